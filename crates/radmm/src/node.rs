@@ -1,0 +1,491 @@
+//! One party as a state machine: fed messages, it returns what must be done, in the order in which it must be done.
+//!
+//! No IO, no clock, no threads. A node at iteration `t` has released `f_i(t)` and waits for `f_j(t)` of every neighbour;
+//! with the last of them it goes on to `t + 1`. A neighbour can be ahead by one iteration and no more, since it needs our
+//! next value to go on, so two places a neighbour hold everything that may rightly arrive.
+
+use thiserror::Error;
+
+use crate::account::Event;
+use crate::message::Message;
+use crate::private::{Curator, Refusal};
+use crate::public::graph::NodeId;
+use crate::public::release::{Algorithm, Release, Step, View};
+
+/// What a node needs to begin.
+pub struct Setup {
+    /// `i`.
+    pub id: NodeId,
+    /// The neighbours, in ascending order.
+    pub neighbours: Vec<NodeId>,
+    /// `T`.
+    pub iterations: u32,
+    /// `f_i(0)`; public.
+    pub start: Vec<f64>,
+    /// What is run.
+    pub algorithm: Box<dyn Algorithm>,
+    /// The rows.
+    pub curator: Curator,
+}
+
+/// Something to be done. Outputs are performed in the order in which they come: a charge is on record before the
+/// release that it paid for leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A data step was charged; keep it with its release before anything else.
+    Record {
+        /// Of the data step.
+        iteration: u32,
+        /// What was charged.
+        event: Event,
+        /// What was paid for.
+        answer: Release,
+    },
+    /// Send this to every neighbour.
+    Broadcast(Message),
+    /// All iterations are done, and this is the model.
+    Done(Release),
+}
+
+/// How an iterate came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It is `f_i(0)`.
+    Start,
+    /// The rows were asked.
+    Data,
+    /// From released values alone.
+    Recycled,
+}
+
+/// A message that cannot be right. It names the sender.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ProtocolError {
+    /// The sender is not a neighbour.
+    #[error("{from} is not a neighbour")]
+    NotANeighbour {
+        /// Who sent it.
+        from: NodeId,
+    },
+    /// A vector of another length than everybody's.
+    #[error(
+        "{from} sent a vector of dimension {got} for iteration {iteration}; {expected} is right"
+    )]
+    WrongDimension {
+        /// Who sent it.
+        from: NodeId,
+        /// For which iteration.
+        iteration: u32,
+        /// The study's dimension.
+        expected: usize,
+        /// The vector's.
+        got: usize,
+    },
+    /// NaN or an infinity.
+    #[error("{from} sent a value for iteration {iteration} that is not a finite number")]
+    NotFinite {
+        /// Who sent it.
+        from: NodeId,
+        /// For which iteration.
+        iteration: u32,
+    },
+    /// Neither this iteration nor the next.
+    #[error(
+        "{from} sent iteration {got} while iteration {expected} or the one after it is awaited"
+    )]
+    OutOfTurn {
+        /// Who sent it.
+        from: NodeId,
+        /// The earliest iteration that may arrive.
+        expected: u32,
+        /// The one that did.
+        got: u32,
+    },
+    /// Two different values for one iteration.
+    #[error("{from} sent two different values for iteration {iteration}")]
+    Equivocation {
+        /// Who sent them.
+        from: NodeId,
+        /// For which iteration.
+        iteration: u32,
+    },
+}
+
+/// Why a node stands still.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum NodeError {
+    /// A neighbour's message was rejected; the node waits on for a right one.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// This party's own curator refused; the node cannot go on.
+    #[error("{node} refused the question of iteration {iteration}: {refusal}")]
+    Refused {
+        /// This party.
+        node: NodeId,
+        /// Of the question.
+        iteration: u32,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+enum Phase {
+    Running,
+    Finished,
+    /// A refused question cannot be asked again, so neither can the node go on.
+    Stopped(NodeError),
+}
+
+/// One party.
+pub struct Node {
+    id: NodeId,
+    neighbours: Vec<NodeId>,
+    iterations: u32,
+    algorithm: Box<dyn Algorithm>,
+    curator: Curator,
+    iteration: u32,
+    kind: Kind,
+    own: Release,
+    phase: Phase,
+    /// By neighbour: what was heard of this iteration, and of the next.
+    inbox: Vec<[Option<Release>; 2]>,
+}
+
+impl Node {
+    /// A party that has not said anything yet.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            id: setup.id,
+            inbox: setup.neighbours.iter().map(|_| [None, None]).collect(),
+            neighbours: setup.neighbours,
+            iterations: setup.iterations,
+            algorithm: setup.algorithm,
+            curator: setup.curator,
+            iteration: 0,
+            kind: Kind::Start,
+            own: Release::new(setup.start),
+            phase: Phase::Running,
+        }
+    }
+
+    /// Says `f_i(0)`.
+    pub fn start(&mut self) -> Vec<Output> {
+        vec![Output::Broadcast(self.message())]
+    }
+
+    /// Takes a neighbour's message in and returns what follows from it: nothing, until it was the last one missing.
+    /// A message that was heard before, in the same words, changes nothing.
+    pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, NodeError> {
+        if let Phase::Stopped(error) = &self.phase {
+            return Err(error.clone());
+        }
+        self.keep(message)?;
+        let mut outputs = Vec::new();
+        while matches!(self.phase, Phase::Running)
+            && self.inbox.iter().all(|heard| heard[0].is_some())
+        {
+            if let Err(refusal) = self.advance(&mut outputs) {
+                let error = NodeError::Refused {
+                    node: self.id,
+                    iteration: self.iteration + 1,
+                    refusal,
+                };
+                self.phase = Phase::Stopped(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn keep(&mut self, message: Message) -> Result<(), ProtocolError> {
+        let Message {
+            from,
+            iteration,
+            release,
+        } = message;
+        let place = self
+            .neighbours
+            .binary_search(&from)
+            .map_err(|_| ProtocolError::NotANeighbour { from })?;
+        let slot = match iteration.checked_sub(self.iteration) {
+            Some(slot @ 0..=1) if iteration <= self.iterations => slot as usize,
+            _ => {
+                return Err(ProtocolError::OutOfTurn {
+                    from,
+                    expected: self.iteration,
+                    got: iteration,
+                });
+            }
+        };
+        if release.values().len() != self.curator.columns() {
+            return Err(ProtocolError::WrongDimension {
+                from,
+                iteration,
+                expected: self.curator.columns(),
+                got: release.values().len(),
+            });
+        }
+        if !release.values().iter().all(|value| value.is_finite()) {
+            return Err(ProtocolError::NotFinite { from, iteration });
+        }
+        match &self.inbox[place][slot] {
+            Some(heard) if *heard != release => {
+                Err(ProtocolError::Equivocation { from, iteration })
+            }
+            _ => {
+                self.inbox[place][slot] = Some(release);
+                Ok(())
+            }
+        }
+    }
+
+    /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
+    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+        let heard: Vec<Release> = self
+            .inbox
+            .iter()
+            .flat_map(|heard| heard[0].clone())
+            .collect();
+        let own = self.own.clone();
+        let view = View {
+            iteration: self.iteration,
+            own: own.values(),
+            heard: &heard,
+        };
+        self.algorithm.hear(&view);
+        if self.iteration == self.iterations {
+            self.phase = Phase::Finished;
+            outputs.push(Output::Done(own));
+            return Ok(());
+        }
+        let iteration = self.iteration + 1;
+        (self.kind, self.own) = match self.algorithm.next(&view) {
+            Step::Recycle(values) => (Kind::Recycled, Release::new(values)),
+            Step::Ask(query) => {
+                let (event, answer) = self.curator.answer(iteration, &query)?;
+                let next = self.algorithm.answered(&view, answer.values());
+                outputs.push(Output::Record {
+                    iteration,
+                    event,
+                    answer,
+                });
+                (Kind::Data, Release::new(next))
+            }
+        };
+        self.iteration = iteration;
+        for heard in &mut self.inbox {
+            *heard = [heard[1].take(), None];
+        }
+        outputs.push(Output::Broadcast(self.message()));
+        Ok(())
+    }
+
+    fn message(&self) -> Message {
+        Message {
+            from: self.id,
+            iteration: self.iteration,
+            release: self.own.clone(),
+        }
+    }
+
+    /// `i`.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// `t`: the iteration whose value was last released.
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// How that value came about.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// `f_i(t)`.
+    pub fn model(&self) -> &Release {
+        &self.own
+    }
+
+    /// `λ_i`, where the algorithm has duals.
+    pub fn dual(&self) -> Option<&[f64]> {
+        self.algorithm.dual()
+    }
+
+    /// The neighbours, in ascending order.
+    pub fn neighbours(&self) -> &[NodeId] {
+        &self.neighbours
+    }
+
+    /// What is known of the rows in public, and what has been spent on them.
+    pub fn curator(&self) -> &Curator {
+        &self.curator
+    }
+
+    #[cfg(test)]
+    pub(crate) fn curator_mut(&mut self) -> &mut Curator {
+        &mut self.curator
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::{Bound, Budget, Ledger};
+    use crate::private::{
+        Law, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder, Terms,
+    };
+    use crate::public::admm::{Admm, Penalty};
+    use crate::public::recycled::{Recycled, closed_form};
+    use crate::public::schedule::Schedule;
+
+    const NODES: u32 = 3;
+    const ITERATIONS: u32 = 12;
+    const ETA: f64 = 0.4;
+    const GAMMA: f64 = 0.2;
+
+    fn rows(i: u32) -> Shard {
+        let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+        for n in 0..6 {
+            let angle = f64::from(i * 7 + n);
+            let entries = [(0, angle.cos()), (1, angle.sin())];
+            builder.push(&entries, (n + i).is_multiple_of(3)).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    /// A shard of the same shape with nothing in it.
+    fn no_rows() -> Shard {
+        let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+        builder.push(&[], true).unwrap();
+        builder.finish().unwrap()
+    }
+
+    fn node(i: u32) -> Node {
+        let terms = Terms {
+            problem: Problem {
+                loss: Loss::Logistic,
+                weight: 2.0,
+                ridge: 0.1,
+                nodes: NODES,
+            },
+            mechanism: Mechanism::Objective {
+                law: Law::Gamma { rate: 1.0 },
+                scale: Scaling::Fixed,
+            },
+            tolerance: 1e-12,
+            ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
+            noise: NoiseKey::repeating(1, 0, i),
+        };
+        let admm = Admm::new(Penalty::common(Schedule::Constant(ETA)), 2);
+        Node::new(Setup {
+            id: NodeId(i),
+            neighbours: (0..NODES).filter(|&j| j != i).map(NodeId).collect(),
+            iterations: ITERATIONS,
+            start: vec![0.0; 2],
+            algorithm: Box::new(Recycled::new(admm, Schedule::Constant(GAMMA), 1)),
+            curator: Curator::new(rows(i), terms),
+        })
+    }
+
+    /// Runs three nodes; `between` sees the nodes before each iteration is made. All models of all iterations.
+    fn run(mut between: impl FnMut(u32, &mut [Node])) -> Vec<Vec<Release>> {
+        let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
+        let mut said: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
+        let mut models = vec![nodes.iter().map(|n| n.model().clone()).collect()];
+        for t in 1..=ITERATIONS {
+            between(t, &mut nodes);
+            let mut next = Vec::new();
+            for output in &said {
+                let Output::Broadcast(message) = output else {
+                    continue;
+                };
+                for node in nodes.iter_mut().filter(|node| node.id() != message.from) {
+                    next.extend(node.receive(message.clone()).unwrap());
+                }
+            }
+            said = next;
+            models.push(nodes.iter().map(|n| n.model().clone()).collect());
+        }
+        models
+    }
+
+    #[test]
+    fn recycled_steps_run_with_the_rows_removed_from_memory() {
+        let with_rows = run(|_, _| ());
+        let without = run(|t, nodes| {
+            for node in nodes {
+                let id = node.id().0;
+                let recycled = t.is_multiple_of(2);
+                let shard = if recycled { no_rows() } else { rows(id) };
+                drop(node.curator_mut().exchange_rows(shard));
+            }
+        });
+        assert_eq!(with_rows, without);
+    }
+
+    #[test]
+    fn data_steps_do_miss_their_rows() {
+        // The test above would be hollow if removing rows never showed.
+        let with_rows = run(|_, _| ());
+        let without = run(|_, nodes| {
+            for node in nodes {
+                drop(node.curator_mut().exchange_rows(no_rows()));
+            }
+        });
+        assert_ne!(with_rows, without);
+    }
+
+    #[test]
+    fn a_recycled_step_follows_from_the_messages_alone() {
+        let models = run(|_, _| ());
+        let view = |t: usize, i: usize| -> (Vec<f64>, Vec<Release>) {
+            let others = (0..NODES as usize).filter(|&j| j != i);
+            (
+                models[t][i].values().to_vec(),
+                others.map(|j| models[t][j].clone()).collect(),
+            )
+        };
+        for t in (2..=ITERATIONS as usize).step_by(2) {
+            for (i, made) in models[t].iter().enumerate() {
+                let ((own0, heard0), (own1, heard1)) = (view(t - 2, i), view(t - 1, i));
+                let seen = |t: usize, own, heard| View {
+                    iteration: t as u32,
+                    own,
+                    heard,
+                };
+                let closed = closed_form(
+                    &seen(t - 2, &own0, &heard0),
+                    &seen(t - 1, &own1, &heard1),
+                    ETA,
+                    GAMMA,
+                );
+                for (a, b) in closed.iter().zip(made.values()) {
+                    assert!((a - b).abs() <= 1e-12, "f_{i}({t}): {a} against {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_charge_is_on_record_before_its_release_leaves() {
+        let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
+        let said: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
+        let mut outputs = Vec::new();
+        for output in &said[1..] {
+            let Output::Broadcast(message) = output else {
+                panic!("a start is a broadcast")
+            };
+            outputs.extend(nodes[0].receive(message.clone()).unwrap());
+        }
+        assert!(matches!(
+            &outputs[..],
+            [
+                Output::Record { iteration: 1, answer, .. },
+                Output::Broadcast(Message { iteration: 1, release, .. })
+            ] if answer == release
+        ));
+    }
+}

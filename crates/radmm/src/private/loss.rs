@@ -1,0 +1,154 @@
+//! Point-wise losses on the margin `z = y·fᵀx`.
+//!
+//! ```text
+//! logistic       L(z) = ln(1 + e^−z)                                 c₁ = 1/4
+//! smooth hinge   L(z) = 0                                            z ≥ 1 + h
+//!                       −u⁴/16h³ + 3u²/8h + u/2 + 3h/16,  u = 1 − z   |u| < h
+//!                       1 − z                                        z ≤ 1 − h     c₁ = 3/4h
+//! ```
+//! The smooth hinge is twice continuously differentiable (Chaudhuri, Monteleoni and Sarwate 2011), which objective
+//! perturbation needs. Both have `−1 ≤ L' ≤ 0` and `0 ≤ L'' ≤ c₁`.
+
+use serde::Serialize;
+
+/// A convex loss of the margin with `|L'| ≤ 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "loss", rename_all = "kebab-case")]
+pub enum Loss {
+    /// `ln(1 + e^−z)`.
+    Logistic,
+    /// The hinge, rounded off over `1 ± width`.
+    SmoothHinge {
+        /// The half-width `h > 0` of the rounded part.
+        width: f64,
+    },
+}
+
+impl Loss {
+    /// `c₁`, an upper bound of `L''`.
+    pub fn curvature(&self) -> f64 {
+        match *self {
+            Self::Logistic => 0.25,
+            // Privacy: c₁ enters prices, so it rounds up.
+            Self::SmoothHinge { width } => (0.75 / width).next_up(),
+        }
+    }
+
+    /// Whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
+    pub fn one_signed_slope(&self) -> bool {
+        match self {
+            Self::Logistic | Self::SmoothHinge { .. } => true,
+        }
+    }
+
+    /// `L(z)`.
+    pub fn value(&self, z: f64) -> f64 {
+        match *self {
+            // For z < 0 as −z + ln(1 + e^z), so that the exponential cannot overflow.
+            Self::Logistic => (-z).max(0.0) + libm::log1p(libm::exp(-z.abs())),
+            Self::SmoothHinge { width: h } => {
+                let u = 1.0 - z;
+                if u <= -h {
+                    0.0
+                } else if u >= h {
+                    u
+                } else {
+                    let v = u / h;
+                    h * (3.0 / 16.0 + v * (0.5 + v * (3.0 / 8.0 - v * v / 16.0)))
+                }
+            }
+        }
+    }
+
+    /// `(L'(z), L''(z))`.
+    pub fn slope_and_curvature(&self, z: f64) -> (f64, f64) {
+        match *self {
+            Self::Logistic => {
+                let e = libm::exp(-z.abs());
+                // p = 1/(1 + e^z), the probability of the other label.
+                let p = if z >= 0.0 { e } else { 1.0 } / (1.0 + e);
+                (-p, e / ((1.0 + e) * (1.0 + e)))
+            }
+            Self::SmoothHinge { width: h } => {
+                let v = (1.0 - z) / h;
+                if v <= -1.0 {
+                    (0.0, 0.0)
+                } else if v >= 1.0 {
+                    (-1.0, 0.0)
+                } else {
+                    (-(0.5 + v * (0.75 - 0.25 * v * v)), 0.75 / h * (1.0 - v * v))
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Loss; 3] = [
+        Loss::Logistic,
+        Loss::SmoothHinge { width: 0.5 },
+        Loss::SmoothHinge { width: 2.0 },
+    ];
+
+    fn margins() -> impl Iterator<Item = f64> {
+        (-800..=800).map(|k| f64::from(k) / 100.0 + 0.00317)
+    }
+
+    #[test]
+    fn slopes_agree_with_finite_differences() {
+        // Central differences with step 1e-5: truncation ~ 1e-10, rounding ~ 1e-16 · |L| / 1e-5 ~ 1e-10.
+        for loss in ALL {
+            for z in margins() {
+                let step = 1e-5;
+                let (slope, curvature) = loss.slope_and_curvature(z);
+                let difference = (loss.value(z + step) - loss.value(z - step)) / (2.0 * step);
+                assert!((slope - difference).abs() < 1e-9, "{loss:?} at {z}");
+                let (right, left) = (
+                    loss.slope_and_curvature(z + step).0,
+                    loss.slope_and_curvature(z - step).0,
+                );
+                // L'' of the smooth hinge has kinks at 1 ± h: there the difference is off by its jump in slope · step.
+                assert!(
+                    (curvature - (right - left) / (2.0 * step)).abs() < 1e-4,
+                    "{loss:?} at {z}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn slope_and_curvature_stay_within_their_bounds() {
+        for loss in ALL {
+            for z in margins().chain([-1e6, 1e6, 0.0, 1.0]) {
+                let (slope, curvature) = loss.slope_and_curvature(z);
+                assert!((-1.0..=0.0).contains(&slope), "{loss:?} at {z}");
+                assert!(
+                    (0.0..=loss.curvature()).contains(&curvature),
+                    "{loss:?} at {z}"
+                );
+            }
+            assert!(loss.one_signed_slope());
+        }
+    }
+
+    #[test]
+    fn the_curvature_bound_is_attained() {
+        assert_eq!(Loss::Logistic.slope_and_curvature(0.0).1, 0.25);
+        let hinge = Loss::SmoothHinge { width: 0.5 };
+        assert!((hinge.slope_and_curvature(1.0).1 - hinge.curvature()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn huge_margins_neither_overflow_nor_lose_the_value() {
+        for loss in ALL {
+            assert!((loss.value(-1e6) - 1e6).abs() <= 1.0);
+            assert_eq!(loss.value(1e6), 0.0);
+            assert_eq!(loss.slope_and_curvature(-1e6), (-1.0, 0.0));
+            assert_eq!(loss.slope_and_curvature(1e6), (-0.0, 0.0));
+        }
+        assert_eq!(Loss::Logistic.value(0.0), std::f64::consts::LN_2);
+    }
+}

@@ -1,0 +1,498 @@
+//! Mechanisms: where noise enters an answer, and what the answer then costs.
+//!
+//! ```text
+//! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²      S = 2C/B, x = C·c₁/(B·m)
+//! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
+//! gradient    ∇O(f)  +  e                               sensitivity S
+//! ```
+//! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
+//! alone and runs before a row is read, `Rows::answer` consumes the proof of payment.
+
+use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::loss::Loss;
+use super::noise::Law;
+use super::shard::Shard;
+use super::solve::{self, NotCertified, Objective, Solution};
+use crate::account::{Event, Paid, up};
+use crate::public::release::Query;
+
+/// Whether noise grows with the penalty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// `e` as drawn.
+    Fixed,
+    /// `a·e`, with `a` the quadratic coefficient of the question (`2ηV` in ADMM): penalty perturbation.
+    Penalty,
+}
+
+/// How a curator's answers are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "mechanism", rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// Not at all.
+    None,
+    /// A random linear term in the objective (dual variable perturbation and its kin).
+    Objective {
+        /// Of the linear term.
+        #[serde(flatten)]
+        law: Law,
+        /// Fixed, or growing with the penalty.
+        scale: Scaling,
+    },
+    /// Noise on the exact minimiser (primal variable perturbation).
+    Output {
+        /// Of the noise.
+        #[serde(flatten)]
+        law: Law,
+    },
+    /// Noise on the exact gradient.
+    Gradient {
+        /// Of the noise.
+        #[serde(flatten)]
+        law: Law,
+    },
+}
+
+/// The problem that all parties agree on: `O_i(f) = (C/B_i) Σ_n L(fᵀz_n) + (ρ/N)·½‖f‖²`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// `L`.
+    pub loss: Loss,
+    /// `C > 0`.
+    pub weight: f64,
+    /// `ρ > 0`.
+    pub ridge: f64,
+    /// `N`.
+    pub nodes: u32,
+}
+
+impl Problem {
+    /// `ρ/N`.
+    pub(super) fn share(&self) -> f64 {
+        self.ridge / f64::from(self.nodes)
+    }
+
+    /// `S = 2C/B`.
+    fn sensitivity(&self, rows: usize) -> f64 {
+        up(2.0 * self.weight / rows as f64)
+    }
+
+    /// `m = ρ/N + a`, rounded down, since it stands below fraction bars.
+    fn modulus(&self, quadratic: f64) -> f64 {
+        (self.share().next_down() + quadratic).next_down()
+    }
+}
+
+/// A question that a mechanism has no answer to.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unanswerable {
+    /// Objective and output perturbation protect minimisers, gradient perturbation gradients.
+    #[error("{mechanism} perturbation does not protect {question}")]
+    Mismatch {
+        /// What the party uses.
+        mechanism: &'static str,
+        /// What the algorithm asked for.
+        question: &'static str,
+    },
+    /// Noise in proportion to a penalty of zero is no noise.
+    #[error("noise that grows with the penalty needs a penalty, and this question has none")]
+    NoPenalty,
+}
+
+impl Mechanism {
+    /// What an answer will cost, from public facts: before a row is read, and whether or not it is then given.
+    pub fn price(
+        &self,
+        query: &Query,
+        problem: &Problem,
+        rows: usize,
+    ) -> Result<Event, Unanswerable> {
+        let sensitivity = problem.sensitivity(rows);
+        match (*self, query) {
+            (Self::None, _) => Ok(Event::Exact),
+            (Self::Objective { law, scale }, Query::Minimise { quadratic, .. }) => {
+                let curvature = up(problem.weight * problem.loss.curvature());
+                let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
+                Ok(Event::Objective {
+                    sensitivity,
+                    spread: up(curvature / below),
+                    one_signed: problem.loss.one_signed_slope(),
+                    law: Self::linear_term(law, scale, *quadratic)?,
+                })
+            }
+            (Self::Output { law }, Query::Minimise { quadratic, .. }) => Ok(Event::Additive {
+                sensitivity: up(sensitivity / problem.modulus(*quadratic)),
+                law,
+            }),
+            (Self::Gradient { law }, Query::Gradient { .. }) => {
+                Ok(Event::Additive { sensitivity, law })
+            }
+            (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
+                Err(Unanswerable::Mismatch {
+                    mechanism: self.name(),
+                    question: "gradients",
+                })
+            }
+            (Self::Gradient { .. }, Query::Minimise { .. }) => Err(Unanswerable::Mismatch {
+                mechanism: self.name(),
+                question: "minimisers",
+            }),
+        }
+    }
+
+    /// The law of `e` in `⟨b + e, f⟩`.
+    fn linear_term(law: Law, scale: Scaling, quadratic: f64) -> Result<Law, Unanswerable> {
+        match scale {
+            Scaling::Fixed => Ok(law),
+            Scaling::Penalty if quadratic > 0.0 => Ok(law.scaled(quadratic)),
+            Scaling::Penalty => Err(Unanswerable::NoPenalty),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::None => "no",
+            Self::Objective { .. } => "objective",
+            Self::Output { .. } => "output",
+            Self::Gradient { .. } => "gradient",
+        }
+    }
+}
+
+/// Rows, and what is needed to ask them something.
+pub(super) struct Rows<'a> {
+    pub shard: &'a Shard,
+    pub problem: &'a Problem,
+    pub tolerance: f64,
+}
+
+impl Rows<'_> {
+    /// Answers a question that was paid for.
+    // Privacy: the noise follows the law in the event that was charged, so the two cannot drift apart.
+    pub(super) fn answer(
+        &self,
+        query: &Query,
+        paid: Paid,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Solution, NotCertified> {
+        let columns = self.shard.columns();
+        let (in_objective, on_answer) = match *paid.event() {
+            Event::Exact => (None, None),
+            Event::Objective { law, .. } => (Some(law), None),
+            Event::Additive { law, .. } => (None, Some(law)),
+        };
+        // A linear term ⟨e, f⟩ in the objective adds e to the linear coefficient, and to the gradient.
+        let mut linear = match query {
+            Query::Minimise { linear, .. } => linear.clone(),
+            Query::Gradient { .. } => vec![0.0; columns],
+        };
+        if let Some(law) = in_objective {
+            add(&mut linear, &law.sample(columns, rng));
+        }
+        let mut answer = match query {
+            Query::Minimise {
+                quadratic, near, ..
+            } => solve::minimise(&self.objective(*quadratic, &linear), near, self.tolerance)?,
+            Query::Gradient { at } => Solution {
+                point: self.objective(0.0, &linear).gradient(at),
+                residual: 0.0,
+            },
+        };
+        if let Some(law) = on_answer {
+            add(&mut answer.point, &law.sample(columns, rng));
+        }
+        Ok(answer)
+    }
+
+    fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
+        Objective {
+            shard: self.shard,
+            loss: self.problem.loss,
+            weight: self.problem.weight,
+            modulus: self.problem.share() + quadratic,
+            linear,
+        }
+    }
+}
+
+fn add(to: &mut [f64], what: &[f64]) {
+    for (to, what) in to.iter_mut().zip(what) {
+        *to += what;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::{Bound, Budget, Ledger};
+    use crate::private::noise::NoiseKey;
+    use crate::private::shard::{NormPolicy, ShardBuilder};
+
+    /// Rows as (x, label) in two dimensions.
+    type Plane = Vec<([f64; 2], bool)>;
+
+    fn shard(rows: &Plane) -> Shard {
+        let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
+        for (x, label) in rows {
+            builder.push(&[(0, x[0]), (1, x[1])], *label).unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn problem(loss: Loss) -> Problem {
+        Problem {
+            loss,
+            weight: 2.0,
+            ridge: 0.5,
+            nodes: 2,
+        }
+    }
+
+    fn minimise(quadratic: f64, linear: [f64; 2]) -> Query {
+        Query::Minimise {
+            quadratic,
+            linear: linear.to_vec(),
+            near: vec![0.0; 2],
+        }
+    }
+
+    /// The total ε (at δ = 0) or the Rényi curve is the ledger's business; here it is one event.
+    fn pure_epsilon(event: Event) -> f64 {
+        let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight);
+        ledger.spend(event).unwrap();
+        ledger.spent().epsilon
+    }
+
+    fn answer(rows: &Plane, mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
+        let (shard, problem) = (shard(rows), problem(Loss::Logistic));
+        let event = mechanism.price(query, &problem, rows.len()).unwrap();
+        let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
+        let paid = ledger.spend(event).unwrap();
+        let rows = Rows {
+            shard: &shard,
+            problem: &problem,
+            tolerance: 1e-12,
+        };
+        let mut rng = NoiseKey::repeating(key, 0, 0).generator(1);
+        rows.answer(query, paid, &mut rng).unwrap().point
+    }
+
+    fn some_rows() -> Plane {
+        (0..8)
+            .map(|n| {
+                let angle = f64::from(n) * 2.1;
+                ([0.9 * angle.cos(), 0.8 * angle.sin()], n % 3 != 0)
+            })
+            .collect()
+    }
+
+    fn drawn(law: Law, key: u64) -> Vec<f64> {
+        law.sample(2, &mut NoiseKey::repeating(key, 0, 0).generator(1))
+    }
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10)
+    }
+
+    const LAWS: [Law; 2] = [Law::Gamma { rate: 1.5 }, Law::Gaussian { sigma: 0.7 }];
+
+    #[test]
+    fn objective_perturbation_is_the_exact_answer_to_a_question_with_noise_in_it() {
+        for law in LAWS {
+            for (scale, factor) in [(Scaling::Fixed, 1.0), (Scaling::Penalty, 3.0)] {
+                let noisy = Mechanism::Objective { law, scale };
+                let e = drawn(law, 5);
+                let linear = [0.3 + factor * e[0], -0.2 + factor * e[1]];
+                let by_hand = answer(&some_rows(), Mechanism::None, &minimise(3.0, linear), 9);
+                let ours = answer(&some_rows(), noisy, &minimise(3.0, [0.3, -0.2]), 5);
+                assert!(close(&ours, &by_hand), "{law:?} {scale:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn output_and_gradient_perturbation_add_noise_to_the_exact_answer() {
+        let at = Query::Gradient {
+            at: vec![0.4, -1.0],
+        };
+        for law in LAWS {
+            let cases = [
+                (Mechanism::Output { law }, minimise(3.0, [0.3, -0.2])),
+                (Mechanism::Gradient { law }, at.clone()),
+            ];
+            for (mechanism, query) in cases {
+                let mut by_hand = answer(&some_rows(), Mechanism::None, &query, 5);
+                add(&mut by_hand, &drawn(law, 5));
+                assert!(close(&answer(&some_rows(), mechanism, &query, 5), &by_hand));
+            }
+        }
+    }
+
+    #[test]
+    fn prices_are_the_formulas() {
+        let problem = problem(Loss::Logistic);
+        let law = Law::Gamma { rate: 1.5 };
+        // C = 2, B = 50, ρ/N = ¼, a = 3: S = 0.08, m = 3.25, x = 0.5/(50·3.25).
+        let price = |mechanism: Mechanism, query| {
+            pure_epsilon(mechanism.price(&query, &problem, 50).unwrap())
+        };
+        let question = || minimise(3.0, [0.0; 2]);
+        let scale = Scaling::Fixed;
+        let objective = price(Mechanism::Objective { law, scale }, question());
+        assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
+        let output = price(Mechanism::Output { law }, question());
+        assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
+        let gradient = price(
+            Mechanism::Gradient { law },
+            Query::Gradient { at: vec![0.0; 2] },
+        );
+        assert!((gradient - 1.5 * 0.08).abs() < 1e-15);
+    }
+
+    /// `(∇F(f), ∇²F(f))` of a question, written out in two dimensions, independently of the solver.
+    fn derivatives(rows: &Plane, loss: Loss, a: f64, b: [f64; 2], f: [f64; 2]) -> ([f64; 2], f64) {
+        let problem = problem(loss);
+        let m = problem.ridge / 2.0 + a;
+        let scale = problem.weight / rows.len() as f64;
+        let (mut g, mut h) = ([b[0] + m * f[0], b[1] + m * f[1]], [m, 0.0, m]);
+        for (x, label) in rows {
+            let y = if *label { 1.0 } else { -1.0 };
+            let (slope, curvature) = loss.slope_and_curvature(y * (x[0] * f[0] + x[1] * f[1]));
+            g[0] += scale * slope * y * x[0];
+            g[1] += scale * slope * y * x[1];
+            h[0] += scale * curvature * x[0] * x[0];
+            h[1] += scale * curvature * x[0] * x[1];
+            h[2] += scale * curvature * x[1] * x[1];
+        }
+        (g, h[0] * h[2] - h[1] * h[1])
+    }
+
+    /// The log density of releasing `f`, up to a constant: that of the noise that makes `f` optimal, which is −∇F(f),
+    /// times the Jacobian of that map.
+    fn log_density(rows: &Plane, loss: Loss, rate: f64, b: [f64; 2], f: [f64; 2]) -> f64 {
+        let (g, determinant) = derivatives(rows, loss, 0.2, b, f);
+        determinant.ln() - rate * g[0].hypot(g[1])
+    }
+
+    /// Eight rows, and the same with the last one replaced.
+    fn neighbours(last: [f64; 2], other: [f64; 2], label: bool) -> (Plane, Plane) {
+        let mut one = some_rows();
+        one.truncate(7);
+        let mut two = one.clone();
+        one.push((last, label));
+        two.push((other, true));
+        (one, two)
+    }
+
+    #[test]
+    fn no_release_is_more_likely_under_a_neighbour_than_the_price_allows() {
+        for loss in [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }] {
+            let mut largest: f64 = 0.0;
+            for (rate, b) in [(0.3, [0.0, 0.0]), (1.5, [0.5, -2.0]), (4.0, [0.0, 9.0])] {
+                let mechanism = Mechanism::Objective {
+                    law: Law::Gamma { rate },
+                    scale: Scaling::Fixed,
+                };
+                let event = mechanism
+                    .price(&minimise(0.2, b), &problem(loss), 8)
+                    .unwrap();
+                let epsilon = pure_epsilon(event);
+                for pair in 0..12 {
+                    let turn = f64::from(pair) * 0.55;
+                    let (one, two) = neighbours(
+                        [turn.cos(), turn.sin()],
+                        [-(turn * 1.3).cos(), (turn * 1.3).sin()],
+                        pair % 2 == 0,
+                    );
+                    for u in -40..=40 {
+                        for v in -40..=40 {
+                            let f = [f64::from(u) * 0.5, f64::from(v) * 0.5];
+                            let loss_here = log_density(&one, loss, rate, b, f)
+                                - log_density(&two, loss, rate, b, f);
+                            assert!(loss_here.abs() <= epsilon, "{loss:?} {rate} {b:?} {f:?}");
+                            largest = largest.max(loss_here.abs() / epsilon);
+                        }
+                    }
+                }
+            }
+            // The claim would be hollow if nothing came near the bound.
+            assert!(largest > 0.5, "{loss:?}: {largest}");
+        }
+    }
+
+    #[test]
+    fn the_worst_case_comes_close_to_the_price() {
+        // Two nearly opposite rows, and a linear term that drives f to where both slopes are −1.
+        let (rate, phi) = (6.0, 0.05f64);
+        let row = [phi.cos(), phi.sin()];
+        let (one, two) = ([(row, true)], [([-row[0], row[1]], true)]);
+        let (one, two) = (one.to_vec(), two.to_vec());
+        let mechanism = Mechanism::Objective {
+            law: Law::Gamma { rate },
+            scale: Scaling::Fixed,
+        };
+        let event = mechanism
+            .price(&minimise(0.2, [0.0; 2]), &problem(Loss::Logistic), 1)
+            .unwrap();
+        let epsilon = pure_epsilon(event);
+        let f = [0.0, -200.0];
+        // b such that the noise-free optimum of the first data set lies at f: the noise needed there is zero.
+        let (g, _) = derivatives(&one, Loss::Logistic, 0.2, [0.0; 2], f);
+        let b = [-g[0], -g[1]];
+        let seen = log_density(&one, Loss::Logistic, rate, b, f)
+            - log_density(&two, Loss::Logistic, rate, b, f);
+        assert!(
+            seen <= epsilon && seen > 0.9 * epsilon,
+            "{seen} of {epsilon}"
+        );
+    }
+
+    #[test]
+    fn gaussian_noise_keeps_what_its_price_promises_at_every_delta() {
+        // One dimension, by quadrature: the exact hockey-stick divergence at the ε that is charged must be below δ.
+        let loss = Loss::Logistic;
+        for (sigma, b) in [(0.3, 0.0), (0.7, 2.0), (2.0, -5.0)] {
+            let (one, two) = neighbours([1.0, 0.0], [-1.0, 0.0], true);
+            let mechanism = Mechanism::Objective {
+                law: Law::Gaussian { sigma },
+                scale: Scaling::Fixed,
+            };
+            let event = mechanism
+                .price(&minimise(0.2, [b, 0.0]), &problem(loss), 8)
+                .unwrap();
+            for delta in [1e-2, 1e-4, 1e-6] {
+                let mut ledger = Ledger::new(Budget::unlimited(delta).unwrap(), Bound::Tight);
+                ledger.spend(event).unwrap();
+                let epsilon = ledger.spent().epsilon;
+                for (p, q) in [(&one, &two), (&two, &one)] {
+                    let density = |rows: &Plane, f: f64| {
+                        // The second coordinate is left out: its rows' share is the same in both.
+                        let flat: Plane = rows.iter().map(|(x, y)| ([x[0], 0.0], *y)).collect();
+                        let (g, determinant) = derivatives(&flat, loss, 0.2, [b, 0.0], [f, 0.0]);
+                        let m = problem(loss).ridge / 2.0 + 0.2;
+                        let z = g[0] / sigma;
+                        determinant / m * (-z * z / 2.0).exp()
+                            / (sigma * (2.0 * std::f64::consts::PI).sqrt())
+                    };
+                    let step = 2e-3;
+                    let (mut excess, mut mass) = (0.0, 0.0);
+                    for n in -30_000..30_000 {
+                        let f = (f64::from(n) + 0.5) * step;
+                        let (p, q) = (density(p, f), density(q, f));
+                        excess += (p - epsilon.exp() * q).max(0.0) * step;
+                        mass += p * step;
+                    }
+                    assert!(
+                        (mass - 1.0).abs() < 1e-6,
+                        "the quadrature misses mass: {mass}"
+                    );
+                    assert!(excess <= delta, "{sigma} {b} {delta}: {excess}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The only folder that touches rows. They come in through [`ShardBuilder`], move into a [`Curator`], and leave as paid
+//! answers.
+
+mod cholesky;
+mod curator;
+mod loss;
+mod mechanism;
+mod noise;
+mod shard;
+mod solve;
+
+pub use curator::{Curator, Refusal, Terms};
+pub use loss::Loss;
+pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
+pub use noise::{Law, NoiseKey};
+pub use shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
+pub use solve::NotCertified;

@@ -1,0 +1,266 @@
+//! The rows of one party: sparse, of norm at most one, with their labels folded in.
+//!
+//! A row is kept as `z = y·x`, so that a margin is `fᵀz` and neither `x` nor `y` is needed again.
+//!
+//! Nothing outside `private/` can read a row back:
+//! ```compile_fail
+//! # use radmm::private::{NormPolicy, ShardBuilder};
+//! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
+//! builder.push(&[(0, 1.0)], true).unwrap();
+//! let shard = builder.finish().unwrap();
+//! let leak = shard.values; // private field
+//! ```
+//! ```compile_fail
+//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! let copy = shard().clone(); // not Clone: rows move into one curator and stay there
+//! ```
+//! ```compile_fail
+//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! println!("{:?}", shard()); // not Debug: rows cannot slip into a log
+//! ```
+//! ```compile_fail
+//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! fn serialisable<T: serde::Serialize>(_: T) {}
+//! serialisable(shard()); // not Serialize: rows cannot slip into a file or a message
+//! ```
+//! ```compile_fail
+//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! let margins = shard().row(0); // crate-private
+//! ```
+//! The same builder, used as it may be:
+//! ```
+//! use radmm::private::{NormPolicy, ShardBuilder};
+//! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
+//! builder.push(&[(0, 1.0)], true).unwrap();
+//! let shard = builder.finish().unwrap();
+//! assert_eq!((shard.rows(), shard.columns()), (1, 2));
+//! ```
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// What is done to a row so that its norm is at most one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormPolicy {
+    /// Every row is scaled to norm one (a row of zeros stays).
+    Unit,
+    /// Rows of norm above one are scaled down to it, the others stay as they are.
+    Clip,
+}
+
+/// Why a row cannot be taken.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum RowError {
+    /// A column that the shard does not have.
+    #[error("column {column} does not exist: there are {columns}")]
+    NoSuchColumn {
+        /// The column asked for.
+        column: u32,
+        /// How many there are.
+        columns: usize,
+    },
+    /// Columns must be strictly ascending.
+    #[error("column {column} comes after a column that is not below it")]
+    NotAscending {
+        /// The column out of order.
+        column: u32,
+    },
+    /// NaN or an infinity.
+    #[error("the value {value} in column {column} is not a finite number")]
+    NotFinite {
+        /// Where it stands.
+        column: u32,
+        /// What it is.
+        value: f64,
+    },
+}
+
+/// A shard has at least one row: nothing can be asked of none.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("there are no rows")]
+pub struct NoRows;
+
+/// The rows of one party, readable inside `private/` alone.
+pub struct Shard {
+    columns: usize,
+    starts: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Shard {
+    /// `B`, the number of rows. Public by the neighbouring relation (one row *replaced*).
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// `d`, the number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Row `n` as `y·x`: its columns and their values.
+    pub(crate) fn row(&self, n: usize) -> (&[u32], &[f64]) {
+        let range = self.starts[n]..self.starts[n + 1];
+        (&self.indices[range.clone()], &self.values[range])
+    }
+}
+
+/// Takes rows one at a time and sees to their norms.
+pub struct ShardBuilder {
+    policy: NormPolicy,
+    shard: Shard,
+}
+
+impl ShardBuilder {
+    /// A shard to be, of `columns` columns.
+    pub fn new(columns: usize, policy: NormPolicy) -> Self {
+        Self {
+            policy,
+            shard: Shard {
+                columns,
+                starts: vec![0],
+                indices: Vec::new(),
+                values: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a row given by its non-zero entries, in ascending order of their columns, and its label.
+    pub fn push(&mut self, entries: &[(u32, f64)], positive: bool) -> Result<(), RowError> {
+        let mut last = None;
+        for &(column, value) in entries {
+            if column as usize >= self.shard.columns {
+                return Err(RowError::NoSuchColumn {
+                    column,
+                    columns: self.shard.columns,
+                });
+            }
+            if last.is_some_and(|last| column <= last) {
+                return Err(RowError::NotAscending { column });
+            }
+            if !value.is_finite() {
+                return Err(RowError::NotFinite { column, value });
+            }
+            last = Some(column);
+        }
+        let scale = norm_scale(entries, self.policy);
+        let sign = if positive { 1.0 } else { -1.0 };
+        for &(column, value) in entries.iter().filter(|entry| entry.1 != 0.0) {
+            self.shard.indices.push(column);
+            self.shard.values.push(sign * scale.apply(value));
+        }
+        self.shard.starts.push(self.shard.indices.len());
+        Ok(())
+    }
+
+    /// The shard, if it has a row.
+    pub fn finish(self) -> Result<Shard, NoRows> {
+        if self.shard.starts.len() == 1 {
+            return Err(NoRows);
+        }
+        Ok(self.shard)
+    }
+}
+
+/// A row is divided by its largest entry first, so that its norm neither overflows nor underflows.
+struct Scale {
+    divisor: f64,
+    factor: f64,
+}
+
+impl Scale {
+    const KEEP: Self = Self {
+        divisor: 1.0,
+        factor: 1.0,
+    };
+
+    fn apply(&self, value: f64) -> f64 {
+        value / self.divisor * self.factor
+    }
+}
+
+/// Privacy: sensitivities take ‖x‖ ≤ 1 for granted, in exact arithmetic. The computed norm of k numbers has relative
+/// error below (k + 4)·2⁻⁵³ and scaling adds three roundings an entry, so a row is scaled to 1 − (k + 8)·2⁻⁵²,
+/// and counts as short enough only if it is below that already.
+fn norm_scale(entries: &[(u32, f64)], policy: NormPolicy) -> Scale {
+    let largest = entries.iter().fold(0.0, |m: f64, e| m.max(e.1.abs()));
+    if largest == 0.0 {
+        return Scale::KEEP;
+    }
+    let squares: f64 = entries.iter().map(|e| (e.1 / largest).powi(2)).sum();
+    let norm = squares.sqrt();
+    let target = 1.0 - (entries.len() as f64 + 8.0) * f64::EPSILON;
+    match policy {
+        NormPolicy::Clip if largest <= 1.0 && norm * largest <= target => Scale::KEEP,
+        NormPolicy::Clip | NormPolicy::Unit => Scale {
+            divisor: largest,
+            factor: target / norm,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn norm_of_only_row(entries: &[(u32, f64)], policy: NormPolicy) -> f64 {
+        let mut builder = ShardBuilder::new(1000, policy);
+        builder.push(entries, false).unwrap();
+        let shard = builder.finish().unwrap();
+        shard.row(0).1.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn unit_rows_have_norm_one_and_never_more() {
+        for scale in [1e-300, 1e-3, 1.0, 7.0, 1e300] {
+            let entries: Vec<_> = (0..1000)
+                .map(|k| (k, scale * f64::from(k + 1).sin()))
+                .collect();
+            let norm = norm_of_only_row(&entries, NormPolicy::Unit);
+            assert!(norm <= 1.0 && norm > 1.0 - 1e-12, "{norm} at scale {scale}");
+        }
+    }
+
+    #[test]
+    fn clipping_leaves_short_rows_alone() {
+        let mut builder = ShardBuilder::new(3, NormPolicy::Clip);
+        builder.push(&[(0, 0.3), (2, -0.4)], true).unwrap();
+        builder.push(&[(0, 3.0), (2, -4.0)], false).unwrap();
+        let shard = builder.finish().unwrap();
+        assert_eq!(shard.row(0), (&[0, 2][..], &[0.3, -0.4][..]));
+        let (columns, values) = shard.row(1);
+        assert_eq!(columns, [0, 2]);
+        assert!((values[0] + 0.6).abs() < 1e-14 && (values[1] - 0.8).abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_row_of_zeros_stays_a_row() {
+        let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+        builder.push(&[(0, 0.0)], true).unwrap();
+        let shard = builder.finish().unwrap();
+        assert_eq!((shard.rows(), shard.row(0).1.len()), (1, 0));
+    }
+
+    #[test]
+    fn bad_rows_are_refused_and_nothing_of_them_stays() {
+        let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+        assert!(matches!(
+            builder.push(&[(0, 1.0), (1, f64::NAN)], true),
+            Err(RowError::NotFinite { column: 1, .. })
+        ));
+        assert_eq!(
+            builder.push(&[(2, 1.0)], true),
+            Err(RowError::NoSuchColumn {
+                column: 2,
+                columns: 2
+            })
+        );
+        assert_eq!(
+            builder.push(&[(1, 1.0), (1, 1.0)], true),
+            Err(RowError::NotAscending { column: 1 })
+        );
+        assert!(matches!(builder.finish(), Err(NoRows)));
+    }
+}

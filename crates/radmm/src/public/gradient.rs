@@ -1,0 +1,101 @@
+//! Algorithms that ask for gradients: DLM and DGD.
+
+use super::admm::{Lagrangian, Penalty};
+use super::recycled::{Model, Recyclable, linearised_step};
+use super::release::{Algorithm, Query, Step, View};
+use super::schedule::Schedule;
+
+/// Decentralised linearised ADMM (Ling, Shi, Wu and Ribeiro 2015): ADMM's primal step with `O_i` replaced by its
+/// linearisation at the last iterate plus `(γ/2)‖f − f_i(t−1)‖²`.
+/// ```text
+/// f_i(t) = f_i(t−1) − [ ∇O_i(f_i(t−1)) + 2λ_i(t−1) + η Σ_j (f_i(t−1) − f_j(t−1)) ] / (2ηV_i + γ)
+/// λ_i(t) = λ_i(t−1) + (η/2) Σ_j (f_i(t) − f_j(t))
+/// ```
+pub struct Dlm {
+    lagrangian: Lagrangian,
+    damping: Schedule,
+    model: Model,
+}
+
+impl Dlm {
+    /// A node's part, with `λ_i = 0`.
+    pub fn new(penalty: Penalty, damping: Schedule, columns: usize) -> Self {
+        Self {
+            lagrangian: Lagrangian::new(penalty, columns),
+            damping,
+            model: Model::flat(columns),
+        }
+    }
+}
+
+impl Algorithm for Dlm {
+    fn hear(&mut self, view: &View<'_>) {
+        self.lagrangian.update_dual(view);
+    }
+
+    fn next(&mut self, view: &View<'_>) -> Step {
+        Step::Ask(Query::Gradient {
+            at: view.own.to_vec(),
+        })
+    }
+
+    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.model = Model {
+            point: view.own.to_vec(),
+            gradient: answer.to_vec(),
+        };
+        linearised_step(
+            view,
+            &self.lagrangian,
+            &self.model,
+            self.damping.at(view.iteration + 1),
+        )
+    }
+
+    fn dual(&self) -> Option<&[f64]> {
+        Some(self.lagrangian.lambda())
+    }
+}
+
+impl Recyclable for Dlm {
+    fn lagrangian(&self) -> &Lagrangian {
+        &self.lagrangian
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+}
+
+/// Decentralised gradient descent (Nedić and Ozdaglar 2009) with Metropolis weights `w_ij = 1/(1 + max(V_i, V_j))`.
+/// ```text
+/// f_i(t) = w_ii f_i(t−1) + Σ_j w_ij f_j(t−1) − s(t)·∇O_i(f_i(t−1))
+/// ```
+pub struct Dgd {
+    weights: Vec<f64>,
+    step: Schedule,
+}
+
+impl Dgd {
+    /// `weights` are those of the neighbours, in ascending order of their numbers.
+    pub fn new(weights: Vec<f64>, step: Schedule) -> Self {
+        Self { weights, step }
+    }
+}
+
+impl Algorithm for Dgd {
+    fn next(&mut self, view: &View<'_>) -> Step {
+        Step::Ask(Query::Gradient {
+            at: view.own.to_vec(),
+        })
+    }
+
+    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        let step = self.step.at(view.iteration + 1);
+        let mut next = view.mix(&self.weights);
+        for (next, gradient) in next.iter_mut().zip(answer) {
+            *next -= step * gradient;
+        }
+        next
+    }
+}

@@ -1,0 +1,10 @@
+//! Sees only released values; never imports `private`.
+
+pub mod admm;
+pub mod baseline;
+pub mod gradient;
+pub mod graph;
+pub mod recycled;
+pub mod release;
+pub mod schedule;
+pub mod topology;

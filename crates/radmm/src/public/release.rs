@@ -1,0 +1,121 @@
+//! What an algorithm may see and say: released values in, questions and recycled values out.
+
+use std::sync::Arc;
+
+/// A vector that the parties may see: an answer that was paid for, or a function of such answers.
+///
+/// Built by a curator, by a node from other releases, and by nobody else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release(Arc<[f64]>);
+
+impl Release {
+    pub(crate) fn new(values: Vec<f64>) -> Self {
+        Self(values.into())
+    }
+
+    /// The coordinates.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+/// A question to the rows of one party. Its coefficients are public: functions of released values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Query {
+    /// `argmin_f O(f) + ⟨b, f⟩ + (a/2)‖f‖²`.
+    Minimise {
+        /// `a ≥ 0`.
+        quadratic: f64,
+        /// `b`.
+        linear: Vec<f64>,
+        /// Where to look first. It is public too, so that an answer does not depend on anything unreleased.
+        near: Vec<f64>,
+    },
+    /// `∇O(f)`.
+    Gradient {
+        /// `f`.
+        at: Vec<f64>,
+    },
+}
+
+/// Everything a node knows at the end of an iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// `t`: `own` and `heard` are of this iteration.
+    pub iteration: u32,
+    /// `f_i(t)`.
+    pub own: &'a [f64],
+    /// `f_j(t)` of all neighbours, in ascending order of their numbers.
+    pub heard: &'a [Release],
+}
+
+impl View<'_> {
+    /// `V_i`, the number of neighbours.
+    pub fn degree(&self) -> f64 {
+        self.heard.len() as f64
+    }
+
+    /// `Σ_j (f_i + f_j)`.
+    pub fn sum_with_neighbours(&self) -> Vec<f64> {
+        self.fold(|sum, own, theirs| sum + (own + theirs))
+    }
+
+    /// `Σ_j (f_i − f_j)`.
+    pub fn difference_to_neighbours(&self) -> Vec<f64> {
+        self.fold(|sum, own, theirs| sum + (own - theirs))
+    }
+
+    /// `w_ii f_i + Σ_j w_ij f_j` for the neighbours' weights `w_ij` and `w_ii = 1 − Σ_j w_ij`.
+    pub fn mix(&self, weights: &[f64]) -> Vec<f64> {
+        let own_weight = 1.0 - weights.iter().sum::<f64>();
+        let mut mixed: Vec<f64> = self.own.iter().map(|own| own_weight * own).collect();
+        for (release, weight) in self.heard.iter().zip(weights) {
+            for (mixed, theirs) in mixed.iter_mut().zip(release.values()) {
+                *mixed += weight * theirs;
+            }
+        }
+        mixed
+    }
+
+    /// Folds over the neighbours in their order, so that the same messages give the same bits.
+    fn fold(&self, step: impl Fn(f64, f64, f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.own.len()];
+        for release in self.heard {
+            for ((sum, own), theirs) in sums.iter_mut().zip(self.own).zip(release.values()) {
+                *sum = step(*sum, *own, *theirs);
+            }
+        }
+        sums
+    }
+}
+
+/// What an algorithm does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Ask the rows. This costs privacy.
+    Ask(Query),
+    /// Go on from what was released already. This is free.
+    Recycle(Vec<f64>),
+}
+
+/// A node's part of a distributed algorithm: a function of released values. There are no rows in its reach.
+///
+/// At the end of every iteration a node calls [`hear`](Self::hear), then for the next iteration
+/// [`next`](Self::next), and, if that asked, [`answered`](Self::answered).
+pub trait Algorithm: Send {
+    /// Takes in the values of iteration `view.iteration` (the dual update, where there are duals).
+    fn hear(&mut self, _view: &View<'_>) {}
+
+    /// What to do for iteration `view.iteration + 1`.
+    fn next(&mut self, view: &View<'_>) -> Step;
+
+    /// Turns the answer to the question just asked into the iterate `f_i(t + 1)`; often it is that iterate.
+    fn answered(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        answer.to_vec()
+    }
+
+    /// `λ_i`, where there are duals.
+    fn dual(&self) -> Option<&[f64]> {
+        None
+    }
+}
