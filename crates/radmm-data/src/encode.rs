@@ -1,0 +1,154 @@
+//! One record of text, one row of numbers.
+//!
+//! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]. A
+//! categorical field becomes a one in the column of its value. The intercept is a one. Norms are left to the shard.
+
+use std::collections::HashMap;
+
+use crate::error::{DataError, FieldProblem, excerpt, first_few};
+use crate::records::{Column, Record};
+use crate::schema::{Categorical, Numeric, Schema};
+
+/// A schema laid over the columns of one file.
+pub(crate) struct Encoder<'a> {
+    label: (Column<'a>, &'a str),
+    numeric: Vec<(Column<'a>, &'a Numeric)>,
+    categorical: Vec<(Column<'a>, Vocabulary<'a>)>,
+    intercept: Option<u32>,
+}
+
+struct Vocabulary<'a> {
+    schema: &'a Categorical,
+    /// From a value to its encoded column.
+    codes: HashMap<&'a str, u32>,
+}
+
+impl<'a> Encoder<'a> {
+    /// `find` gives the column of the file that has a name.
+    pub(crate) fn new(
+        schema: &'a Schema,
+        mut find: impl FnMut(&'a str) -> Result<Column<'a>, DataError>,
+    ) -> Result<Self, DataError> {
+        let mut numeric = Vec::new();
+        for bounds in &schema.numeric {
+            numeric.push((find(&bounds.name)?, bounds));
+        }
+        let mut next = numeric.len() as u32;
+        let mut categorical = Vec::new();
+        for column in &schema.categorical {
+            let codes = (next..).zip(&column.values);
+            let vocabulary = Vocabulary {
+                schema: column,
+                codes: codes.map(|(code, value)| (value.as_str(), code)).collect(),
+            };
+            next += column.values.len() as u32;
+            categorical.push((find(&column.name)?, vocabulary));
+        }
+        Ok(Self {
+            label: (find(&schema.label)?, &schema.positive),
+            numeric,
+            categorical,
+            intercept: schema.intercept.then_some(next),
+        })
+    }
+
+    /// The columns of the file that are read.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Column<'a>> {
+        let numeric = self.numeric.iter().map(|(column, _)| *column);
+        let categorical = self.categorical.iter().map(|(column, _)| *column);
+        numeric.chain(categorical).chain([self.label.0])
+    }
+
+    pub(crate) fn label(&self) -> Column<'a> {
+        self.label.0
+    }
+
+    /// Replaces `entries` by those of the record, in ascending order of their columns: one for each column of the
+    /// file, zero or not, and the intercept. Returns whether the record is positive.
+    pub(crate) fn encode(
+        &self,
+        record: &Record<'_>,
+        entries: &mut Vec<(u32, f64)>,
+    ) -> Result<bool, DataError> {
+        entries.clear();
+        for (at, (column, bounds)) in (0..).zip(&self.numeric) {
+            let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
+            entries.push((at, scaled(number, bounds)));
+        }
+        for (column, vocabulary) in &self.categorical {
+            let value = record.field(*column)?;
+            let Some(code) = vocabulary.codes.get(value) else {
+                return Err(record.refuse(*column, vocabulary.unknown(value)));
+            };
+            entries.push((*code, 1.0));
+        }
+        entries.extend(self.intercept.map(|at| (at, 1.0)));
+        let (column, positive) = self.label;
+        Ok(record.field(column)? == positive)
+    }
+}
+
+impl Vocabulary<'_> {
+    fn unknown(&self, value: &str) -> FieldProblem {
+        FieldProblem::UnknownCategory {
+            value: excerpt(value),
+            known: first_few(self.schema.values.iter().map(String::as_str)),
+        }
+    }
+}
+
+fn parse(field: &str) -> Result<f64, FieldProblem> {
+    let value = || excerpt(field);
+    match field.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        Ok(_) => Err(FieldProblem::NotFinite { value: value() }),
+        Err(_) => Err(FieldProblem::NotANumber { value: value() }),
+    }
+}
+
+fn scaled(number: f64, bounds: &Numeric) -> f64 {
+    // Not `clamp`, which panics on bounds that are the wrong way round.
+    number.max(bounds.low).min(bounds.high) / bounds.low.abs().max(bounds.high.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(low: f64, high: f64) -> Numeric {
+        let name = "x".to_owned();
+        Numeric { name, low, high }
+    }
+
+    #[test]
+    fn numbers_are_clipped_then_divided_by_the_larger_bound() {
+        let cases = [
+            (bounds(0.0, 50.0), [(25.0, 0.5), (80.0, 1.0), (-3.0, 0.0)]),
+            (bounds(-4.0, 2.0), [(1.0, 0.25), (9.0, 0.5), (-9.0, -1.0)]),
+            (
+                bounds(-8.0, -2.0),
+                [(-2.0, -0.25), (0.0, -0.25), (-8.0, -1.0)],
+            ),
+        ];
+        for (bounds, pairs) in cases {
+            for (number, expected) in pairs {
+                assert_eq!(scaled(number, &bounds), expected, "{number} in {bounds:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_usual() {
+        for (field, number) in [("4", 4.0), ("-0.5", -0.5), ("+1e3", 1000.0), (".25", 0.25)] {
+            assert_eq!(parse(field), Ok(number));
+        }
+        for field in ["", "4x", "1 000", "1,5", "0x10"] {
+            let value = field.to_owned();
+            assert_eq!(parse(field), Err(FieldProblem::NotANumber { value }));
+        }
+        for field in ["NaN", "inf", "-Infinity", "1e999"] {
+            let value = field.to_owned();
+            assert_eq!(parse(field), Err(FieldProblem::NotFinite { value }));
+        }
+    }
+}

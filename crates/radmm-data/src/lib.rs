@@ -1,0 +1,45 @@
+//! Rows in: a table of text becomes shards of unit-norm rows, one a node.
+//!
+//! A [`Schema`] says what the columns mean, in public facts only: bounds and vocabularies agreed on beforehand,
+//! never taken from the rows. A [`Split`] says which row goes to which node. [`read_csv`] does both in one pass.
+//!
+//! ```
+//! use radmm::private::NormPolicy;
+//! use radmm_data::{Numeric, Schema, Split, read_csv};
+//!
+//! let schema = Schema {
+//!     label: "ill".into(),
+//!     positive: "yes".into(),
+//!     missing: vec!["?".into()],
+//!     rows: NormPolicy::Unit,
+//!     intercept: true,
+//!     numeric: vec![Numeric { name: "age".into(), low: 0.0, high: 100.0 }],
+//!     categorical: vec![],
+//! };
+//! let text = "age,ill\n71,yes\n34,no\n?,no\n58,no\n";
+//! let partition = read_csv(text.as_bytes(), "rows.csv", &schema, &Split::RoundRobin, 2)?;
+//! assert_eq!((partition.read, partition.dropped), (4, 1));
+//! assert_eq!(partition.parts[0].shard.rows(), 2);
+//! # Ok::<(), radmm_data::DataError>(())
+//! ```
+//!
+//! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The one exception is
+//! a [`DataError`], which quotes the field at fault to the party that owns the file.
+
+mod builtin;
+#[cfg(test)]
+mod clinic;
+mod csv;
+mod encode;
+mod error;
+mod partition;
+mod records;
+mod schema;
+mod split;
+mod table;
+
+pub use self::builtin::Builtin;
+pub use self::csv::read_csv;
+pub use self::error::{DataError, FieldProblem, SplitProblem};
+pub use self::partition::{Part, Partition};
+pub use self::schema::{Categorical, Numeric, Schema, Split};

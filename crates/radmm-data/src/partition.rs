@@ -1,0 +1,203 @@
+//! A table dealt out to the nodes.
+
+use std::collections::HashMap;
+
+use radmm::private::{Shard, ShardBuilder};
+
+use crate::error::{DataError, SplitProblem};
+use crate::schema::{Schema, Split};
+use crate::split;
+use crate::table::Table;
+
+/// A table dealt out to the nodes, and what became of its rows.
+pub struct Partition {
+    /// One a node, in order.
+    pub parts: Vec<Part>,
+    /// Rows in the file.
+    pub read: usize,
+    /// Rows left out because a used field is missing.
+    pub dropped: usize,
+    /// Rows of the positive class among those that were kept.
+    pub positive: usize,
+    /// Columns that neither the schema nor the split names, in order.
+    pub ignored: Vec<String>,
+}
+
+/// What one node gets.
+pub struct Part {
+    /// `node 0`, `node 1`, … or, when split by a column, its value.
+    pub name: String,
+    /// The rows; there is at least one.
+    pub shard: Shard,
+}
+
+/// Takes encoded rows one at a time and gives each to its node: at once where the split allows it, else when all are
+/// known. A node's rows stay in the order of the file.
+pub(crate) struct Dealer<'a> {
+    file: &'a str,
+    schema: &'a Schema,
+    split: &'a Split,
+    nodes: usize,
+    /// For a column split, from a value to its node.
+    node_of: HashMap<&'a str, usize>,
+    columns: usize,
+    dealt: Vec<ShardBuilder>,
+    held: Table,
+    rows: usize,
+}
+
+impl<'a> Dealer<'a> {
+    pub(crate) fn new(
+        file: &'a str,
+        schema: &'a Schema,
+        split: &'a Split,
+        nodes: usize,
+    ) -> Result<Self, DataError> {
+        let mut dealer = Self {
+            file,
+            schema,
+            split,
+            nodes,
+            node_of: HashMap::new(),
+            columns: schema.columns().len(),
+            dealt: Vec::new(),
+            held: Table::new(schema),
+            rows: 0,
+        };
+        if nodes == 0 {
+            return Err(dealer.refuse(SplitProblem::NoNodes));
+        }
+        if let Split::Column { column, values } = split {
+            if values.len() != nodes {
+                return Err(dealer.refuse(SplitProblem::WrongValues {
+                    column: column.clone(),
+                    values: values.len(),
+                    nodes,
+                }));
+            }
+            for (node, value) in values.iter().enumerate() {
+                if dealer.node_of.insert(value, node).is_some() {
+                    return Err(dealer.refuse(SplitProblem::RepeatedValue {
+                        column: column.clone(),
+                        value: value.clone(),
+                    }));
+                }
+            }
+        }
+        Ok(dealer)
+    }
+
+    /// The node that a column split names after `value`.
+    pub(crate) fn named(&self, value: &str) -> Option<usize> {
+        self.node_of.get(value).copied()
+    }
+
+    /// The node whose turn it is, if nodes take turns.
+    pub(crate) fn turn(&self) -> Option<usize> {
+        matches!(self.split, Split::RoundRobin).then_some(self.rows % self.nodes)
+    }
+
+    /// Gives a row to its node, or holds it if that is not known yet.
+    pub(crate) fn push(
+        &mut self,
+        node: Option<usize>,
+        entries: &[(u32, f64)],
+        positive: bool,
+    ) -> Result<(), DataError> {
+        self.rows += 1;
+        match node {
+            Some(node) => self.deal(node, entries, positive),
+            None => {
+                self.held.push(entries, positive);
+                Ok(())
+            }
+        }
+    }
+
+    /// Every node's part, none of them empty.
+    pub(crate) fn finish(mut self) -> Result<Vec<Part>, DataError> {
+        let (rows, nodes) = (self.rows, self.nodes);
+        if rows < nodes {
+            return Err(self.refuse(SplitProblem::TooFewRows { rows, nodes }));
+        }
+        let positive = self.held.positive();
+        let node_of = match *self.split {
+            Split::RoundRobin | Split::Column { .. } => Vec::new(),
+            Split::Shuffled { seed } => split::shuffled(rows, nodes, seed),
+            Split::Dirichlet { alpha, seed } => split::dirichlet(positive, nodes, alpha, seed)
+                .map_err(|problem| self.refuse(problem))?,
+        };
+        let mut entries = Vec::new();
+        for (r, node) in node_of.into_iter().enumerate() {
+            self.held.copy_row(r, &mut entries);
+            self.deal(node, &entries, self.held.positive()[r])?;
+        }
+        self.grow(nodes);
+        let dealt = std::mem::take(&mut self.dealt);
+        let parts = dealt.into_iter().enumerate().map(|(node, builder)| {
+            let shard = builder
+                .finish()
+                .map_err(|_| self.refuse(self.no_rows(node)))?;
+            let name = self.name(node);
+            Ok(Part { name, shard })
+        });
+        parts.collect()
+    }
+
+    fn deal(
+        &mut self,
+        node: usize,
+        entries: &[(u32, f64)],
+        positive: bool,
+    ) -> Result<(), DataError> {
+        self.grow(node + 1);
+        let pushed = self.dealt[node].push(entries, positive);
+        pushed.map_err(|cause| DataError::Row {
+            file: self.file.to_owned(),
+            cause,
+        })
+    }
+
+    /// Nodes come into being with their first row, so that their number is checked against the rows before it costs
+    /// memory.
+    fn grow(&mut self, nodes: usize) {
+        let (columns, policy) = (self.columns, self.schema.rows);
+        if self.dealt.len() < nodes {
+            self.dealt
+                .resize_with(nodes, || ShardBuilder::new(columns, policy));
+        }
+    }
+
+    fn name(&self, node: usize) -> String {
+        match self.split {
+            Split::Column { values, .. } => values[node].clone(),
+            _ => format!("node {node}"),
+        }
+    }
+
+    fn no_rows(&self, node: usize) -> SplitProblem {
+        match self.split {
+            Split::Column { column, values } => SplitProblem::NoRowsWithValue {
+                node,
+                column: column.clone(),
+                value: values[node].clone(),
+            },
+            Split::Dirichlet { alpha, .. } => SplitProblem::NoRowsDrawn {
+                node,
+                alpha: *alpha,
+            },
+            // Unreachable: by turns, as many rows as nodes are enough.
+            Split::RoundRobin | Split::Shuffled { .. } => SplitProblem::TooFewRows {
+                rows: self.rows,
+                nodes: self.nodes,
+            },
+        }
+    }
+
+    fn refuse(&self, problem: SplitProblem) -> DataError {
+        DataError::Split {
+            file: self.file.to_owned(),
+            problem,
+        }
+    }
+}
