@@ -128,6 +128,16 @@ pub enum NodeError {
         /// Why.
         refusal: Refusal,
     },
+    /// This party's own next value is not finite; the node cannot go on.
+    #[error(
+        "{node}'s model is not finite any more at iteration {iteration}: the algorithm diverges; lower the step, or raise the penalty or the damping"
+    )]
+    Diverged {
+        /// This party.
+        node: NodeId,
+        /// At which it shows.
+        iteration: u32,
+    },
 }
 
 enum Phase {
@@ -185,12 +195,7 @@ impl Node {
         while matches!(self.phase, Phase::Running)
             && self.inbox.iter().all(|heard| heard[0].is_some())
         {
-            if let Err(refusal) = self.advance(&mut outputs) {
-                let error = NodeError::Refused {
-                    node: self.id,
-                    iteration: self.iteration + 1,
-                    refusal,
-                };
+            if let Err(error) = self.advance(&mut outputs) {
                 self.phase = Phase::Stopped(error.clone());
                 return Err(error);
             }
@@ -241,7 +246,7 @@ impl Node {
     }
 
     /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
-    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), NodeError> {
         let heard: Vec<Release> = self
             .inbox
             .iter()
@@ -259,20 +264,29 @@ impl Node {
             outputs.push(Output::Done(own));
             return Ok(());
         }
-        let iteration = self.iteration + 1;
-        (self.kind, self.own) = match self.algorithm.next(&view) {
-            Step::Recycle(values) => (Kind::Recycled, Release::new(values)),
+        let (node, iteration) = (self.id, self.iteration + 1);
+        let (kind, next) = match self.algorithm.next(&view) {
+            Step::Recycle(values) => (Kind::Recycled, values),
             Step::Ask(query) => {
-                let (event, answer) = self.curator.answer(iteration, &query)?;
+                let asked = self.curator.answer(iteration, &query);
+                let (event, answer) = asked.map_err(|refusal| NodeError::Refused {
+                    node,
+                    iteration,
+                    refusal,
+                })?;
                 let next = self.algorithm.answered(&view, answer.values());
                 outputs.push(Output::Record {
                     iteration,
                     event,
                     answer,
                 });
-                (Kind::Data, Release::new(next))
+                (Kind::Data, next)
             }
         };
+        if !next.iter().all(|value| value.is_finite()) {
+            return Err(NodeError::Diverged { node, iteration });
+        }
+        (self.kind, self.own) = (kind, Release::new(next));
         self.iteration = iteration;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
@@ -420,7 +434,7 @@ mod tests {
                 let id = node.id().0;
                 let recycled = t.is_multiple_of(2);
                 let shard = if recycled { no_rows() } else { rows(id) };
-                drop(node.curator_mut().exchange_rows(shard));
+                node.curator_mut().exchange_rows(shard);
             }
         });
         assert_eq!(with_rows, without);
@@ -432,7 +446,7 @@ mod tests {
         let with_rows = run(|_, _| ());
         let without = run(|_, nodes| {
             for node in nodes {
-                drop(node.curator_mut().exchange_rows(no_rows()));
+                node.curator_mut().exchange_rows(no_rows());
             }
         });
         assert_ne!(with_rows, without);

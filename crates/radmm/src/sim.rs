@@ -3,6 +3,7 @@
 //! A simulation holds everybody's rows, so it alone can say how good the models are:
 //! ```text
 //! loss       L(t) = (1/N) Σ_i (1/B_i) Σ_n L(y f_i(t)ᵀx)
+//! accuracy   (1/N) Σ_i (1/B_i) Σ_n [y f_i(t)ᵀx > 0]
 //! objective  Σ_i O_i(f_i(t))
 //! consensus  max_i ‖f_i(t) − f̄(t)‖,  f̄ the mean of the models
 //! ```
@@ -14,6 +15,8 @@ use serde::Serialize;
 use crate::account::Guarantee;
 use crate::message::Message;
 use crate::node::{Kind, Node, NodeError, Output};
+use crate::private::{Curator, Fit, NotCertified};
+use crate::public::release::Release;
 
 /// One party in a simulation.
 pub struct Party {
@@ -21,8 +24,9 @@ pub struct Party {
     inbox: Vec<Message>,
     said: Option<Message>,
     stopped: Option<NodeError>,
-    loss: f64,
-    objective: f64,
+    fit: Fit,
+    /// Of other parties' models.
+    fits: Vec<Fit>,
 }
 
 /// Does the parties' work of one iteration, in any order, on any threads.
@@ -50,6 +54,8 @@ pub struct Snapshot {
     pub kind: Kind,
     /// `L(t)`.
     pub loss: f64,
+    /// The share of its own rows that a party's model classifies rightly, averaged over the parties.
+    pub accuracy: f64,
     /// `Σ_i O_i(f_i(t))`.
     pub objective: f64,
     /// `max_i ‖f_i(t) − f̄(t)‖`.
@@ -57,6 +63,32 @@ pub struct Snapshot {
     /// `P(t)`: everything released up to here, the largest of the parties'.
     #[serde(flatten)]
     pub spent: Guarantee,
+}
+
+/// How good models are on rows that are not their party's alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Everywhere {
+    /// The mean over models and parties of the model's mean loss on the party's rows.
+    pub loss: f64,
+    /// The same of the share of rows that are classified rightly.
+    pub accuracy: f64,
+}
+
+/// Whether collaborating was worth it shows on everybody's rows; to try every model on every row takes too long where
+/// there are many parties.
+const MODELS: usize = 32;
+
+/// The centralised optimum.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Optimum {
+    /// `f*`.
+    pub model: Vec<f64>,
+    /// As [`Snapshot::loss`], with everyone's model `f*`.
+    pub loss: f64,
+    /// As [`Snapshot::accuracy`].
+    pub accuracy: f64,
+    /// `Σ_i O_i(f*)`.
+    pub objective: f64,
 }
 
 /// All parties of a study.
@@ -75,8 +107,8 @@ impl Simulation {
             inbox: Vec::new(),
             said: None,
             stopped: None,
-            loss: 0.0,
-            objective: 0.0,
+            fit: Fit::default(),
+            fits: Vec::new(),
         };
         Self {
             parties: nodes.into_iter().map(party).collect(),
@@ -113,6 +145,45 @@ impl Simulation {
         self.nodes()
             .map(|node| node.curator().largest_residual())
             .fold(0.0, f64::max)
+    }
+
+    /// How good the parties' models are on everybody's rows: the mean over at most 32 of them, evenly spread.
+    pub fn everywhere(&mut self, crew: &dyn Crew) -> Everywhere {
+        let count = self.parties.len();
+        let shown = count.min(MODELS);
+        let models: Vec<Release> = (0..shown)
+            .map(|k| self.parties[k * count / shown].node.model().clone())
+            .collect();
+        crew.each(&mut self.parties, &|party| {
+            let curator = party.node.curator();
+            party.fits = models
+                .iter()
+                .map(|model| curator.observe(model.values()))
+                .collect();
+        });
+        let all = || self.parties.iter().flat_map(|party| &party.fits);
+        let pairs = (count * shown) as f64;
+        Everywhere {
+            loss: all().map(|fit| fit.loss).sum::<f64>() / pairs,
+            accuracy: all().map(|fit| fit.accuracy).sum::<f64>() / pairs,
+        }
+    }
+
+    /// What one party with everybody's rows would find without noise: the minimiser of `Σ_i O_i`, and how good it is.
+    pub fn centralised(&self) -> Result<Optimum, NotCertified> {
+        let model = Curator::centralised(self.nodes().map(Node::curator))?;
+        let fits: Vec<Fit> = self
+            .nodes()
+            .map(|node| node.curator().observe(&model))
+            .collect();
+        let sum = |of: fn(&Fit) -> f64| fits.iter().map(of).sum::<f64>();
+        let count = fits.len() as f64;
+        Ok(Optimum {
+            loss: sum(|fit| fit.loss) / count,
+            accuracy: sum(|fit| fit.accuracy) / count,
+            objective: sum(|fit| fit.objective),
+            model,
+        })
     }
 
     fn step(&mut self, crew: &dyn Crew) -> Result<Snapshot, NodeError> {
@@ -168,8 +239,9 @@ impl Simulation {
         Snapshot {
             iteration: self.next,
             kind: first.kind(),
-            loss: sum(|party| party.loss) / count,
-            objective: sum(|party| party.objective),
+            loss: sum(|party| party.fit.loss) / count,
+            accuracy: sum(|party| party.fit.accuracy) / count,
+            objective: sum(|party| party.fit.objective),
             consensus: self.consensus(),
             spent: spent.unwrap_or(first.curator().ledger().spent()),
         }
@@ -215,6 +287,6 @@ impl Party {
 
     fn measure(&mut self) {
         let model = self.node.model().clone();
-        (self.loss, self.objective) = self.node.curator().observe(model.values());
+        self.fit = self.node.curator().observe(model.values());
     }
 }

@@ -165,6 +165,16 @@ fn every_algorithm_reaches_the_centralised_optimum_on_every_topology() {
     }
 }
 
+#[test]
+fn the_simulators_centralised_optimum_is_that_of_one_party_with_all_rows() {
+    let network = network(&Topology::Ring, 1);
+    let simulation = network.simulation(ALGORITHMS[0].3);
+    let ours = simulation.centralised().unwrap().model;
+    for (a, b) in ours.iter().zip(centralised(&network)) {
+        assert!((a - b).abs() < 1e-10);
+    }
+}
+
 /// DGD's error on a problem with a strong ridge, where what the start left behind is soon forgotten.
 fn dgd_error(topology: &Topology, step: Schedule, iterations: u32) -> f64 {
     let graph = Graph::new(topology, 10).unwrap();

@@ -3,12 +3,14 @@
 //! Price → spend → answer, in this order: the price comes from public facts, the ledger refuses before a row is read,
 //! and only an answer that was paid for and certified leaves.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::mechanism::{Mechanism, Problem, Rows, Unanswerable};
 use super::noise::NoiseKey;
 use super::shard::Shard;
-use super::solve::{self, NotCertified};
+use super::solve::{self, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
 use crate::public::release::{Query, Release};
 
@@ -46,19 +48,31 @@ pub struct Terms {
     pub noise: NoiseKey,
 }
 
+/// How good a model is on rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Fit {
+    /// `(1/B) Σ_n L(fᵀz_n)`.
+    pub loss: f64,
+    /// The share of rows that are classified rightly.
+    pub accuracy: f64,
+    /// `O_i(f)`.
+    pub objective: f64,
+}
+
 /// One party's rows and the terms on which they answer.
 pub struct Curator {
-    shard: Shard,
+    shard: Arc<Shard>,
     terms: Terms,
     answered: u32,
     largest_residual: f64,
 }
 
 impl Curator {
-    /// Takes the rows in. They do not come out again.
-    pub fn new(shard: Shard, terms: Terms) -> Self {
+    /// Takes the rows in. They do not come out again. Repetitions of a simulation may share them: whoever else holds the
+    /// shard cannot read it either.
+    pub fn new(shard: impl Into<Arc<Shard>>, terms: Terms) -> Self {
         Self {
-            shard,
+            shard: shard.into(),
             terms,
             answered: 0,
             largest_residual: 0.0,
@@ -111,12 +125,37 @@ impl Curator {
         Ok((event, Release::new(answer.point)))
     }
 
-    /// The mean loss and `O_i` at `f`, unprotected: for the simulator alone, which holds everybody's rows anyway.
-    pub(crate) fn observe(&self, f: &[f64]) -> (f64, f64) {
+    /// How good `f` is on these rows, unprotected: for the simulator alone, which holds everybody's rows anyway.
+    pub(crate) fn observe(&self, f: &[f64]) -> Fit {
         let problem = &self.terms.problem;
-        let loss = solve::mean_loss(&self.shard, problem.loss, f);
+        let (loss, accuracy) = solve::mean_loss_and_accuracy(&self.shard, problem.loss, f);
         let square: f64 = f.iter().map(|f| f * f).sum();
-        (loss, problem.weight * loss + problem.share() / 2.0 * square)
+        Fit {
+            loss,
+            accuracy,
+            objective: problem.weight * loss + problem.share() / 2.0 * square,
+        }
+    }
+
+    /// The minimiser of the sum of all curators' objectives, unprotected: for the simulator alone.
+    pub(crate) fn centralised<'a>(
+        mut curators: impl Iterator<Item = &'a Curator>,
+    ) -> Result<Vec<f64>, NotCertified> {
+        let Some(first) = curators.next() else {
+            return Ok(Vec::new());
+        };
+        let Terms {
+            problem, tolerance, ..
+        } = &first.terms;
+        let shards = std::iter::once(&first.shard).chain(curators.map(|other| &other.shard));
+        let objective = Objective {
+            shards: shards.map(|shard| &**shard).collect(),
+            loss: problem.loss,
+            weight: problem.weight,
+            modulus: problem.ridge,
+            linear: &vec![0.0; first.columns()],
+        };
+        Ok(solve::minimise(&objective, &vec![0.0; first.columns()], *tolerance)?.point)
     }
 
     /// The largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator tells it.
@@ -126,8 +165,9 @@ impl Curator {
 
     /// Takes the rows away, for a test that recycled steps do not miss them.
     #[cfg(test)]
-    pub(crate) fn exchange_rows(&mut self, shard: Shard) -> Shard {
-        std::mem::replace(&mut self.shard, shard)
+    pub(crate) fn exchange_rows(&mut self, shard: Shard) {
+        let removed = std::mem::replace(&mut self.shard, shard.into());
+        assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
     }
 }
 

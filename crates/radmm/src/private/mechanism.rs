@@ -210,7 +210,7 @@ impl Rows<'_> {
 
     fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
         Objective {
-            shard: self.shard,
+            shards: vec![self.shard],
             loss: self.problem.loss,
             weight: self.problem.weight,
             modulus: self.problem.share() + quadratic,

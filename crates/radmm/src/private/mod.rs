@@ -9,6 +9,7 @@ mod noise;
 mod shard;
 mod solve;
 
+pub(crate) use curator::Fit;
 pub use curator::{Curator, Refusal, Terms};
 pub use loss::Loss;
 pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};

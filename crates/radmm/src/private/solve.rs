@@ -1,4 +1,6 @@
-//! The certified minimiser of `F(f) = (C/B) Σ_n L(fᵀz_n) + ⟨b, f⟩ + (m/2)‖f‖²`, with `z = y·x` and `m = ρ/N + a`.
+//! The certified minimiser of `F(f) = Σ_i (C/B_i) Σ_n L(fᵀz_n) + ⟨b, f⟩ + (m/2)‖f‖²`, with `z = y·x`.
+//!
+//! A curator has one shard `i` and `m = ρ/N + a`; the centralised optimum of a simulation has all of them and `m = ρ`.
 //!
 //! Newton's method. Progress is measured by `‖∇F‖` itself: along a Newton direction `p`, `½‖∇F‖²` falls at the rate
 //! `∇Fᵀ∇²F p = −‖∇F‖²`, so halving the step always ends in a decrease; the quantity that is certified is the quantity
@@ -19,7 +21,8 @@ const SHIFTS: usize = 60;
 
 /// A smooth, strongly convex function of rows.
 pub(super) struct Objective<'a> {
-    pub shard: &'a Shard,
+    /// All of the same number of columns; at least one.
+    pub shards: Vec<&'a Shard>,
     pub loss: Loss,
     /// `C`.
     pub weight: f64,
@@ -64,7 +67,7 @@ pub(super) fn minimise(
                 residual: here.residual,
             });
         }
-        let direction = if objective.shard.columns() <= DENSE_COLUMNS {
+        let direction = if near.len() <= DENSE_COLUMNS {
             objective.direction_by_factor(&here)
         } else {
             objective.direction_by_products(&here)
@@ -88,7 +91,7 @@ struct Place {
     point: Vec<f64>,
     gradient: Vec<f64>,
     residual: f64,
-    /// `(C/B) L''(fᵀz_n)`.
+    /// `(C/B_i) L''(fᵀz_n)`, row by row.
     curvatures: Vec<f64>,
 }
 
@@ -100,15 +103,16 @@ impl Objective<'_> {
 
     fn at(&self, point: Vec<f64>) -> Place {
         let mut gradient = vec![0.0; point.len()];
-        let mut curvatures = Vec::with_capacity(self.shard.rows());
-        let scale = self.weight / self.shard.rows() as f64;
-        for n in 0..self.shard.rows() {
-            let (columns, values) = self.shard.row(n);
-            let (slope, curvature) = self
-                .loss
-                .slope_and_curvature(sparse_dot(columns, values, &point));
-            add_scaled(&mut gradient, scale * slope, columns, values);
-            curvatures.push(scale * curvature);
+        let mut curvatures = Vec::with_capacity(self.shards.iter().map(|shard| shard.rows()).sum());
+        for shard in &self.shards {
+            let scale = self.weight / shard.rows() as f64;
+            for n in 0..shard.rows() {
+                let (columns, values) = shard.row(n);
+                let margin = sparse_dot(columns, values, &point);
+                let (slope, curvature) = self.loss.slope_and_curvature(margin);
+                add_scaled(&mut gradient, scale * slope, columns, values);
+                curvatures.push(scale * curvature);
+            }
         }
         for ((g, b), f) in gradient.iter_mut().zip(self.linear).zip(&point) {
             *g += b + self.modulus * f;
@@ -119,6 +123,12 @@ impl Objective<'_> {
             gradient,
             curvatures,
         }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+        self.shards
+            .iter()
+            .flat_map(|shard| (0..shard.rows()).map(|n| shard.row(n)))
     }
 
     /// Halves the step until the gradient has shrunk by a quarter of what a full Newton step promises.
@@ -144,11 +154,10 @@ impl Objective<'_> {
     fn direction_by_factor(&self, here: &Place) -> Vec<f64> {
         let d = here.point.len();
         let mut hessian = vec![0.0; d * d];
-        for (n, &curvature) in here.curvatures.iter().enumerate() {
+        for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
             if curvature == 0.0 {
                 continue;
             }
-            let (columns, values) = self.shard.row(n);
             for (k, (&column, &value)) in columns.iter().zip(values).enumerate() {
                 let row = &mut hessian[column as usize * d..][..column as usize + 1];
                 // Columns ascend, so these are the entries left of the diagonal and the diagonal itself.
@@ -173,8 +182,7 @@ impl Objective<'_> {
     fn direction_by_products(&self, here: &Place) -> Vec<f64> {
         let d = here.point.len();
         let mut diagonal = vec![self.modulus; d];
-        for (n, &curvature) in here.curvatures.iter().enumerate() {
-            let (columns, values) = self.shard.row(n);
+        for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
             for (&column, &value) in columns.iter().zip(values) {
                 diagonal[column as usize] += curvature * value * value;
             }
@@ -209,8 +217,7 @@ impl Objective<'_> {
 
     fn hessian_times(&self, here: &Place, vector: &[f64]) -> Vec<f64> {
         let mut product: Vec<f64> = vector.iter().map(|v| self.modulus * v).collect();
-        for (n, &curvature) in here.curvatures.iter().enumerate() {
-            let (columns, values) = self.shard.row(n);
+        for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
             let along = curvature * sparse_dot(columns, values, vector);
             add_scaled(&mut product, along, columns, values);
         }
@@ -218,15 +225,17 @@ impl Objective<'_> {
     }
 }
 
-/// `Σ_n L(fᵀz_n) / B`.
-pub(super) fn mean_loss(shard: &Shard, loss: Loss, at: &[f64]) -> f64 {
-    let sum: f64 = (0..shard.rows())
-        .map(|n| {
-            let (columns, values) = shard.row(n);
-            loss.value(sparse_dot(columns, values, at))
-        })
-        .sum();
-    sum / shard.rows() as f64
+/// `(1/B) Σ_n L(fᵀz_n)`, and the share of rows with `fᵀz_n > 0`.
+pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (f64, f64) {
+    let (mut sum, mut right) = (0.0, 0usize);
+    for n in 0..shard.rows() {
+        let (columns, values) = shard.row(n);
+        let margin = sparse_dot(columns, values, at);
+        sum += loss.value(margin);
+        right += usize::from(margin > 0.0);
+    }
+    let rows = shard.rows() as f64;
+    (sum / rows, right as f64 / rows)
 }
 
 fn sparse_dot(columns: &[u32], values: &[f64], dense: &[f64]) -> f64 {
@@ -275,7 +284,7 @@ mod tests {
 
     fn objective<'a>(shard: &'a Shard, loss: Loss, linear: &'a [f64]) -> Objective<'a> {
         Objective {
-            shard,
+            shards: vec![shard],
             loss,
             weight: 20.0,
             modulus: 0.01,
@@ -284,7 +293,7 @@ mod tests {
     }
 
     fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
-        objective.weight * mean_loss(objective.shard, objective.loss, f)
+        objective.weight * mean_loss_and_accuracy(objective.shards[0], objective.loss, f).0
             + dot(objective.linear, f)
             + objective.modulus / 2.0 * dot(f, f)
     }
@@ -398,7 +407,7 @@ mod tests {
             let shard = shard(rows, 20, 5, seed);
             let linear: Vec<f64> = (0..20).map(|k| size * ((k + seed) as f64).sin()).collect();
             let objective = Objective {
-                shard: &shard,
+                shards: vec![&shard],
                 loss: LOSSES[usize::from(hinge)],
                 weight,
                 modulus,

@@ -7,4 +7,5 @@ pub mod graph;
 pub mod recycled;
 pub mod release;
 pub mod schedule;
+pub mod start;
 pub mod topology;

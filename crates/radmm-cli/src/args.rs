@@ -1,0 +1,59 @@
+//! What was typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Train one linear classifier on many parties' rows: no server, neighbours only, one privacy guarantee over every message.
+#[derive(Parser)]
+#[command(name = "radmm", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+}
+
+/// Run a study in simulation: all parties in this process
+///
+/// Prints what came out, beside what each party could do alone and by averaging once. A simulation repeats from its seed
+/// and holds everybody's rows: it says how good and how private an algorithm is, and protects nobody.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm run                              the built-in study
+  radmm run study.toml --out results     a study of your own (docs/study.md says what may stand in it)
+  radmm run study.toml --json | jq .privacy")]
+pub(crate) struct RunArgs {
+    /// The study file; without one, a built-in study on invented patients
+    pub study: Option<PathBuf>,
+
+    /// Write result.json into this folder, which is made if need be
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print result.json in place of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Every party's own limit on its total ε; a question that would exceed it is refused
+    #[arg(long, value_name = "EPSILON", value_parser = limit, allow_negative_numbers = true)]
+    pub limit: Option<f64>,
+
+    /// How many threads to use [default: all cores]; the result is the same for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+
+    /// No progress bar and no notes
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn limit(typed: &str) -> Result<f64, String> {
+    match typed.parse::<f64>() {
+        Ok(epsilon) if epsilon.is_finite() && epsilon > 0.0 => Ok(epsilon),
+        _ => Err("must be a positive, finite number".into()),
+    }
+}

@@ -1,0 +1,27 @@
+//! The binary `radmm`: what was typed → what it means → what came of it.
+//!
+//! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
+
+mod args;
+mod progress;
+mod render;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
+        Command::Run(typed) => run::run(typed),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From what a study means to nodes that run it.
+
+use radmm::account::{BadBudget, Bound, Budget, Ledger};
+use radmm::node::{Node, Setup};
+use radmm::private::{Curator, Mechanism, NoiseKey, Problem, Terms};
+use radmm::public::admm::{Admm, Penalty};
+use radmm::public::baseline::{Average, Local};
+use radmm::public::gradient::{Dgd, Dlm};
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::recycled::Recycled;
+use radmm::public::release::Algorithm;
+use radmm::public::schedule::Schedule;
+use radmm::public::start;
+use radmm_study::{Method, Start, Study};
+
+use crate::table::Table;
+
+/// What differs between the runs of one study.
+pub(crate) struct Variant<'a> {
+    pub method: &'a Method,
+    pub iterations: u32,
+    /// By node: at equal privacy, parties with fewer rows need more noise.
+    pub mechanisms: &'a [Mechanism],
+    pub bound: Bound,
+    pub repetition: u32,
+    pub limit: Option<f64>,
+}
+
+/// The nodes of one run, in order.
+pub(crate) fn nodes(
+    study: &Study,
+    graph: &Graph,
+    table: &Table,
+    variant: &Variant<'_>,
+) -> Result<Vec<Node>, BadBudget> {
+    let delta = study.privacy.delta;
+    let budget = match variant.limit {
+        Some(epsilon) => Budget::limited(epsilon, delta)?,
+        None => Budget::unlimited(delta)?,
+    };
+    let columns = table.columns.len();
+    let make = |id: NodeId| {
+        let i = id.0 as usize;
+        let terms = Terms {
+            problem: problem(study),
+            mechanism: variant.mechanisms[i],
+            tolerance: study.algorithm.tolerance,
+            ledger: Ledger::new(budget, variant.bound),
+            noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
+        };
+        Node::new(Setup {
+            id,
+            neighbours: graph.neighbours(id).to_vec(),
+            iterations: variant.iterations,
+            start: match study.algorithm.start {
+                Start::Zeros => vec![0.0; columns],
+                Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
+            },
+            algorithm: algorithm(variant.method, graph, id, columns),
+            curator: Curator::new(table.parties[i].shard.clone(), terms),
+        })
+    };
+    Ok(graph.nodes().map(make).collect())
+}
+
+pub(crate) fn problem(study: &Study) -> Problem {
+    Problem {
+        loss: study.problem.loss,
+        weight: study.problem.weight,
+        ridge: study.problem.ridge,
+        nodes: study.network.nodes,
+    }
+}
+
+fn algorithm(method: &Method, graph: &Graph, id: NodeId, columns: usize) -> Box<dyn Algorithm> {
+    let i = id.0 as usize;
+    let admm = |penalty| Admm::new(penalty, columns);
+    let dlm = |eta: &Schedule, gamma: &Schedule| Dlm::new(Penalty::common(*eta), *gamma, columns);
+    let private = |penalties: &[Schedule], theta: &f64| Penalty {
+        primal: penalties[i],
+        dual: Schedule::Constant(*theta),
+    };
+    match method {
+        Method::Admm { penalty } => Box::new(admm(Penalty::common(*penalty))),
+        Method::RecycledAdmm {
+            penalty,
+            damping,
+            recycle,
+        } => Box::new(Recycled::new(
+            admm(Penalty::common(*penalty)),
+            *damping,
+            *recycle,
+        )),
+        Method::MAdmm { penalty, dual_step } => Box::new(admm(private(penalty, dual_step))),
+        Method::MRecycledAdmm {
+            penalty,
+            damping,
+            recycle,
+            dual_step,
+        } => Box::new(Recycled::new(
+            admm(private(penalty, dual_step)),
+            damping[i],
+            *recycle,
+        )),
+        Method::Dlm { penalty, damping } => Box::new(dlm(penalty, damping)),
+        Method::RecycledDlm {
+            penalty,
+            damping,
+            recycle,
+        } => Box::new(Recycled::new(dlm(penalty, damping), *damping, *recycle)),
+        Method::Dgd { step } => Box::new(Dgd::new(graph.metropolis(id), *step)),
+        Method::Local => Box::new(Local),
+        Method::Average => Box::new(Average::new(graph.metropolis(id))),
+    }
+}

@@ -1,0 +1,43 @@
+//! Many runs: a study in simulation, repeated, on all cores, beside what a user would otherwise do.
+//!
+//! ```
+//! use radmm_lab::{Experiment, ResultFile};
+//! use radmm_study::Study;
+//!
+//! let text = r#"
+//!     [data]
+//!     builtin = "clinic"
+//!     label = "readmitted"
+//!     positive = "yes"
+//!     [data.numeric]
+//!     age = [18, 95]
+//!     [network]
+//!     nodes = 4
+//!     topology = "ring"
+//!     [problem]
+//!     weight = 100
+//!     ridge = 1
+//!     [algorithm]
+//!     name = "r-admm"
+//!     iterations = 10
+//!     penalty = 1
+//!     damping = 1
+//! "#;
+//! let (study, _) = Study::parse(text, "ages.toml")?;
+//! let experiment = Experiment::prepare(study, ".".as_ref())?;
+//! let outcome = experiment.run(None, &|_| ())?;
+//! assert_eq!(outcome.repetitions[0].iterations.len(), 11);
+//! assert!(ResultFile::new(&experiment, &outcome).to_json().contains("\"consensus\""));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod assemble;
+mod crew;
+mod equal;
+mod experiment;
+mod result;
+mod table;
+
+pub use experiment::{Beside, End, Experiment, NodeResult, Outcome, PrepareError, Repetition};
+pub use result::{CAVEAT, ResultFile};
+pub use table::{Counts, PartyRows, Table, TableError};

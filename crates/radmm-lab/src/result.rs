@@ -1,0 +1,128 @@
+//! `result.json`: everything that came out of a study, for machines. docs/study.md describes it.
+
+use radmm::account::Guarantee;
+use radmm::node::Kind;
+use radmm::sim::{Optimum, Snapshot};
+use radmm_study::Study;
+use serde::Serialize;
+
+use crate::experiment::{Beside, Experiment, NodeResult, Outcome, Repetition};
+use crate::table::Counts;
+
+/// What is written.
+#[derive(Serialize)]
+pub struct ResultFile<'a> {
+    program: Program,
+    study: &'a Study,
+    data: &'a Counts,
+    columns: &'a [String],
+    edges: Vec<[u32; 2]>,
+    privacy: Statement<'a>,
+    steps: Steps,
+    solver: Solver,
+    nodes: &'a [NodeResult],
+    iterations: &'a [Snapshot],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: &'a Option<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    repetitions: &'a [Repetition],
+    beside: &'a [Beside],
+    centralised: &'a Option<Optimum>,
+}
+
+#[derive(Serialize)]
+struct Program {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// No ε without what it means.
+#[derive(Serialize)]
+struct Statement<'a> {
+    epsilon: f64,
+    delta: f64,
+    epsilon_tight: f64,
+    epsilon_paper: Option<f64>,
+    relation: &'static str,
+    scope: &'static str,
+    protects: bool,
+    caveat: &'a str,
+}
+
+#[derive(Serialize)]
+struct Steps {
+    data: usize,
+    recycled: usize,
+    messages: usize,
+}
+
+#[derive(Serialize)]
+struct Solver {
+    tolerance: f64,
+    largest_residual: f64,
+}
+
+/// Why a simulation's ε is a statement about the algorithm and not about these rows.
+pub const CAVEAT: &str = "a simulation: its noise repeats from a seed, it holds all rows and shows unprotected losses; \
+                          the bound is for exact arithmetic";
+
+impl<'a> ResultFile<'a> {
+    /// The file of an outcome. With several repetitions, `nodes` and `iterations` are those of the first.
+    pub fn new(experiment: &'a Experiment, outcome: &'a Outcome) -> Self {
+        let first = &outcome.repetitions[0];
+        let graph = experiment.graph();
+        let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
+        let rounds = first.iterations.len();
+        Self {
+            program: Program {
+                name: "radmm",
+                version: env!("CARGO_PKG_VERSION"),
+            },
+            study: experiment.study(),
+            data: &experiment.table().counts,
+            columns: &experiment.table().columns,
+            edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
+            privacy: statement(first),
+            steps: Steps {
+                data: first.count(Kind::Data),
+                recycled: first.count(Kind::Recycled),
+                messages: rounds * 2 * graph.edge_count(),
+            },
+            solver: Solver {
+                tolerance: experiment.study().algorithm.tolerance,
+                largest_residual: residuals.fold(0.0, f64::max),
+            },
+            nodes: &first.nodes,
+            iterations: &first.iterations,
+            stopped: &first.stopped,
+            repetitions: match outcome.repetitions.len() {
+                1 => &[],
+                _ => &outcome.repetitions,
+            },
+            beside: &outcome.beside,
+            centralised: &outcome.centralised,
+        }
+    }
+
+    /// As text, with a line end.
+    pub fn to_json(&self) -> String {
+        // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
+        serde_json::to_string_pretty(self).expect("a result is valid JSON") + "\n"
+    }
+}
+
+/// The network's loss is the largest of its parties': a row belongs to one of them.
+fn statement(run: &Repetition) -> Statement<'_> {
+    let largest = |of: fn(&NodeResult) -> f64| run.nodes.iter().map(of).fold(0.0, f64::max);
+    let paper: Option<Vec<f64>> = run.nodes.iter().map(|node| node.epsilon_paper).collect();
+    Statement {
+        epsilon: largest(|node| node.spent.epsilon),
+        delta: largest(|node| node.spent.delta),
+        epsilon_tight: largest(|node| node.epsilon_tight),
+        epsilon_paper: paper.map(|all| all.into_iter().fold(0.0, f64::max)),
+        relation: Guarantee::RELATION,
+        scope: "total over every message of the run, the largest of the parties'",
+        protects: false,
+        caveat: CAVEAT,
+    }
+}

@@ -1,0 +1,243 @@
+//! One value: every getter returns it in range, or an error that says where it stands and what to do.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::error::{Note, StudyError};
+use crate::reader::{Document, Section};
+use crate::spelling::{nearest, one_line, quoted};
+
+/// A value, and the way to it.
+pub(crate) struct Entry<'a> {
+    pub document: Document<'a>,
+    /// The bare name, for maps whose keys are the user's own.
+    pub name: &'a str,
+    /// `[data.split] seed`, for messages.
+    pub key: String,
+    /// `data.split.seed`, for the case that it is a table.
+    pub path: String,
+    /// Where it starts, in bytes.
+    pub start: usize,
+    pub value: &'a Spanned<DeValue<'a>>,
+}
+
+/// A condition on a finite number.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub holds: fn(f64) -> bool,
+    /// Completes "must be …".
+    pub needed: &'static str,
+}
+
+/// `x > 0`.
+pub(crate) const POSITIVE: Range = Range {
+    holds: |x| x > 0.0,
+    needed: "positive and finite",
+};
+
+/// `x ≥ 0`.
+pub(crate) const NON_NEGATIVE: Range = Range {
+    holds: |x| x >= 0.0,
+    needed: "zero or more, and finite",
+};
+
+/// Seeds fit into the signed integers of TOML.
+pub(crate) const SEEDS: RangeInclusive<u64> = 0..=i64::MAX.unsigned_abs();
+
+impl<'a> Entry<'a> {
+    /// A finite number in range; an integer will do.
+    pub(crate) fn number(&self, range: Range) -> Result<f64, StudyError> {
+        let number = match self.value.get_ref() {
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
+            DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
+                .ok()
+                .map(|integer| integer as f64),
+            _ => return Err(self.not_a("a number")),
+        };
+        number
+            .filter(|&x: &f64| x.is_finite() && (range.holds)(x))
+            .ok_or_else(|| self.wrong(format!("must be {}", range.needed)))
+    }
+
+    /// An integer in range.
+    pub(crate) fn integer<T>(&self, range: RangeInclusive<T>) -> Result<T, StudyError>
+    where
+        T: TryFrom<i128> + PartialOrd + Display,
+    {
+        let DeValue::Integer(integer) = self.value.get_ref() else {
+            return Err(self.not_a("an integer"));
+        };
+        i128::from_str_radix(integer.as_str(), integer.radix())
+            .ok()
+            .and_then(|integer| T::try_from(integer).ok())
+            .filter(|integer| range.contains(integer))
+            .ok_or_else(|| {
+                let (low, high) = (range.start(), range.end());
+                self.wrong(format!("must be an integer from {low} to {high}"))
+            })
+    }
+
+    pub(crate) fn boolean(&self) -> Result<bool, StudyError> {
+        let boolean = self.value.get_ref().as_bool();
+        boolean.ok_or_else(|| self.not_a("true or false"))
+    }
+
+    pub(crate) fn string(&self) -> Result<&'a str, StudyError> {
+        let string = self.value.get_ref().as_str();
+        string.ok_or_else(|| self.not_a("a string"))
+    }
+
+    /// A string that says something.
+    pub(crate) fn words(&self) -> Result<&'a str, StudyError> {
+        match self.string()? {
+            blank if blank.trim().is_empty() => Err(self.wrong("must not be empty")),
+            words => Ok(words),
+        }
+    }
+
+    /// What one of several words stands for.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, StudyError> {
+        let word = self.string()?;
+        if let Some((_, meaning)) = choices.iter().find(|(known, _)| *known == word) {
+            return Ok(*meaning);
+        }
+        let known: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+        Err(self.wrong(match nearest(word, &known) {
+            Some(known) => format!("did you mean {known:?}?"),
+            None if known.len() == 1 => format!("must be {}", quoted(&known)),
+            None => format!("must be one of {}", quoted(&known)),
+        }))
+    }
+
+    pub(crate) fn elements(&self) -> Result<Vec<Entry<'a>>, StudyError> {
+        let array = self.value.get_ref().as_array();
+        let array = array.ok_or_else(|| self.not_a("an array"))?;
+        Ok(array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| Entry {
+                document: self.document,
+                name: self.name,
+                key: format!("{}[{index}]", self.key),
+                path: format!("{}[{index}]", self.path),
+                start: value.span().start,
+                value,
+            })
+            .collect())
+    }
+
+    pub(crate) fn strings(&self) -> Result<Vec<String>, StudyError> {
+        let elements = self.elements()?;
+        elements
+            .iter()
+            .map(|e| Ok(e.string()?.to_owned()))
+            .collect()
+    }
+
+    /// Strings of which no two are equal, and at least one.
+    pub(crate) fn vocabulary(&self) -> Result<Vec<String>, StudyError> {
+        let words = self.strings()?;
+        if words.is_empty() {
+            return Err(self.wrong("must have at least one value"));
+        }
+        let mut sorted: Vec<&str> = words.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(self.wrong(format!("{:?} stands there twice", pair[0]))),
+            None => Ok(words),
+        }
+    }
+
+    /// An inline table with these keys.
+    pub(crate) fn inline(&self, known: &[&str]) -> Result<Section<'a>, StudyError> {
+        self.table()?.only(known)
+    }
+
+    pub(crate) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
+    pub(crate) fn is_array(&self) -> bool {
+        self.value.get_ref().is_array()
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        self.value.get_ref().is_float() || self.value.get_ref().is_integer()
+    }
+
+    /// An error about this value.
+    pub(crate) fn wrong(&self, advice: impl Into<String>) -> StudyError {
+        StudyError::Wrong {
+            file: self.document.file.to_owned(),
+            line: self.line(),
+            key: self.key.clone(),
+            value: self.written(),
+            advice: advice.into(),
+        }
+    }
+
+    /// A note about this key.
+    pub(crate) fn note(&self, remark: &str) -> Note {
+        let (file, line, key) = (self.document.file, self.line(), &self.key);
+        Note {
+            line,
+            text: format!("{file}:{line}: {key} {remark}"),
+        }
+    }
+
+    /// An error about this value's type.
+    pub(crate) fn not_a(&self, wanted: &str) -> StudyError {
+        let got = match self.value.get_ref() {
+            DeValue::String(_) => "a string",
+            DeValue::Integer(_) => "an integer",
+            DeValue::Float(_) => "a float",
+            DeValue::Boolean(_) => "a boolean",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "an array",
+            DeValue::Table(_) => "a table",
+        };
+        self.wrong(format!("must be {wanted}, not {got}"))
+    }
+
+    pub(crate) fn table(&self) -> Result<Section<'a>, StudyError> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(Section {
+                document: self.document,
+                path: self.path.clone(),
+                table: Some(table),
+            }),
+            _ => Err(self.not_a(&format!("the section [{}]", self.path))),
+        }
+    }
+
+    /// An error about this key.
+    pub(crate) fn unknown(&self, what: String, advice: String) -> StudyError {
+        StudyError::Unknown {
+            file: self.document.file.to_owned(),
+            line: self.line(),
+            what,
+            advice,
+        }
+    }
+
+    pub(crate) fn line(&self) -> usize {
+        self.document.line(self.start)
+    }
+
+    /// The value as the user typed it.
+    fn written(&self) -> String {
+        // The span of a table with a header is the header, and of a dotted table one of its keys.
+        if self.is_table() && !self.source().starts_with('{') {
+            return "{ … }".to_owned();
+        }
+        one_line(self.source())
+    }
+
+    fn source(&self) -> &'a str {
+        self.document.text.get(self.value.span()).unwrap_or("")
+    }
+}

@@ -1,0 +1,352 @@
+//! The study file: one TOML document that all parties agree on.
+//!
+//! [`Study::parse`] goes from what was typed to what it means and checks every key on the way, once. What it returns
+//! needs no further checks: penalties are positive over all iterations, splits have a value for every node, noise has
+//! a scale. What the file alone cannot tell (whether the columns exist, whether a drawn graph is connected) is for the
+//! crates that read rows and build graphs.
+//!
+//! ```
+//! use radmm_study::{Method, Study};
+//!
+//! let text = r#"
+//!     [data]
+//!     path = "rows.csv"
+//!     label = "outcome"
+//!     positive = "yes"
+//!     [data.numeric]
+//!     age = [0, 90]
+//!     [network]
+//!     nodes = 5
+//!     topology = "ring"
+//!     [problem]
+//!     weight = 1750.0
+//!     ridge = 0.00316
+//!     [algorithm]
+//!     name = "r-admm"
+//!     iterations = 100
+//!     penalty = 0.5
+//!     damping = 1.0
+//! "#;
+//! let (study, notes) = Study::parse(text, "ages.toml").unwrap();
+//! assert_eq!(study.name, "ages");
+//! assert!(matches!(study.algorithm.method, Method::RecycledAdmm { recycle: 1, .. }));
+//! assert!(notes.is_empty());
+//!
+//! let error = Study::parse(&text.replace("penalty = 0.5", "penalty = -1"), "ages.toml").unwrap_err();
+//! assert_eq!(error.to_string(), "ages.toml:17: [algorithm] penalty = -1: must be positive and finite");
+//! ```
+//!
+//! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
+//! parse to the same study.
+
+mod algorithm;
+mod data;
+mod entry;
+mod error;
+mod network;
+mod privacy;
+mod problem;
+mod reader;
+mod run;
+mod schedule;
+mod spelling;
+mod split;
+
+use std::path::Path;
+
+use radmm::account::Bound;
+use radmm::private::{Loss, Mechanism};
+use radmm::public::graph::Topology;
+use radmm::public::schedule::Schedule;
+use radmm_data::{Builtin, Schema, Split};
+use serde::Serialize;
+use toml::de::DeTable;
+
+pub use error::{Note, StudyError};
+use reader::{Document, Section};
+use spelling::one_line;
+
+/// What is computed, on which rows, by whom and with which privacy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Study {
+    /// For people; the file's stem unless given.
+    pub name: String,
+    /// The rows and what they mean.
+    pub data: Data,
+    /// Who talks to whom.
+    pub network: Network,
+    /// What is minimised.
+    pub problem: Problem,
+    /// How.
+    pub algorithm: Algorithm,
+    /// Which noise protects the rows.
+    pub privacy: Privacy,
+    /// How often, and from which seed.
+    pub run: Run,
+}
+
+/// The rows and what they mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// Where the rows are.
+    pub source: Source,
+    /// How they become numbers.
+    pub schema: Schema,
+    /// Which node they belong to.
+    pub split: Split,
+}
+
+/// Where rows are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Source {
+    /// In a file, as written: relative to the study file.
+    #[serde(rename = "path")]
+    File(String),
+    /// In the program.
+    #[serde(rename = "builtin")]
+    Builtin(Builtin),
+}
+
+/// Who talks to whom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// At least two.
+    pub nodes: u32,
+    /// The shape of the graph.
+    pub topology: Topology,
+}
+
+/// What is minimised: `Σ_i (C/B_i) Σ_n L(y_n fᵀx_n) + (ρ/N)·½‖f‖²`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Problem {
+    /// `L`.
+    #[serde(flatten)]
+    pub loss: Loss,
+    /// `C > 0`.
+    pub weight: f64,
+    /// `ρ > 0`.
+    pub ridge: f64,
+}
+
+/// How the problem is solved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Algorithm {
+    /// Which step, with its parameters.
+    #[serde(flatten)]
+    pub method: Method,
+    /// At least one.
+    pub iterations: u32,
+    /// `f(0)`.
+    pub start: Start,
+    /// The gradient norm at which a minimisation is taken as solved.
+    pub tolerance: f64,
+}
+
+/// The models before the first iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// All zeros.
+    Zeros,
+    /// Independent normal draws with this standard deviation.
+    Normal(f64),
+}
+
+/// An algorithm and its parameters. Penalties `η` are positive and dampings `γ` non-negative over all iterations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "name")]
+pub enum Method {
+    /// Conventional ADMM.
+    #[serde(rename = "admm")]
+    Admm {
+        /// `η`.
+        penalty: Schedule,
+    },
+    /// R-ADMM: after each data step, steps that reuse its gradient.
+    #[serde(rename = "r-admm")]
+    RecycledAdmm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    },
+    /// M-ADMM: every node has its own penalty, which does not decrease.
+    #[serde(rename = "m-admm")]
+    MAdmm {
+        /// `η_i`, one a node.
+        #[serde(serialize_with = "schedule::serialize")]
+        penalty: Vec<Schedule>,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    },
+    /// M-ADMM and R-ADMM together.
+    #[serde(rename = "mr-admm")]
+    MRecycledAdmm {
+        /// `η_i`, one a node.
+        #[serde(serialize_with = "schedule::serialize")]
+        penalty: Vec<Schedule>,
+        /// `γ_i`, one a node.
+        #[serde(serialize_with = "schedule::serialize")]
+        damping: Vec<Schedule>,
+        /// Recycled steps a data step.
+        recycle: u32,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    },
+    /// ADMM on the linearised objective.
+    #[serde(rename = "dlm")]
+    Dlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+    },
+    /// DLM with recycled steps.
+    #[serde(rename = "r-dlm")]
+    RecycledDlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    },
+    /// Decentralised gradient descent.
+    #[serde(rename = "dgd")]
+    Dgd {
+        /// `s`.
+        step: Schedule,
+    },
+    /// Every node alone.
+    #[serde(rename = "local")]
+    Local,
+    /// Every node alone, then the mean of all models.
+    #[serde(rename = "average")]
+    Average,
+}
+
+/// Which noise protects the rows, and how its cost is stated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Privacy {
+    /// Where noise enters, and its law.
+    #[serde(flatten)]
+    pub mechanism: Mechanism,
+    /// Which proof prices objective perturbation with gamma noise.
+    pub bound: Bound,
+    /// `δ`; 0 for pure privacy, and then not serialised.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub delta: f64,
+}
+
+/// How often the study is run, and from which seed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Run {
+    /// At least one.
+    pub repetitions: u32,
+    /// Of noise and of a random start.
+    pub seed: u64,
+}
+
+impl Study {
+    /// Reads a study and checks it. `file` is its name in messages and, without directory and extension, in results.
+    ///
+    /// Notes come in the order of their lines.
+    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
+        let document = Document { file, text };
+        let table = DeTable::parse(text).map_err(|error| syntax(document, &error))?;
+        let top = Section::top(
+            document,
+            table.get_ref(),
+            &["name"],
+            &["data", "network", "problem", "algorithm", "privacy", "run"],
+        )?;
+
+        let mut notes = Vec::new();
+        let name = match top.get("name") {
+            Some(name) => name.words()?.to_owned(),
+            None => stem(file),
+        };
+        let (source, schema) = data::read(&top)?;
+        let network = network::read(&top, &mut notes)?;
+        let split = split::read(&top, &schema, network.nodes, &mut notes)?;
+        let problem = problem::read(&top, &mut notes)?;
+        let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
+        let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
+        let run = run::read(&top, &algorithm, &privacy)?;
+
+        notes.sort_by_key(|note| note.line);
+        let study = Self {
+            name,
+            data: Data {
+                source,
+                schema,
+                split,
+            },
+            network,
+            problem,
+            algorithm,
+            privacy,
+            run,
+        };
+        Ok((study, notes))
+    }
+}
+
+impl Method {
+    /// As in the file: `r-admm`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Admm { .. } => "admm",
+            Self::RecycledAdmm { .. } => "r-admm",
+            Self::MAdmm { .. } => "m-admm",
+            Self::MRecycledAdmm { .. } => "mr-admm",
+            Self::Dlm { .. } => "dlm",
+            Self::RecycledDlm { .. } => "r-dlm",
+            Self::Dgd { .. } => "dgd",
+            Self::Local => "local",
+            Self::Average => "average",
+        }
+    }
+
+    /// Whether its data steps ask for gradients; if not, for minimisers.
+    pub fn asks_for_gradients(&self) -> bool {
+        match self {
+            Self::Dlm { .. } | Self::RecycledDlm { .. } | Self::Dgd { .. } => true,
+            Self::Admm { .. }
+            | Self::RecycledAdmm { .. }
+            | Self::MAdmm { .. }
+            | Self::MRecycledAdmm { .. }
+            | Self::Local
+            | Self::Average => false,
+        }
+    }
+}
+
+fn syntax(document: Document<'_>, error: &toml::de::Error) -> StudyError {
+    let span = error.span().unwrap_or(0..0);
+    let (line, column) = document.position(span.start);
+    let mut message = error.message().replace('\n', "; ");
+    // The parser's own words do not name what they are about: "duplicate key".
+    let culprit = one_line(document.text.get(span).unwrap_or(""));
+    if !culprit.is_empty() {
+        message = format!("{message}, at {culprit:?}");
+    }
+    StudyError::Syntax {
+        file: document.file.to_owned(),
+        line,
+        column,
+        message,
+    }
+}
+
+fn stem(file: &str) -> String {
+    let stem = Path::new(file).file_stem();
+    stem.map_or("study".into(), |stem| stem.to_string_lossy())
+        .into_owned()
+}
+
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}

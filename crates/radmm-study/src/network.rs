@@ -1,0 +1,254 @@
+//! `[network]`: how many nodes there are and who talks to whom.
+
+use std::collections::BTreeSet;
+
+use radmm::public::graph::Topology;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::Network;
+use crate::entry::{Entry, Range, SEEDS};
+use crate::error::{Note, StudyError};
+use crate::reader::Section;
+
+const KEYS: [&str; 8] = [
+    "nodes",
+    "topology",
+    "edges",
+    "width",
+    "probability",
+    "degree",
+    "rewire",
+    "seed",
+];
+
+const MOST_NODES: u32 = 1_000_000;
+
+/// An edge's chance to exist: with 0 there would be no graph.
+const PROBABILITY: Range = Range {
+    holds: |x| x > 0.0 && x <= 1.0,
+    needed: "above 0 and at most 1",
+};
+
+/// An edge's chance to be rewired.
+const REWIRE: Range = Range {
+    holds: |x| (0.0..=1.0).contains(&x),
+    needed: "from 0 to 1",
+};
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Ring,
+    Path,
+    Star,
+    Complete,
+    Grid,
+    Random,
+    Regular,
+    SmallWorld,
+}
+
+const KINDS: [(&str, Kind); 8] = [
+    ("ring", Kind::Ring),
+    ("path", Kind::Path),
+    ("star", Kind::Star),
+    ("complete", Kind::Complete),
+    ("grid", Kind::Grid),
+    ("random", Kind::Random),
+    ("random-regular", Kind::Regular),
+    ("small-world", Kind::SmallWorld),
+];
+
+pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Network, StudyError> {
+    let section = top.section("network", &KEYS)?;
+    let nodes = section
+        .required(
+            "nodes",
+            "the number of parties, an integer from 2 to 1000000",
+        )?
+        .integer(2..=MOST_NODES)?;
+    section.optional("width", |entry| entry.integer(1..=MOST_NODES))?;
+    section.optional("probability", |entry| entry.number(PROBABILITY))?;
+    section.optional("degree", |entry| entry.integer(1..=MOST_NODES))?;
+    section.optional("rewire", |entry| entry.number(REWIRE))?;
+    section.optional("seed", |entry| entry.integer(SEEDS))?;
+
+    let topology = match (section.get("topology"), section.get("edges")) {
+        (Some(entry), None) => {
+            let kind = entry.choice(&KINDS)?;
+            let used = [&["nodes", "topology"], parameters(kind)].concat();
+            section.note_all_but(&used, entry.string()?, notes);
+            generated(&section, kind, nodes)?
+        }
+        (None, Some(entry)) => {
+            section.note_all_but(&["nodes", "edges"], "a list of edges", notes);
+            Topology::Edges {
+                edges: edges(&entry, nodes)?,
+            }
+        }
+        (Some(_), Some(entry)) => {
+            return Err(entry.wrong("topology is given too; keep one of the two"));
+        }
+        (None, None) => {
+            return Err(section.missing(
+                "topology",
+                "the shape of the graph, such as \"ring\" (or edges)",
+            ));
+        }
+    };
+    Ok(Network { nodes, topology })
+}
+
+fn parameters(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Ring | Kind::Path | Kind::Star | Kind::Complete => &[],
+        Kind::Grid => &["width"],
+        Kind::Random => &["probability", "seed"],
+        Kind::Regular => &["degree", "seed"],
+        Kind::SmallWorld => &["degree", "rewire", "seed"],
+    }
+}
+
+fn generated(section: &Section<'_>, kind: Kind, nodes: u32) -> Result<Topology, StudyError> {
+    let number = |name, meaning, range| section.required(name, meaning)?.number(range);
+    let seed = || {
+        section
+            .required("seed", "the seed of the random graph, an integer from 0")?
+            .integer(SEEDS)
+    };
+    Ok(match kind {
+        Kind::Ring => Topology::Ring,
+        Kind::Path => Topology::Path,
+        Kind::Star => Topology::Star,
+        Kind::Complete => Topology::Complete,
+        Kind::Grid => Topology::Grid {
+            width: width(section, nodes)?,
+        },
+        Kind::Random => Topology::Random {
+            probability: number(
+                "probability",
+                "the probability of an edge, above 0 and at most 1",
+                PROBABILITY,
+            )?,
+            seed: seed()?,
+        },
+        Kind::Regular => Topology::Regular {
+            degree: regular_degree(section, nodes)?,
+            seed: seed()?,
+        },
+        Kind::SmallWorld => Topology::SmallWorld {
+            degree: lattice_degree(section, nodes)?,
+            rewire: number(
+                "rewire",
+                "the probability that an edge is rewired, from 0 to 1",
+                REWIRE,
+            )?,
+            seed: seed()?,
+        },
+    })
+}
+
+fn width(section: &Section<'_>, nodes: u32) -> Result<u32, StudyError> {
+    let entry = section.required(
+        "width",
+        "the nodes in a row of the grid, a divisor of nodes",
+    )?;
+    let width = entry.integer(1..=MOST_NODES)?;
+    if !nodes.is_multiple_of(width) {
+        return Err(entry.wrong(format!("must divide the number of nodes, {nodes}")));
+    }
+    Ok(width)
+}
+
+fn regular_degree(section: &Section<'_>, nodes: u32) -> Result<u32, StudyError> {
+    let entry = section.required("degree", "the neighbours of a node, an integer")?;
+    // With one neighbour each, only two nodes are connected.
+    let degree = entry.integer(if nodes == 2 { 1..=1 } else { 2..=nodes - 1 })?;
+    // Every edge has two ends.
+    if !nodes.is_multiple_of(2) && !degree.is_multiple_of(2) {
+        return Err(entry.wrong(format!(
+            "must be even, since the number of nodes, {nodes}, is odd"
+        )));
+    }
+    Ok(degree)
+}
+
+fn lattice_degree(section: &Section<'_>, nodes: u32) -> Result<u32, StudyError> {
+    let entry = section.required(
+        "degree",
+        "the neighbours of a node before rewiring, an even number",
+    )?;
+    let degree = entry.integer(1..=MOST_NODES)?;
+    if degree >= nodes || !degree.is_multiple_of(2) {
+        return Err(entry.wrong(format!(
+            "must be even and below the number of nodes, {nodes}"
+        )));
+    }
+    Ok(degree)
+}
+
+fn edges(entry: &Entry<'_>, nodes: u32) -> Result<Vec<[u32; 2]>, StudyError> {
+    let mut seen = BTreeSet::new();
+    let mut edges = Vec::new();
+    for edge in entry.elements()? {
+        let form = "must be a pair of different nodes, such as [0, 1]";
+        if !edge.is_array() {
+            return Err(edge.wrong(form));
+        }
+        let ends = edge.elements()?;
+        let [a, b] = ends.as_slice() else {
+            return Err(edge.wrong(form));
+        };
+        let (a, b) = (a.integer(0..=nodes - 1)?, b.integer(0..=nodes - 1)?);
+        if a == b {
+            return Err(edge.wrong(form));
+        }
+        if !seen.insert([a.min(b), a.max(b)]) {
+            return Err(edge.wrong("stands there twice"));
+        }
+        edges.push([a, b]);
+    }
+    if edges.is_empty() {
+        return Err(entry.wrong("must have at least one edge"));
+    }
+    Ok(edges)
+}
+
+// By hand, since the file has words of its own for some topologies.
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("nodes", &self.nodes)?;
+        match &self.topology {
+            Topology::Ring => map.serialize_entry("topology", "ring")?,
+            Topology::Path => map.serialize_entry("topology", "path")?,
+            Topology::Star => map.serialize_entry("topology", "star")?,
+            Topology::Complete => map.serialize_entry("topology", "complete")?,
+            Topology::Grid { width } => {
+                map.serialize_entry("topology", "grid")?;
+                map.serialize_entry("width", width)?;
+            }
+            Topology::Random { probability, seed } => {
+                map.serialize_entry("topology", "random")?;
+                map.serialize_entry("probability", probability)?;
+                map.serialize_entry("seed", seed)?;
+            }
+            Topology::Regular { degree, seed } => {
+                map.serialize_entry("topology", "random-regular")?;
+                map.serialize_entry("degree", degree)?;
+                map.serialize_entry("seed", seed)?;
+            }
+            Topology::SmallWorld {
+                degree,
+                rewire,
+                seed,
+            } => {
+                map.serialize_entry("topology", "small-world")?;
+                map.serialize_entry("degree", degree)?;
+                map.serialize_entry("rewire", rewire)?;
+                map.serialize_entry("seed", seed)?;
+            }
+            Topology::Edges { edges } => map.serialize_entry("edges", edges)?,
+        }
+        map.end()
+    }
+}

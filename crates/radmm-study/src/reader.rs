@@ -1,0 +1,184 @@
+//! Sections of the file: tables in which only known keys stand.
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use crate::entry::Entry;
+use crate::error::{Note, StudyError};
+use crate::spelling::{bare, joined, nearest, quoted};
+
+/// The text and the name it goes by in messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Document<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+/// A table of the file, in which only known keys stand. A section that is not there reads as an empty one.
+pub(crate) struct Section<'a> {
+    pub document: Document<'a>,
+    /// `data.split`; empty for the top of the file.
+    pub path: String,
+    pub table: Option<&'a DeTable<'a>>,
+}
+
+impl<'a> Document<'a> {
+    /// Line and column of a byte, both from 1.
+    pub(crate) fn position(&self, byte: usize) -> (usize, usize) {
+        let before = &self.text.as_bytes()[..byte.min(self.text.len())];
+        let line_start = before
+            .iter()
+            .rposition(|&b| b == b'\n')
+            .map_or(0, |newline| newline + 1);
+        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+        // A character has one byte that is not a continuation byte (10xxxxxx), so that characters can be counted
+        // even if the parser points into the middle of one.
+        let characters = before[line_start..].iter().filter(|&&b| b & 0xC0 != 0x80);
+        (line, 1 + characters.count())
+    }
+
+    pub(crate) fn line(&self, byte: usize) -> usize {
+        self.position(byte).0
+    }
+}
+
+impl<'a> Section<'a> {
+    /// The top of the file, where nothing but `keys` and then `sections` may stand.
+    pub(crate) fn top(
+        document: Document<'a>,
+        table: &'a DeTable<'a>,
+        keys: &[&str],
+        sections: &[&str],
+    ) -> Result<Self, StudyError> {
+        let top = Self {
+            document,
+            path: String::new(),
+            table: Some(table),
+        };
+        for entry in top.entries() {
+            let known = if entry.is_table() { sections } else { keys };
+            // A section that is no table is known, and told so when it is read.
+            if known.contains(&entry.name) || sections.contains(&entry.name) {
+                continue;
+            }
+            let (what, advice) = if entry.is_table() {
+                let advice = match nearest(entry.name, sections) {
+                    Some(section) => format!("did you mean [{section}]?"),
+                    None => format!("known are [{}]", sections.join("], [")),
+                };
+                (format!("unknown section [{}]", entry.path), advice)
+            } else {
+                let advice = match nearest(entry.name, keys) {
+                    Some(key) => format!("did you mean {key:?}?"),
+                    None => format!("only {} may stand before the first section", quoted(keys)),
+                };
+                (format!("unknown key {:?}", entry.name), advice)
+            };
+            return Err(entry.unknown(what, advice));
+        }
+        Ok(top)
+    }
+
+    /// A section of this one, or an inline table, which is the same to TOML.
+    pub(crate) fn section(&self, name: &str, known: &[&str]) -> Result<Self, StudyError> {
+        self.open_section(name)?.only(known)
+    }
+
+    /// A section whose keys are the user's own.
+    pub(crate) fn open_section(&self, name: &str) -> Result<Self, StudyError> {
+        match self.get(name) {
+            Some(entry) => entry.table(),
+            None => Ok(Self {
+                document: self.document,
+                path: joined(&self.path, name),
+                table: None,
+            }),
+        }
+    }
+
+    /// All entries, in the order of the file.
+    pub(crate) fn entries(&self) -> Vec<Entry<'a>> {
+        let pairs = self.table.into_iter().flatten();
+        let mut entries: Vec<_> = pairs.map(|(key, value)| self.entry(key, value)).collect();
+        // The parser's tables are sorted by name, but the order of columns is the user's to choose.
+        entries.sort_by_key(|entry| entry.start);
+        entries
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Entry<'a>> {
+        let mut pairs = self.table.into_iter().flatten();
+        let (key, value) = pairs.find(|(key, _)| key.get_ref() == name)?;
+        Some(self.entry(key, value))
+    }
+
+    /// The entry, or an error that says what it would mean.
+    pub(crate) fn required(&self, name: &str, meaning: &str) -> Result<Entry<'a>, StudyError> {
+        self.get(name).ok_or_else(|| self.missing(name, meaning))
+    }
+
+    /// The value, if there is one: then it is checked, whether it will be used or not.
+    pub(crate) fn optional<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Entry<'a>) -> Result<T, StudyError>,
+    ) -> Result<Option<T>, StudyError> {
+        self.get(name).map(|entry| read(&entry)).transpose()
+    }
+
+    pub(crate) fn missing(&self, name: &str, meaning: &str) -> StudyError {
+        StudyError::Missing {
+            file: self.document.file.to_owned(),
+            key: self.titled(name),
+            meaning: meaning.to_owned(),
+        }
+    }
+
+    /// Notes every key but those that are used.
+    pub(crate) fn note_all_but(&self, used: &[&str], by: &str, notes: &mut Vec<Note>) {
+        for entry in self.entries() {
+            if !used.contains(&entry.name) {
+                self.note_unused(entry.name, by, notes);
+            }
+        }
+    }
+
+    /// Notes a key, if it is there.
+    pub(crate) fn note_unused(&self, name: &str, by: &str, notes: &mut Vec<Note>) {
+        let remark = format!("is not used by {by}");
+        notes.extend(self.get(name).map(|entry| entry.note(&remark)));
+    }
+
+    /// This section, provided that nothing but known keys stands in it.
+    pub(crate) fn only(self, known: &[&str]) -> Result<Self, StudyError> {
+        let unknown = |entry: &Entry| !known.contains(&entry.name);
+        let Some(entry) = self.entries().into_iter().find(unknown) else {
+            return Ok(self);
+        };
+        let what = format!("[{}] unknown key {:?}", self.path, entry.name);
+        let advice = match nearest(entry.name, known) {
+            Some(key) => format!("did you mean {key:?}?"),
+            None if known.len() == 1 => format!("known is {}", quoted(known)),
+            None => format!("known are {}", quoted(known)),
+        };
+        Err(entry.unknown(what, advice))
+    }
+
+    fn entry(&self, key: &'a Spanned<DeString<'a>>, value: &'a Spanned<DeValue<'a>>) -> Entry<'a> {
+        Entry {
+            document: self.document,
+            name: key.get_ref(),
+            key: self.titled(key.get_ref()),
+            path: joined(&self.path, key.get_ref()),
+            start: key.span().start,
+            value,
+        }
+    }
+
+    fn titled(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            bare(name)
+        } else {
+            format!("[{}] {}", self.path, bare(name))
+        }
+    }
+}

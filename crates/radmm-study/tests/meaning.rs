@@ -1,0 +1,499 @@
+//! What a study means once it is read.
+
+use radmm::account::Bound;
+use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
+use radmm::public::graph::Topology;
+use radmm::public::schedule::Schedule;
+use radmm_data::{Builtin, Categorical, Numeric, Schema, Split};
+use radmm_study::{Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study};
+
+const EXAMPLE: &str = include_str!("example.toml");
+const REFERENCE: &str = include_str!("../../../docs/study.md");
+
+/// The least that makes a study.
+const LEAST: &str = r#"
+[data]
+path = "rows.csv"
+label = "outcome"
+positive = "yes"
+[data.numeric]
+age = [0, 90]
+[data.split]
+[network]
+nodes = 6
+topology = "ring"
+[problem]
+weight = 2
+ridge = 1
+[algorithm]
+name = "local"
+iterations = 10
+[privacy]
+[run]
+"#;
+
+fn read(text: &str) -> (Study, Vec<String>) {
+    match Study::parse(text, "studies/least.toml") {
+        Ok((study, notes)) => (study, notes.iter().map(ToString::to_string).collect()),
+        Err(error) => panic!("{error} in\n{text}"),
+    }
+}
+
+/// The least study with some text in place of another, and no notes.
+fn with(changes: &[(&str, &str)]) -> Study {
+    let text = changes.iter().fold(LEAST.to_owned(), |text, (old, new)| {
+        assert!(text.contains(old), "{old:?}");
+        text.replace(old, new)
+    });
+    let (study, notes) = read(&text);
+    assert_eq!(notes, [""; 0], "in\n{text}");
+    study
+}
+
+fn method(lines: &str) -> Method {
+    with(&[("name = \"local\"", lines)]).algorithm.method
+}
+
+fn privacy(method: &str, lines: &str) -> Privacy {
+    let lines = format!("[privacy]\n{lines}");
+    with(&[
+        ("name = \"local\"", method),
+        ("[privacy]", &lines),
+        ("[run]", "[run]\nseed = 1"),
+    ])
+    .privacy
+}
+
+fn topology(lines: &str) -> Topology {
+    with(&[("topology = \"ring\"", lines)]).network.topology
+}
+
+fn split(lines: &str) -> Split {
+    with(&[("[data.split]", &format!("[data.split]\n{lines}"))])
+        .data
+        .split
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+const HALF: Schedule = Schedule::Constant(0.5);
+const GROWING: Schedule = Schedule::Growth {
+    start: 1.0,
+    growth: 1.01,
+};
+
+#[test]
+fn the_example_means_what_it_says() {
+    let (study, notes) = read(EXAMPLE);
+    assert_eq!(notes, [""; 0]);
+    let expected = Study {
+        name: "visits".into(),
+        data: Data {
+            source: Source::File("rows.csv".into()),
+            schema: Schema {
+                label: "outcome".into(),
+                positive: "yes".into(),
+                missing: words(&["?", ""]),
+                rows: NormPolicy::Unit,
+                intercept: false,
+                numeric: vec![
+                    Numeric {
+                        name: "age".into(),
+                        low: 0.0,
+                        high: 90.0,
+                    },
+                    Numeric {
+                        name: "hours per week".into(),
+                        low: 1.0,
+                        high: 99.0,
+                    },
+                ],
+                categorical: vec![
+                    Categorical {
+                        name: "sex".into(),
+                        values: words(&["Female", "Male"]),
+                    },
+                    Categorical {
+                        name: "clinic".into(),
+                        values: words(&["north", "south", "east", "west", "centre"]),
+                    },
+                ],
+            },
+            split: Split::Shuffled { seed: 7 },
+        },
+        network: Network {
+            nodes: 5,
+            topology: Topology::Random {
+                probability: 0.6,
+                seed: 3,
+            },
+        },
+        problem: Problem {
+            loss: Loss::Logistic,
+            weight: 1750.0,
+            ridge: 0.00316,
+        },
+        algorithm: Algorithm {
+            method: Method::RecycledAdmm {
+                penalty: HALF,
+                damping: GROWING,
+                recycle: 1,
+            },
+            iterations: 100,
+            start: Start::Zeros,
+            tolerance: 1e-10,
+        },
+        privacy: Privacy {
+            mechanism: Mechanism::Objective {
+                law: Law::Gamma { rate: 2.0 },
+                scale: Scaling::Fixed,
+            },
+            bound: Bound::Tight,
+            delta: 0.0,
+        },
+        run: Run {
+            repetitions: 10,
+            seed: 1,
+        },
+    };
+    assert_eq!(study, expected);
+}
+
+#[test]
+fn the_reference_shows_the_example() {
+    assert!(REFERENCE.contains(EXAMPLE));
+}
+
+#[test]
+fn the_least_study_is_filled_up_with_defaults() {
+    let study = with(&[]);
+    assert_eq!(study.name, "least");
+    assert_eq!(study.data.schema.missing, ["?", ""]);
+    assert_eq!(study.data.schema.rows, NormPolicy::Unit);
+    assert!(!study.data.schema.intercept);
+    assert_eq!(study.data.split, Split::RoundRobin);
+    assert_eq!(study.problem.loss, Loss::Logistic);
+    assert_eq!(
+        (study.algorithm.start, study.algorithm.tolerance),
+        (Start::Zeros, 1e-10)
+    );
+    let none = Privacy {
+        mechanism: Mechanism::None,
+        bound: Bound::Tight,
+        delta: 0.0,
+    };
+    assert_eq!(study.privacy, none);
+    assert_eq!(
+        study.run,
+        Run {
+            repetitions: 1,
+            seed: 0
+        }
+    );
+    // Sections of which every key has a default may be left out.
+    let without = with(&[("[privacy]\n[run]\n", ""), ("[data.split]\n", "")]);
+    assert_eq!(without, study);
+}
+
+#[test]
+fn every_key_of_data_has_its_meaning() {
+    let schema = with(&[(
+        "positive = \"yes\"",
+        "positive = \"\"\nmissing = []\nrows = \"clip\"\nintercept = true",
+    )])
+    .data
+    .schema;
+    assert_eq!((schema.positive.as_str(), schema.missing.len()), ("", 0));
+    assert_eq!((schema.rows, schema.intercept), (NormPolicy::Clip, true));
+    let builtin = with(&[("path = \"rows.csv\"", "builtin = \"clinic\"")]);
+    assert_eq!(builtin.data.source, Source::Builtin(Builtin::Clinic));
+}
+
+#[test]
+fn columns_keep_the_order_of_the_file() {
+    let study = with(&[(
+        "age = [0, 90]",
+        "b = [0, 1]\nc = [0, 1]\na = [-1.5, 0x10]\n[data.categorical]\nz = ['']\ny = ['v', 'u']",
+    )]);
+    let schema = study.data.schema;
+    let numeric: Vec<&str> = schema
+        .numeric
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let categorical: Vec<&str> = schema
+        .categorical
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(
+        (numeric, categorical),
+        (vec!["b", "c", "a"], vec!["z", "y"])
+    );
+    assert_eq!(
+        (schema.numeric[2].low, schema.numeric[2].high),
+        (-1.5, 16.0)
+    );
+    assert_eq!(schema.categorical[1].values, ["v", "u"]);
+}
+
+#[test]
+fn every_split_is_understood() {
+    assert_eq!(split("method = \"round-robin\""), Split::RoundRobin);
+    assert_eq!(
+        split("method = \"shuffled\"\nseed = 0"),
+        Split::Shuffled { seed: 0 }
+    );
+    assert_eq!(
+        split("method = \"dirichlet\"\nalpha = 1\nseed = 9223372036854775807"),
+        Split::Dirichlet {
+            alpha: 1.0,
+            seed: (1 << 63) - 1
+        }
+    );
+    let values = words(&["a", "b", "c", "d", "e", "f"]);
+    let by_ward = Split::Column {
+        column: "ward".into(),
+        values,
+    };
+    let listed = "method = \"column\"\ncolumn = \"ward\"\nvalues = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
+    assert_eq!(split(listed), by_ward);
+    // The vocabulary of a feature need not be repeated.
+    let known = "method = \"column\"\ncolumn = \"ward\"\n[data.categorical]\nward = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
+    assert_eq!(split(known), by_ward);
+}
+
+#[test]
+fn every_topology_is_understood() {
+    assert_eq!(topology("topology = \"ring\""), Topology::Ring);
+    assert_eq!(topology("topology = \"path\""), Topology::Path);
+    assert_eq!(topology("topology = \"star\""), Topology::Star);
+    assert_eq!(topology("topology = \"complete\""), Topology::Complete);
+    assert_eq!(
+        topology("topology = \"grid\"\nwidth = 3"),
+        Topology::Grid { width: 3 }
+    );
+    assert_eq!(
+        topology("topology = \"random\"\nprobability = 1\nseed = 2"),
+        Topology::Random {
+            probability: 1.0,
+            seed: 2
+        }
+    );
+    assert_eq!(
+        topology("topology = \"random-regular\"\ndegree = 3\nseed = 2"),
+        Topology::Regular { degree: 3, seed: 2 }
+    );
+    assert_eq!(
+        topology("topology = \"small-world\"\ndegree = 4\nrewire = 0\nseed = 2"),
+        Topology::SmallWorld {
+            degree: 4,
+            rewire: 0.0,
+            seed: 2
+        }
+    );
+    assert_eq!(
+        topology("edges = [[0, 1], [2, 1]]"),
+        Topology::Edges {
+            edges: vec![[0, 1], [2, 1]]
+        }
+    );
+}
+
+#[test]
+fn every_loss_is_understood() {
+    let loss = |line: &str| {
+        with(&[("weight = 2", &format!("{line}\nweight = 2"))])
+            .problem
+            .loss
+    };
+    assert_eq!(loss("loss = \"logistic\""), Loss::Logistic);
+    assert_eq!(
+        loss("loss = \"smooth-hinge\""),
+        Loss::SmoothHinge { width: 0.5 }
+    );
+    assert_eq!(
+        loss("loss = \"smooth-hinge\"\nwidth = 2"),
+        Loss::SmoothHinge { width: 2.0 }
+    );
+}
+
+#[test]
+fn every_algorithm_is_understood() {
+    let half = vec![HALF; 6];
+    assert_eq!(
+        method("name = \"admm\"\npenalty = 0.5"),
+        Method::Admm { penalty: HALF }
+    );
+    assert_eq!(
+        method("name = \"r-admm\"\npenalty = 0.5\ndamping = 0\nrecycle = 3"),
+        Method::RecycledAdmm {
+            penalty: HALF,
+            damping: Schedule::Constant(0.0),
+            recycle: 3
+        }
+    );
+    assert_eq!(
+        method("name = \"m-admm\"\npenalty = 0.5\ndual_step = 0.25"),
+        Method::MAdmm {
+            penalty: half.clone(),
+            dual_step: 0.25
+        }
+    );
+    assert_eq!(
+        method("name = \"mr-admm\"\npenalty = 0.5\ndamping = 0.5"),
+        Method::MRecycledAdmm {
+            penalty: half.clone(),
+            damping: half,
+            recycle: 1,
+            dual_step: 0.5
+        }
+    );
+    assert_eq!(
+        method("name = \"dlm\"\npenalty = 0.5\ndamping = 0.5"),
+        Method::Dlm {
+            penalty: HALF,
+            damping: HALF
+        }
+    );
+    assert_eq!(
+        method("name = \"r-dlm\"\npenalty = 0.5\ndamping = 0.5"),
+        Method::RecycledDlm {
+            penalty: HALF,
+            damping: HALF,
+            recycle: 1
+        }
+    );
+    assert_eq!(
+        method("name = \"dgd\"\nstep = 0.5"),
+        Method::Dgd { step: HALF }
+    );
+    assert_eq!(method("name = \"local\""), Method::Local);
+    assert_eq!(method("name = \"average\""), Method::Average);
+}
+
+#[test]
+fn every_form_of_a_schedule_is_understood() {
+    let growing = "{ start = 1.0, growth = 1.01 }";
+    assert_eq!(
+        method(&format!("name = \"admm\"\npenalty = {growing}")),
+        Method::Admm { penalty: GROWING }
+    );
+    assert_eq!(
+        method(&format!("name = \"dgd\"\nstep = {growing}")),
+        Method::Dgd { step: GROWING }
+    );
+    assert_eq!(
+        method("name = \"dgd\"\nstep = { start = 1, power = 0.5 }"),
+        Method::Dgd {
+            step: Schedule::Decay {
+                start: 1.0,
+                power: 0.5
+            }
+        }
+    );
+    // Only M-ADMM's penalties must not decrease.
+    assert_eq!(
+        method("name = \"admm\"\npenalty = { start = 1, growth = 0.5 }"),
+        Method::Admm {
+            penalty: Schedule::Growth {
+                start: 1.0,
+                growth: 0.5
+            }
+        }
+    );
+    let one = Schedule::Constant(1.0);
+    assert_eq!(
+        method(&format!(
+            "name = \"m-admm\"\npenalty = [1, 1, {growing}, 1, 1, 0.5]"
+        )),
+        Method::MAdmm {
+            penalty: vec![one, one, GROWING, one, one, HALF],
+            dual_step: 0.5
+        }
+    );
+}
+
+#[test]
+fn the_dual_step_is_the_smallest_first_penalty_unless_given() {
+    let Method::MAdmm { dual_step, .. } =
+        method("name = \"m-admm\"\npenalty = { start = 1, growth = 2 }")
+    else {
+        panic!("not m-admm");
+    };
+    assert_eq!(dual_step, 2.0);
+}
+
+#[test]
+fn every_start_is_understood() {
+    let drawn = with(&[
+        ("[privacy]", "start = { normal = 0.1 }\n[privacy]"),
+        ("[run]", "[run]\nseed = 4"),
+    ]);
+    assert_eq!(
+        (drawn.algorithm.start, drawn.run.seed),
+        (Start::Normal(0.1), 4)
+    );
+}
+
+#[test]
+fn every_mechanism_is_understood() {
+    let gamma = Law::Gamma { rate: 2.0 };
+    let admm = "name = \"admm\"\npenalty = 0.5";
+    let mechanism = |method, lines| privacy(method, lines).mechanism;
+    assert_eq!(mechanism(admm, "mechanism = \"none\""), Mechanism::None);
+    assert_eq!(
+        mechanism(admm, "mechanism = \"objective\"\nrate = 2"),
+        Mechanism::Objective {
+            law: gamma,
+            scale: Scaling::Fixed
+        }
+    );
+    assert_eq!(
+        mechanism(
+            admm,
+            "mechanism = \"objective\"\nrate = 2\nscale = \"penalty\""
+        ),
+        Mechanism::Objective {
+            law: gamma,
+            scale: Scaling::Penalty
+        }
+    );
+    assert_eq!(
+        mechanism(
+            "name = \"average\"",
+            "mechanism = \"output\"\nnoise = \"gamma\"\nrate = 2"
+        ),
+        Mechanism::Output { law: gamma }
+    );
+    for method in [
+        "name = \"dgd\"\nstep = 1",
+        "name = \"dlm\"\npenalty = 1\ndamping = 1",
+    ] {
+        assert_eq!(
+            mechanism(method, "mechanism = \"gradient\"\nrate = 2"),
+            Mechanism::Gradient { law: gamma }
+        );
+    }
+    assert_eq!(
+        privacy(
+            admm,
+            "mechanism = \"objective\"\nnoise = \"gaussian\"\nsigma = 3\ndelta = 1e-5"
+        ),
+        Privacy {
+            mechanism: Mechanism::Objective {
+                law: Law::Gaussian { sigma: 3.0 },
+                scale: Scaling::Fixed
+            },
+            bound: Bound::Tight,
+            delta: 1e-5,
+        }
+    );
+    let paper = privacy(
+        admm,
+        "mechanism = \"objective\"\nrate = 2\nbound = \"paper\"",
+    );
+    assert_eq!((paper.bound, paper.delta), (Bound::Paper, 0.0));
+}

@@ -1,0 +1,157 @@
+//! Keys that have no effect are checked and noted, so that `name` can be switched back and forth.
+
+use radmm_study::{Note, Study};
+
+const EXAMPLE: &str = include_str!("example.toml");
+
+fn notes(changes: &[(&str, &str)]) -> Vec<Note> {
+    let text = changes.iter().fold(EXAMPLE.to_owned(), |text, (old, new)| {
+        assert!(text.contains(old), "{old:?}");
+        text.replace(old, new)
+    });
+    match Study::parse(&text, "study.toml") {
+        Ok((_, notes)) => notes,
+        Err(error) => panic!("{error} in\n{text}"),
+    }
+}
+
+fn said(changes: &[(&str, &str)]) -> Vec<String> {
+    notes(changes).into_iter().map(|note| note.text).collect()
+}
+
+const TO_DGD: [(&str, &str); 2] = [
+    ("\"r-admm\"", "\"dgd\"\nstep = 0.1"),
+    ("\"objective\"", "\"gradient\""),
+];
+
+#[test]
+fn a_note_has_a_line_and_a_text() {
+    let expected = Note {
+        line: 37,
+        text: "study.toml:37: [algorithm] recycle is not used by admm".to_owned(),
+    };
+    let notes = notes(&[("\"r-admm\"", "\"admm\"")]);
+    assert_eq!(notes[0], expected);
+    assert_eq!(notes[0].to_string(), expected.text);
+}
+
+#[test]
+fn parameters_of_other_algorithms_are_noted() {
+    assert_eq!(
+        said(&[("\"r-admm\"", "\"admm\"")]),
+        [
+            "study.toml:37: [algorithm] recycle is not used by admm",
+            "study.toml:39: [algorithm] damping is not used by admm",
+        ]
+    );
+    assert_eq!(
+        said(&[("\"r-admm\"", "\"average\"\nstep = 1\ndual_step = 9")]),
+        [
+            "study.toml:36: [algorithm] step is not used by average",
+            "study.toml:37: [algorithm] dual_step is not used by average",
+            "study.toml:39: [algorithm] recycle is not used by average",
+            "study.toml:40: [algorithm] penalty is not used by average",
+            "study.toml:41: [algorithm] damping is not used by average",
+        ]
+    );
+    // One value a node, or falling, is in range for the algorithms that take it.
+    assert_eq!(
+        said(&[
+            ("\"r-admm\"", "\"local\""),
+            (
+                "penalty = 0.5",
+                "penalty = [1, 2, 3, 4, { start = 1, growth = 0.9 }]"
+            ),
+            ("recycle = 1\n", ""),
+            ("damping = { start = 1.0, growth = 1.01 }\n", ""),
+        ]),
+        ["study.toml:37: [algorithm] penalty is not used by local"]
+    );
+}
+
+#[test]
+fn parameters_of_other_topologies_are_noted() {
+    assert_eq!(
+        said(&[("topology = \"random\"", "topology = \"ring\"\nwidth = 3")]),
+        [
+            "study.toml:26: [network] width is not used by ring",
+            "study.toml:27: [network] probability is not used by ring",
+            "study.toml:28: [network] seed is not used by ring",
+        ]
+    );
+    assert_eq!(
+        said(&[
+            ("topology = \"random\"", "edges = [[0, 1]]"),
+            ("seed = 3\n", "")
+        ]),
+        ["study.toml:26: [network] probability is not used by a list of edges"]
+    );
+}
+
+#[test]
+fn parameters_of_other_splits_and_losses_are_noted() {
+    assert_eq!(
+        said(&[("\"shuffled\"", "\"round-robin\"")]),
+        ["study.toml:21: [data.split] seed is not used by round-robin"]
+    );
+    assert_eq!(
+        said(&[("\"shuffled\"", "\"column\"\ncolumn = \"clinic\"\nalpha = 1")]),
+        [
+            "study.toml:22: [data.split] alpha is not used by column",
+            "study.toml:23: [data.split] seed is not used by column",
+        ]
+    );
+    assert_eq!(
+        said(&[("\"logistic\"", "\"logistic\"\nwidth = 1")]),
+        ["study.toml:31: [problem] width is not used by logistic"]
+    );
+}
+
+#[test]
+fn parameters_of_other_mechanisms_are_noted() {
+    assert_eq!(
+        said(&[("\"objective\"", "\"none\"")]),
+        [
+            "study.toml:45: [privacy] noise is not used by mechanism none",
+            "study.toml:46: [privacy] rate is not used by mechanism none",
+            "study.toml:47: [privacy] scale is not used by mechanism none",
+            "study.toml:48: [privacy] bound is not used by mechanism none",
+        ]
+    );
+    assert_eq!(
+        said(&[("rate = 2.0", "rate = 2.0\nsigma = 1\ndelta = 1e-5")]),
+        [
+            "study.toml:47: [privacy] sigma is not used by gamma noise",
+            "study.toml:48: [privacy] delta is not used by gamma noise",
+        ]
+    );
+    assert_eq!(
+        said(&[
+            ("\"gamma\"", "\"gaussian\"\nsigma = 1\ndelta = 1e-5"),
+            ("bound = \"tight\"\n", "")
+        ]),
+        ["study.toml:48: [privacy] rate is not used by gaussian noise"]
+    );
+}
+
+#[test]
+fn defaults_written_out_where_they_say_nothing_are_noted() {
+    assert_eq!(
+        said(&[("\"objective\"", "\"output\"")]),
+        [
+            "study.toml:47: [privacy] scale is used by mechanism objective only",
+            "study.toml:48: [privacy] bound is used by mechanism objective with gamma noise only",
+        ]
+    );
+}
+
+#[test]
+fn notes_come_in_the_order_of_the_file() {
+    let mut changes = vec![
+        ("\"shuffled\"", "\"round-robin\""),
+        ("\"random\"", "\"star\""),
+    ];
+    changes.extend(TO_DGD);
+    let lines: Vec<usize> = notes(&changes).iter().map(|note| note.line).collect();
+    assert_eq!(lines, [21, 26, 27, 38, 39, 40, 48, 49]);
+}
