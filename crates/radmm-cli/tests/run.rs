@@ -393,7 +393,10 @@ fn a_diverging_run_says_so_and_does_not_panic() {
     let output = radmm(folder.path(), &["run", "study.toml", "-q"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("is not finite any more at iteration"), "{said}");
+    assert!(
+        said.contains("is not finite any more at iteration"),
+        "{said}"
+    );
     assert!(said.contains("diverges; lower the step"), "{said}");
 }
 
