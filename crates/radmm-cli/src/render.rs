@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use radmm::account::Guarantee;
+use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
-use radmm_lab::{CAVEAT, End, Experiment, Outcome, Repetition};
+use radmm_lab::{CAVEAT, End, Experiment, NodeResult, Outcome, Repetition};
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;
@@ -23,7 +23,11 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(experiment));
     let _ = writeln!(page, "{}\n", comparison(experiment, outcome));
-    let _ = writeln!(page, "{}\n", parties(first));
+    let _ = writeln!(
+        page,
+        "{}\n",
+        parties(first, experiment.study().privacy.bound)
+    );
     let _ = writeln!(page, "{}", course(first));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
     let _ = writeln!(page, "{}", privacy(first));
@@ -63,7 +67,7 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Table {
         "right on own rows",
         "right on all rows",
         "consensus",
-        "total ε",
+        &total_header(&outcome.repetitions[0]),
     ]);
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
     table.add_row(ends_row(experiment.study().algorithm.method.name(), &ends));
@@ -110,31 +114,41 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
     ]
 }
 
-fn parties(run: &Repetition) -> String {
-    let mut table = plain(&[
-        "party",
-        "rows",
-        "neighbours",
-        "data steps",
-        "total ε",
-        "by the tight bound",
-        "by the paper's",
-    ]);
+fn parties(run: &Repetition, bound: Bound) -> String {
+    // Beside the study's own bound the other one, where it has something to say.
+    let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
+        Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
+        Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
+    };
+    let compared = run.nodes.iter().any(|node| of_other(node).is_some());
+    let total = total_header(run);
+    let mut header = vec!["party", "rows", "neighbours", "data steps", &total];
+    if compared {
+        header.push(other);
+    }
+    let mut table = plain(&header);
     for node in run.nodes.iter().take(PARTIES) {
-        table.add_row(vec![
+        let mut row = vec![
             node.name.clone(),
             thousands(node.rows),
             node.degree.to_string(),
             node.data_steps.to_string(),
             epsilon(node.spent.epsilon),
-            epsilon(node.epsilon_tight),
-            node.epsilon_paper.map_or("–".to_owned(), epsilon),
-        ]);
+        ];
+        if compared {
+            row.push(of_other(node).map_or("–".to_owned(), epsilon));
+        }
+        table.add_row(row);
     }
     match run.nodes.len().saturating_sub(PARTIES) {
         0 => table.to_string(),
         more => format!("{table}\n … and {} more, in result.json", thousands(more)),
     }
+}
+
+/// No ε without its δ.
+fn total_header(run: &Repetition) -> String {
+    format!("total ε (δ = {})", run.end().last.spent.delta)
 }
 
 /// The loss over the iterations as a line of bars.

@@ -106,6 +106,14 @@ fn without_arguments_it_runs_the_built_in_study() {
 }
 
 #[test]
+fn the_readme_shows_what_the_first_command_prints() {
+    let readme = include_str!("../../../README.md");
+    let printed = radmm(Path::new("."), &["run", "--quiet"]).stdout;
+    let block = format!("```text\n{}```\n", text(&printed));
+    assert!(readme.contains(&block), "put this into README.md:\n{block}");
+}
+
+#[test]
 fn result_json_holds_what_is_documented() {
     let result = result(STUDY, &[]);
     assert_eq!(

@@ -161,7 +161,9 @@ pub struct Ledger {
     budget: Budget,
     bound: Bound,
     charges: u32,
-    tight: Total,
+    total: Total,
+    /// ε of the total by our bound.
+    tight: f64,
     /// `None` once something was released that the paper's theorem does not cover.
     paper: Option<f64>,
 }
@@ -173,7 +175,8 @@ impl Ledger {
             budget,
             bound,
             charges: 0,
-            tight: Total::nothing(),
+            total: Total::nothing(),
+            tight: 0.0,
             paper: Some(0.0),
         }
     }
@@ -185,7 +188,8 @@ impl Ledger {
         }
         let mut after = self.clone();
         after.charges += 1;
-        after.tight.add(&event);
+        after.total.add(&event);
+        after.tight = after.total.epsilon(self.budget.delta);
         let paper = paper_loss(&event);
         after.paper = match (self.paper, paper) {
             (Some(total), Ok(loss)) => Some(up(total + loss)),
@@ -228,7 +232,7 @@ impl Ledger {
     /// The total so far by our bound.
     pub fn spent_tight(&self) -> Guarantee {
         Guarantee {
-            epsilon: self.tight.epsilon(self.budget.delta),
+            epsilon: self.tight,
             delta: self.budget.delta,
         }
     }
