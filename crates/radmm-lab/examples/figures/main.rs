@@ -1,0 +1,22 @@
+//! The pictures of the documentation, from runs of the clinic study: `make figures`.
+//!
+//! Everything that is run repeats bit for bit, and coordinates are written with two decimals: the same files every time.
+
+mod chart;
+mod clinic;
+mod convergence;
+mod recycling;
+mod staircase;
+mod svg;
+
+use std::fs;
+use std::path::Path;
+
+fn main() -> Result<(), clinic::Failure> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+    fs::create_dir_all(&folder)?;
+    let study = clinic::study()?;
+    fs::write(folder.join("recycling.svg"), recycling::draw(&study)?)?;
+    fs::write(folder.join("convergence.svg"), convergence::draw(&study)?)?;
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! What happens on the graph: odd iterations ask the rows, even ones recycle; and what that costs in the clinic study.
+
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
+
+use radmm::node::Kind;
+use radmm_lab::{NodeResult, Repetition};
+use radmm_study::Study;
+
+use crate::clinic::{self, Failure};
+use crate::staircase::{self, shown};
+use crate::svg::{Anchor, Area, Point, Svg, n, polar, through};
+
+/// Of a party's model from the middle of the ring, and of its rows.
+const MODEL: f64 = 98.0;
+const ROWS: f64 = 176.0;
+/// Half of what is between a party's walls.
+const WALL: f64 = 27.0;
+/// Of the circle that is a model.
+const RADIUS: f64 = 19.0;
+
+const CARD: Area = Area {
+    left: 8.0,
+    top: 8.0,
+    width: 464.0,
+    height: 490.0,
+};
+
+/// One of the two kinds of iterations.
+struct Panel {
+    left: f64,
+    heading: &'static str,
+    cost: &'static str,
+    spent: &'static str,
+    caption: [&'static str; 2],
+    colour: &'static str,
+    kind: Kind,
+}
+
+/// The picture, from a run of the study and one of ADMM with the same noise.
+pub fn draw(study: &Study) -> Result<String, Failure> {
+    let recycled = clinic::run(study.clone())?;
+    let asking = clinic::run(clinic::recycling(study, 0)?)?;
+    let (recycled, asking) = (&recycled.repetitions[0], &asking.repetitions[0]);
+    let mut svg = Svg::new(
+        960.0,
+        774.0,
+        "R-ADMM on five hospitals: odd iterations ask the rows, even ones recycle the answers",
+        &about(recycled, asking),
+    );
+    let panels = [
+        Panel {
+            left: CARD.left,
+            heading: "Odd iterations: ask",
+            cost: "+ε",
+            spent: "privacy spent",
+            caption: [
+                "Every party asks its own rows one question",
+                "and sends the noisy answer to its neighbours.",
+            ],
+            colour: "ask",
+            kind: Kind::Data,
+        },
+        Panel {
+            left: CARD.left + CARD.width + 16.0,
+            heading: "Even iterations: recycle",
+            cost: "+0",
+            spent: "nothing spent",
+            caption: [
+                "No row is read. Every party computes its next",
+                "model from what was sent before, and sends it.",
+            ],
+            colour: "free",
+            kind: Kind::Recycled,
+        },
+    ];
+    for panel in &panels {
+        panel.draw(&mut svg, &recycled.nodes);
+    }
+    let below = Area {
+        top: CARD.top + CARD.height + 16.0,
+        width: 944.0,
+        height: 252.0,
+        ..CARD
+    };
+    let note = format!(
+        "clinic study, equal noise; largest total of any party, δ = {}",
+        study.privacy.delta
+    );
+    staircase::draw(&mut svg, below, recycled, asking);
+    let corner = (below.left + below.width - 22.0, below.top + 34.0);
+    svg.text("quiet", corner, Anchor::End, &note);
+    Ok(svg.finish())
+}
+
+fn about(recycled: &Repetition, asking: &Repetition) -> String {
+    format!(
+        "Five hospitals on a ring, each with rows that never leave it. In odd iterations every hospital asks its own rows \
+         one question and sends the noisy answer to its neighbours, which costs privacy. In even iterations no rows are \
+         read: every hospital computes its next model from what was sent before, which costs nothing. After {} \
+         iterations of the clinic study the total is ε = {} for R-ADMM and {} for conventional ADMM with the same \
+         noise.",
+        recycled.end().last.iteration,
+        shown(recycled),
+        shown(asking),
+    )
+}
+
+impl Panel {
+    fn draw(&self, svg: &mut Svg, parties: &[NodeResult]) {
+        let card = Area {
+            left: self.left,
+            ..CARD
+        };
+        svg.area("card", card, 12.0);
+        let middle = self.left + CARD.width / 2.0;
+        let centre = (middle, 260.0);
+        let heading = format!("heading {}-text", self.colour);
+        let corner = (self.left + 22.0, 42.0);
+        svg.text(&heading, corner, Anchor::Start, self.heading);
+
+        for (k, party) in parties.iter().enumerate() {
+            self.party(svg, centre, angle(k, parties), party);
+        }
+        // Over the walls: messages leave, rows do not.
+        for k in 0..parties.len() {
+            self.messages(svg, centre, angle(k, parties), angle(k + 1, parties));
+        }
+
+        let cost = format!("big {}-text", self.colour);
+        svg.text(&cost, (middle, centre.1 - 3.0), Anchor::Middle, self.cost);
+        svg.text("", (middle, centre.1 + 21.0), Anchor::Middle, self.spent);
+        for (line, words) in (0..).zip(self.caption) {
+            let at = (middle, 458.0 + 22.0 * f64::from(line));
+            svg.text("", at, Anchor::Middle, words);
+        }
+    }
+
+    /// One each way between two models.
+    fn messages(&self, svg: &mut Svg, centre: Point, from: f64, to: f64) {
+        let (from, to) = (polar(centre, MODEL, from), polar(centre, MODEL, to));
+        for (from, to) in [(from, to), (to, from)] {
+            let flight = (to.1 - from.1).atan2(to.0 - from.0);
+            // Keep to the right, as on a road.
+            let aside = |at| polar(at, 6.0, flight + FRAC_PI_2);
+            let gap = RADIUS + 4.0;
+            let start = aside(polar(from, gap, flight));
+            let tip = aside(polar(to, -gap, flight));
+            let path = through(&[start, polar(tip, -4.0, flight)]);
+            self.arrow(svg, &path, tip, flight);
+        }
+    }
+
+    fn arrow(&self, svg: &mut Svg, path: &str, tip: Point, flight: f64) {
+        svg.path(&format!("{}-line", self.colour), path);
+        svg.arrow_head(&format!("{}-fill", self.colour), tip, flight);
+    }
+
+    /// Its walls; in them its rows and its model, and what passes between the two.
+    fn party(&self, svg: &mut Svg, centre: Point, angle: f64, party: &NodeResult) {
+        let (model, rows) = (polar(centre, MODEL, angle), polar(centre, ROWS, angle));
+        svg.line("wall", model, rows);
+        svg.line("room", model, rows);
+        svg.circle("model", model, RADIUS);
+        match self.kind {
+            Kind::Data => {
+                table(svg, "ask-fill", rows);
+                let (start, tip) = (ROWS - 25.0, MODEL + RADIUS + 5.0);
+                let path = wave(centre, angle, start, tip + 5.0);
+                self.arrow(svg, &path, polar(centre, tip, angle), angle + PI);
+                svg.circle("ask-fill", model, 8.0);
+            }
+            Kind::Recycled | Kind::Start => {
+                table(svg, "rest-fill", rows);
+                let door = polar(centre, (ROWS + MODEL) / 2.0, angle);
+                let side = |turn: f64| polar(door, WALL, angle + turn);
+                svg.line("shut", side(FRAC_PI_2), side(-FRAC_PI_2));
+                self.turn(svg, model);
+            }
+        }
+        let (at, anchor) = beside(rows, angle);
+        svg.text("strong", at, anchor, &party.name);
+        let count = format!("{} rows", party.rows);
+        svg.text("quiet", (at.0, at.1 + 19.0), anchor, &count);
+    }
+
+    /// Round and round.
+    fn turn(&self, svg: &mut Svg, model: Point) {
+        let radius = 9.5;
+        let (from, to) = (-0.35 * PI, 1.2 * PI);
+        let (start, end) = (polar(model, radius, from), polar(model, radius, to));
+        let path = format!(
+            "M{} {}A{radius} {radius} 0 1 1 {} {}",
+            n(start.0),
+            n(start.1),
+            n(end.0),
+            n(end.1)
+        );
+        let tip = polar(model, radius, to + 0.55);
+        self.arrow(svg, &path, tip, to + FRAC_PI_2 + 0.4);
+    }
+}
+
+/// The first party is at the top; they go round with the clock.
+fn angle(k: usize, parties: &[NodeResult]) -> f64 {
+    TAU * k as f64 / parties.len() as f64 - FRAC_PI_2
+}
+
+/// Rows and columns.
+fn table(svg: &mut Svg, class: &str, (x, y): Point) {
+    for line in 0..4 {
+        let top = y - 14.0 + 7.5 * f64::from(line);
+        for (left, width) in [(-15.0, 7.0), (-6.0, 12.0), (8.0, 7.0)] {
+            let area = Area {
+                left: x + left,
+                top,
+                width,
+                height: 5.0,
+            };
+            svg.area(class, area, 1.0);
+        }
+    }
+}
+
+/// Along a ray, from one distance to another: an answer with noise.
+fn wave(centre: Point, angle: f64, start: f64, end: f64) -> String {
+    let steps = 24;
+    let points: Vec<Point> = (0..=steps)
+        .map(|k| {
+            let share = f64::from(k) / f64::from(steps);
+            let along = polar(centre, start + share * (end - start), angle);
+            polar(along, 4.5 * (share * 2.0 * TAU).sin(), angle + FRAC_PI_2)
+        })
+        .collect();
+    through(&points)
+}
+
+/// Where a party's name has room.
+fn beside(rows: Point, angle: f64) -> (Point, Anchor) {
+    let (right, down) = (angle.cos(), angle.sin());
+    if right.abs() < 0.1 {
+        ((rows.0 + 40.0, rows.1 - 4.0), Anchor::Start)
+    } else if down < 0.0 {
+        ((rows.0, rows.1 - 62.0), Anchor::Middle)
+    } else if right > 0.0 {
+        ((rows.0 + 42.0, rows.1 + 2.0), Anchor::Start)
+    } else {
+        ((rows.0 - 42.0, rows.1 + 2.0), Anchor::End)
+    }
+}
