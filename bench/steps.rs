@@ -43,9 +43,9 @@ fn node(id: u32, rows: &Rows, algorithm: Box<dyn Algorithm>, mechanism: Mechanis
             weight: WEIGHT,
             ridge: RIDGE,
             nodes: NEIGHBOURS + 1,
+            tolerance: 1e-8,
         },
         mechanism,
-        tolerance: 1e-8,
         ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
         noise: NoiseKey::repeating(1, 0, id),
     };
@@ -55,7 +55,7 @@ fn node(id: u32, rows: &Rows, algorithm: Box<dyn Algorithm>, mechanism: Mechanis
         iterations: ITERATIONS,
         start: vec![0.0; COLUMNS],
         algorithm,
-        curator: Curator::new(shard(rows), terms),
+        curator: Curator::new(shard(rows), terms).unwrap(),
     })
 }
 

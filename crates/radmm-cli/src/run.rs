@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile};
+use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile, RunError};
 use radmm_study::{Study, StudyError};
 use thiserror::Error;
 
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Prepare(#[from] PrepareError),
     #[error("{0}")]
-    Limit(#[from] radmm::account::BadBudget),
+    Run(#[from] RunError),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -42,7 +42,7 @@ impl Failure {
         match self {
             Self::Study(_)
             | Self::Unreadable { .. }
-            | Self::Limit(_)
+            | Self::Run(_)
             | Self::Prepare(PrepareError::Graph(_)) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }

@@ -2,7 +2,7 @@
 
 use radmm::account::{BadBudget, Bound, Budget, Ledger};
 use radmm::node::{Node, Setup};
-use radmm::private::{Curator, Mechanism, NoiseKey, Problem, Terms};
+use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Problem, Terms};
 use radmm::public::admm::{Admm, Penalty};
 use radmm::public::baseline::{Average, Local};
 use radmm::public::gradient::{Dgd, Dlm};
@@ -11,9 +11,25 @@ use radmm::public::recycled::Recycled;
 use radmm::public::release::Algorithm;
 use radmm::public::schedule::Schedule;
 use radmm::public::start;
+use radmm::sim::NotSimulated;
 use radmm_study::{Method, Start, Study};
+use thiserror::Error;
 
 use crate::table::Table;
+
+/// Why a study cannot be run as it is.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum RunError {
+    /// The parties' limit is none.
+    #[error(transparent)]
+    Limit(#[from] BadBudget),
+    /// The problem or the noise is out of range.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// A party does not belong into a simulation.
+    #[error(transparent)]
+    Simulation(#[from] NotSimulated),
+}
 
 /// What differs between the runs of one study.
 pub(crate) struct Variant<'a> {
@@ -32,23 +48,22 @@ pub(crate) fn nodes(
     graph: &Graph,
     table: &Table,
     variant: &Variant<'_>,
-) -> Result<Vec<Node>, BadBudget> {
+) -> Result<Vec<Node>, RunError> {
     let delta = study.privacy.delta;
     let budget = match variant.limit {
         Some(epsilon) => Budget::limited(epsilon, delta)?,
         None => Budget::unlimited(delta)?,
     };
     let columns = table.columns.len();
-    let make = |id: NodeId| {
+    let make = |id: NodeId| -> Result<Node, RunError> {
         let i = id.0 as usize;
         let terms = Terms {
             problem: problem(study),
             mechanism: variant.mechanisms[i],
-            tolerance: study.algorithm.tolerance,
             ledger: Ledger::new(budget, variant.bound),
             noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
         };
-        Node::new(Setup {
+        Ok(Node::new(Setup {
             id,
             neighbours: graph.neighbours(id).to_vec(),
             iterations: variant.iterations,
@@ -57,10 +72,10 @@ pub(crate) fn nodes(
                 Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
             },
             algorithm: algorithm(variant.method, graph, id, columns),
-            curator: Curator::new(table.parties[i].shard.clone(), terms),
-        })
+            curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
+        }))
     };
-    Ok(graph.nodes().map(make).collect())
+    graph.nodes().map(make).collect()
 }
 
 pub(crate) fn problem(study: &Study) -> Problem {
@@ -69,6 +84,7 @@ pub(crate) fn problem(study: &Study) -> Problem {
         weight: study.problem.weight,
         ridge: study.problem.ridge,
         nodes: study.network.nodes,
+        tolerance: study.algorithm.tolerance,
     }
 }
 

@@ -69,6 +69,7 @@ mod tests {
         weight: 2.0,
         ridge: 5.0,
         nodes: 5,
+        tolerance: 1e-10,
     };
 
     fn guarantee(epsilon: f64, delta: f64) -> Guarantee {

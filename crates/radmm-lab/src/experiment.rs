@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use radmm::account::{BadBudget, Bound, Guarantee};
+use radmm::account::{Bound, Guarantee};
 use radmm::node::{Kind, Node};
 use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, GraphError};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::assemble::{self, Variant};
+use crate::assemble::{self, RunError, Variant};
 use crate::crew::Pool;
 use crate::equal;
 use crate::table::{Table, TableError};
@@ -144,7 +144,7 @@ impl Experiment {
         &self,
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Outcome, BadBudget> {
+    ) -> Result<Outcome, RunError> {
         let mechanisms = vec![self.study.privacy.mechanism; self.graph.len()];
         let variant = |repetition| Variant {
             method: &self.study.algorithm.method,
@@ -171,16 +171,16 @@ impl Experiment {
         })
     }
 
-    fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, BadBudget> {
+    fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
         let nodes = assemble::nodes(&self.study, &self.graph, &self.table, variant)?;
-        Ok(Simulation::new(nodes, variant.iterations))
+        Ok(Simulation::new(nodes, variant.iterations)?)
     }
 
     fn repetition(
         &self,
         variant: &Variant<'_>,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Repetition, BadBudget> {
+    ) -> Result<Repetition, RunError> {
         let mut simulation = self.simulation(variant)?;
         let mut iterations = Vec::new();
         let mut stopped = None;
@@ -207,7 +207,7 @@ impl Experiment {
     }
 
     /// Training alone and averaging once, each party spending on its one answer what it spent on the whole run.
-    fn beside(&self, nodes: &[NodeResult]) -> Result<Vec<Beside>, BadBudget> {
+    fn beside(&self, nodes: &[NodeResult]) -> Result<Vec<Beside>, RunError> {
         let problem = assemble::problem(&self.study);
         let mechanisms: Option<Vec<Mechanism>> = nodes
             .iter()
@@ -244,7 +244,7 @@ impl Experiment {
         method: &Method,
         iterations: u32,
         mechanisms: &[Mechanism],
-    ) -> Result<Vec<End>, BadBudget> {
+    ) -> Result<Vec<End>, RunError> {
         let runs = (0..self.study.run.repetitions)
             .into_par_iter()
             .map(|repetition| {

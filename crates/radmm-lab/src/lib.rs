@@ -38,6 +38,7 @@ mod experiment;
 mod result;
 mod table;
 
+pub use assemble::RunError;
 pub use experiment::{Beside, End, Experiment, NodeResult, Outcome, PrepareError, Repetition};
 pub use result::{CAVEAT, ResultFile};
 pub use table::{Counts, PartyRows, Table, TableError};

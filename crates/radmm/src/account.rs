@@ -510,6 +510,70 @@ mod tests {
     }
 
     #[test]
+    fn totals_agree_with_high_precision_arithmetic() {
+        // 200-bit evaluations of the formulas over the same orders, at δ = 1e-5. At least these, and hardly more.
+        let additive = |sensitivity, law| Event::Additive { sensitivity, law };
+        let two_signed = Event::Objective {
+            sensitivity: 0.1,
+            spread: 0.2,
+            one_signed: false,
+            law: gaussian(1.0),
+        };
+        let mut mixed = vec![additive(0.1, gaussian(1.0)); 20];
+        mixed.push(additive(1.0, gamma(3.0)));
+        let cases = [
+            (
+                vec![additive(0.1, gaussian(1.0)); 20],
+                1.914_271_672_613_230_2,
+            ),
+            (
+                vec![objective(0.1, 0.2, gaussian(1.0)); 20],
+                5.812_179_187_865_625,
+            ),
+            (vec![two_signed; 20], 6.568_765_486_796_067),
+            (
+                vec![objective(0.05, 0.002, gamma(2.0)); 50],
+                3.268_711_592_842_605_4,
+            ),
+            (mixed, 4.914_271_672_613_23),
+        ];
+        for (events, exact) in cases {
+            let ours = total(&events, 1e-5);
+            assert!(
+                ours >= exact && ours < exact * (1.0 + 1e-11),
+                "{ours} against {exact}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_ledger_by_the_papers_bound_adds_up_the_papers_losses() {
+        let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper);
+        ledger.spend(objective(0.1, 0.2, gamma(2.0))).unwrap();
+        ledger.spend(objective(0.3, 0.4, gamma(1.0))).unwrap();
+        let additive = Event::Additive {
+            sensitivity: 0.5,
+            law: gamma(1.5),
+        };
+        ledger.spend(additive).unwrap();
+        let exact = (0.2 + 2.8 * 0.2) + (0.3 + 2.8 * 0.4) + 0.75;
+        let spent = ledger.spent().epsilon;
+        assert!(spent >= exact && spent < exact + 1e-14, "{spent} {exact}");
+    }
+
+    #[test]
+    fn logarithms_round_up() {
+        // ln(1 + x) to more digits than a double has, from its series; x small enough for three terms.
+        for n in 1..1000 {
+            let x = f64::from(n) * 1e-9;
+            // ln(1+x) > x − x²/2, and the right side is exact to 2⁻¹⁰⁶ as a fused operation.
+            let below = (-x / 2.0).mul_add(x, x);
+            assert!(ln_1p_up(x) > below, "{x}");
+        }
+        assert!(ln_1p_up(f64::MAX).is_finite());
+    }
+
+    #[test]
     fn additive_gaussian_agrees_with_the_closed_form_of_its_conversion() {
         // v = S/σ, K releases: RDP(q) = qKv²/2. With the simpler conversion RDP + ln(1/δ)/(q−1) the minimum is
         // Kv²/2 + v√(2K ln(1/δ)); ours is tighter, and within 20 % of it here.

@@ -45,6 +45,8 @@ pub enum Output {
     Broadcast(Message),
     /// All iterations are done, and this is the model.
     Done(Release),
+    /// This party cannot go on. What came before is still to be performed.
+    Stopped(Stop),
 }
 
 /// How an iterate came about.
@@ -112,13 +114,10 @@ pub enum ProtocolError {
     },
 }
 
-/// Why a node stands still.
+/// Why a node cannot go on.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum NodeError {
-    /// A neighbour's message was rejected; the node waits on for a right one.
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    /// This party's own curator refused; the node cannot go on.
+pub enum Stop {
+    /// This party's own curator refused.
     #[error("{node} refused the question of iteration {iteration}: {refusal}")]
     Refused {
         /// This party.
@@ -128,7 +127,7 @@ pub enum NodeError {
         /// Why.
         refusal: Refusal,
     },
-    /// This party's own next value is not finite; the node cannot go on.
+    /// This party's own next value is not finite.
     #[error(
         "{node}'s model is not finite any more at iteration {iteration}: the algorithm diverges; lower the step, or raise the penalty or the damping"
     )]
@@ -144,7 +143,7 @@ enum Phase {
     Running,
     Finished,
     /// A refused question cannot be asked again, so neither can the node go on.
-    Stopped(NodeError),
+    Stopped(Stop),
 }
 
 /// One party.
@@ -185,19 +184,20 @@ impl Node {
     }
 
     /// Takes a neighbour's message in and returns what follows from it: nothing, until it was the last one missing.
-    /// A message that was heard before, in the same words, changes nothing.
-    pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, NodeError> {
-        if let Phase::Stopped(error) = &self.phase {
-            return Err(error.clone());
+    /// A message that was heard before, in the same words, changes nothing. One that cannot be right is rejected, and the
+    /// node waits on for a right one. A node that has stopped says so again.
+    pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, ProtocolError> {
+        if let Phase::Stopped(stop) = &self.phase {
+            return Ok(vec![Output::Stopped(stop.clone())]);
         }
         self.keep(message)?;
         let mut outputs = Vec::new();
         while matches!(self.phase, Phase::Running)
             && self.inbox.iter().all(|heard| heard[0].is_some())
         {
-            if let Err(error) = self.advance(&mut outputs) {
-                self.phase = Phase::Stopped(error.clone());
-                return Err(error);
+            if let Err(stop) = self.advance(&mut outputs) {
+                self.phase = Phase::Stopped(stop.clone());
+                outputs.push(Output::Stopped(stop));
             }
         }
         Ok(outputs)
@@ -235,7 +235,7 @@ impl Node {
             return Err(ProtocolError::NotFinite { from, iteration });
         }
         match &self.inbox[place][slot] {
-            Some(heard) if *heard != release => {
+            Some(heard) if !heard.same_bits(&release) => {
                 Err(ProtocolError::Equivocation { from, iteration })
             }
             _ => {
@@ -246,7 +246,7 @@ impl Node {
     }
 
     /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
-    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), NodeError> {
+    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), Stop> {
         let heard: Vec<Release> = self
             .inbox
             .iter()
@@ -269,7 +269,7 @@ impl Node {
             Step::Recycle(values) => (Kind::Recycled, values),
             Step::Ask(query) => {
                 let asked = self.curator.answer(iteration, &query);
-                let (event, answer) = asked.map_err(|refusal| NodeError::Refused {
+                let (event, answer) = asked.map_err(|refusal| Stop::Refused {
                     node,
                     iteration,
                     refusal,
@@ -284,7 +284,7 @@ impl Node {
             }
         };
         if !next.iter().all(|value| value.is_finite()) {
-            return Err(NodeError::Diverged { node, iteration });
+            return Err(Stop::Diverged { node, iteration });
         }
         (self.kind, self.own) = (kind, Release::new(next));
         self.iteration = iteration;
@@ -370,13 +370,6 @@ mod tests {
         builder.finish().unwrap()
     }
 
-    /// A shard of the same shape with nothing in it.
-    fn no_rows() -> Shard {
-        let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
-        builder.push(&[], true).unwrap();
-        builder.finish().unwrap()
-    }
-
     fn node(i: u32) -> Node {
         let terms = Terms {
             problem: Problem {
@@ -384,12 +377,12 @@ mod tests {
                 weight: 2.0,
                 ridge: 0.1,
                 nodes: NODES,
+                tolerance: 1e-12,
             },
             mechanism: Mechanism::Objective {
                 law: Law::Gamma { rate: 1.0 },
                 scale: Scaling::Fixed,
             },
-            tolerance: 1e-12,
             ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
             noise: NoiseKey::repeating(1, 0, i),
         };
@@ -400,7 +393,7 @@ mod tests {
             iterations: ITERATIONS,
             start: vec![0.0; 2],
             algorithm: Box::new(Recycled::new(admm, Schedule::Constant(GAMMA), 1)),
-            curator: Curator::new(rows(i), terms),
+            curator: Curator::new(rows(i), terms).unwrap(),
         })
     }
 
@@ -433,7 +426,11 @@ mod tests {
             for node in nodes {
                 let id = node.id().0;
                 let recycled = t.is_multiple_of(2);
-                let shard = if recycled { no_rows() } else { rows(id) };
+                let shard = if recycled {
+                    Shard::untouchable(6, 2)
+                } else {
+                    rows(id)
+                };
                 node.curator_mut().exchange_rows(shard);
             }
         });
@@ -441,15 +438,14 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "out of range")]
     fn data_steps_do_miss_their_rows() {
         // The test above would be hollow if removing rows never showed.
-        let with_rows = run(|_, _| ());
-        let without = run(|_, nodes| {
+        run(|_, nodes| {
             for node in nodes {
-                node.curator_mut().exchange_rows(no_rows());
+                node.curator_mut().exchange_rows(Shard::untouchable(6, 2));
             }
         });
-        assert_ne!(with_rows, without);
     }
 
     #[test]
@@ -501,5 +497,115 @@ mod tests {
                 Output::Broadcast(Message { iteration: 1, release, .. })
             ] if answer == release
         ));
+    }
+
+    /// What nodes 1 and 2 say in the first two iterations, to be heard by a node 0 of one's own.
+    fn first_messages() -> Vec<Message> {
+        let models = run(|_, _| ());
+        let message = |t: usize, j: usize| Message {
+            from: NodeId(j as u32),
+            iteration: t as u32,
+            release: models[t][j].clone(),
+        };
+        vec![message(1, 1), message(1, 2), message(0, 1), message(0, 2)]
+    }
+
+    /// Node 0 with a limit that is reached by its second data step, and no recycled steps in between.
+    fn limited_admm() -> Node {
+        let mut limited = node(0);
+        limited.algorithm = Box::new(Admm::new(Penalty::common(Schedule::Constant(ETA)), 2));
+        limited.curator_mut().exchange_ledger(Ledger::new(
+            Budget::limited(1.0, 0.0).unwrap(),
+            Bound::Tight,
+        ));
+        limited
+    }
+
+    #[test]
+    fn what_was_charged_before_a_refusal_is_still_recorded_and_said() {
+        // Neighbours that are one iteration ahead make a node take two steps on one message; the second is refused.
+        let mut node = limited_admm();
+        let mut outputs = Vec::new();
+        for message in first_messages() {
+            outputs.extend(node.receive(message).unwrap());
+        }
+        assert!(
+            matches!(
+                &outputs[..],
+                [
+                    Output::Record { iteration: 1, .. },
+                    Output::Broadcast(Message { iteration: 1, .. }),
+                    Output::Stopped(Stop::Refused { iteration: 2, .. })
+                ]
+            ),
+            "{outputs:?}"
+        );
+        assert_eq!(node.curator().ledger().charges(), 1);
+    }
+
+    #[test]
+    fn a_stopped_node_stays_where_it_is() {
+        let mut node = limited_admm();
+        let messages = first_messages();
+        for message in messages.clone() {
+            node.receive(message).unwrap();
+        }
+        let before = (node.model().clone(), node.dual().map(<[f64]>::to_vec));
+        for message in messages {
+            let outputs = node.receive(message).unwrap();
+            assert!(matches!(&outputs[..], [Output::Stopped(_)]), "{outputs:?}");
+        }
+        assert_eq!(
+            before,
+            (node.model().clone(), node.dual().map(<[f64]>::to_vec))
+        );
+        assert_eq!(node.curator().ledger().charges(), 1);
+    }
+
+    #[test]
+    fn two_values_for_the_next_iteration_are_caught_too() {
+        let mut node = node(0);
+        let [early, ..] = &first_messages()[..] else {
+            panic!("there are four")
+        };
+        node.receive(early.clone()).unwrap();
+        let other = Message {
+            release: Release::new(vec![0.5, 0.5]),
+            ..early.clone()
+        };
+        let expected = ProtocolError::Equivocation {
+            from: NodeId(1),
+            iteration: 1,
+        };
+        assert_eq!(node.receive(other), Err(expected));
+    }
+
+    #[test]
+    fn zero_and_minus_zero_are_two_values() {
+        let mut node = node(0);
+        let say = |x: f64| Message {
+            from: NodeId(1),
+            iteration: 0,
+            release: Release::new(vec![x, 0.0]),
+        };
+        node.receive(say(0.0)).unwrap();
+        assert!(node.receive(say(-0.0)).is_err());
+    }
+
+    #[test]
+    fn what_is_not_finite_is_rejected() {
+        let mut node = node(0);
+        for x in [f64::NAN, f64::INFINITY] {
+            let message = Message {
+                from: NodeId(1),
+                iteration: 0,
+                release: Release::new(vec![x, 0.0]),
+            };
+            let expected = ProtocolError::NotFinite {
+                from: NodeId(1),
+                iteration: 0,
+            };
+            assert_eq!(node.receive(message), Err(expected));
+        }
     }
 }

@@ -11,11 +11,13 @@
 //! over parties are taken in their order afterwards: any crew gives the same bits.
 
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::account::Guarantee;
 use crate::message::Message;
-use crate::node::{Kind, Node, NodeError, Output};
+use crate::node::{Kind, Node, Output, ProtocolError, Stop};
 use crate::private::{Curator, Fit, NotCertified};
+use crate::public::graph::NodeId;
 use crate::public::release::Release;
 
 /// One party in a simulation.
@@ -23,7 +25,7 @@ pub struct Party {
     node: Node,
     inbox: Vec<Message>,
     said: Option<Message>,
-    stopped: Option<NodeError>,
+    stopped: Option<Halt>,
     fit: Fit,
     /// Of other parties' models.
     fits: Vec<Fit>,
@@ -43,6 +45,22 @@ impl Crew for Alone {
         parties.iter_mut().for_each(work);
     }
 }
+
+/// Why a simulation ended before its last iteration.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Halt {
+    /// A party cannot go on, and so neither can the others.
+    #[error(transparent)]
+    Stopped(#[from] Stop),
+    /// A party rejected what another one said.
+    #[error(transparent)]
+    Rejected(#[from] ProtocolError),
+}
+
+/// A party whose noise is secret does not belong into a simulation, which shows unprotected losses.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{0} has secret noise: its rows are protected, and a simulation would show what they are")]
+pub struct NotSimulated(NodeId);
 
 /// What can be said of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -100,8 +118,11 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Nodes in the order of their numbers, `0..N`, each knowing its neighbours among them.
-    pub fn new(nodes: Vec<Node>, iterations: u32) -> Self {
+    /// Nodes in the order of their numbers, `0..N`, each knowing its neighbours among them. Their noise repeats.
+    pub fn new(nodes: Vec<Node>, iterations: u32) -> Result<Self, NotSimulated> {
+        if let Some(node) = nodes.iter().find(|node| !node.curator().noise_repeats()) {
+            return Err(NotSimulated(node.id()));
+        }
         let party = |node| Party {
             node,
             inbox: Vec::new(),
@@ -110,18 +131,18 @@ impl Simulation {
             fit: Fit::default(),
             fits: Vec::new(),
         };
-        Self {
+        Ok(Self {
             parties: nodes.into_iter().map(party).collect(),
             iterations,
             next: 0,
-        }
+        })
     }
 
     /// The iterations `0..=T`, as they are made. It ends early with the error of the first party that stopped.
     pub fn run<'a>(
         &'a mut self,
         crew: &'a dyn Crew,
-    ) -> impl Iterator<Item = Result<Snapshot, NodeError>> + 'a {
+    ) -> impl Iterator<Item = Result<Snapshot, Halt>> + 'a {
         std::iter::from_fn(move || {
             if self.next > self.iterations {
                 return None;
@@ -186,7 +207,7 @@ impl Simulation {
         })
     }
 
-    fn step(&mut self, crew: &dyn Crew) -> Result<Snapshot, NodeError> {
+    fn step(&mut self, crew: &dyn Crew) -> Result<Snapshot, Halt> {
         if self.next == 0 {
             crew.each(&mut self.parties, &|party| {
                 let outputs = party.node.start();
@@ -208,7 +229,7 @@ impl Simulation {
         &mut self,
         crew: &dyn Crew,
         then: &(dyn Fn(&mut Party) + Sync),
-    ) -> Result<(), NodeError> {
+    ) -> Result<(), Halt> {
         for i in 0..self.parties.len() {
             let messages = self.parties[i]
                 .node
@@ -271,7 +292,7 @@ impl Party {
         for message in std::mem::take(&mut self.inbox) {
             match self.node.receive(message) {
                 Ok(outputs) => self.perform(outputs),
-                Err(error) => self.stopped = Some(error),
+                Err(error) => self.stopped = Some(error.into()),
             }
         }
     }
@@ -279,8 +300,10 @@ impl Party {
     /// A simulation keeps no journal: what a node asks to be recorded is in its ledger.
     fn perform(&mut self, outputs: Vec<Output>) {
         for output in outputs {
-            if let Output::Broadcast(message) = output {
-                self.said = Some(message);
+            match output {
+                Output::Broadcast(message) => self.said = Some(message),
+                Output::Stopped(stop) => self.stopped = Some(stop.into()),
+                Output::Record { .. } | Output::Done(_) => {}
             }
         }
     }

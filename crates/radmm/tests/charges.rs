@@ -4,7 +4,7 @@
 mod support;
 
 use radmm::account::{Budget, SpendError};
-use radmm::node::{Kind, NodeError};
+use radmm::node::{Kind, Stop};
 use radmm::private::{Law, Mechanism, Refusal, Scaling};
 use radmm::public::admm::{Admm, Penalty};
 use radmm::public::baseline::{Average, Local};
@@ -13,7 +13,7 @@ use radmm::public::graph::{Graph, NodeId, Topology};
 use radmm::public::recycled::Recycled;
 use radmm::public::release::Algorithm;
 use radmm::public::schedule::Schedule;
-use radmm::sim::Alone;
+use radmm::sim::{Alone, Halt};
 use support::{Network, invented, neighbours, run};
 
 const GAMMA: Mechanism = Mechanism::Objective {
@@ -156,11 +156,11 @@ fn a_limit_stops_the_node_before_the_release_that_would_exceed_it() {
     // 0.618 a data step: three fit, at iterations 1, 3 and 5; the fourth, at 7, does not.
     assert_eq!(seen.len(), 8);
     assert!(seen[..7].iter().all(Result::is_ok));
-    let Err(NodeError::Refused {
+    let Err(Halt::Stopped(Stop::Refused {
         node,
         iteration,
         refusal,
-    }) = &seen[7]
+    })) = &seen[7]
     else {
         panic!("{:?}", seen[7]);
     };
@@ -195,10 +195,10 @@ fn a_question_that_the_mechanism_does_not_protect_is_refused_and_not_charged() {
         assert!(
             matches!(
                 error,
-                NodeError::Refused {
+                Halt::Stopped(Stop::Refused {
                     refusal: Refusal::Unanswerable(_),
                     ..
-                }
+                })
             ),
             "{error}"
         );
@@ -231,4 +231,23 @@ fn noise_that_grows_with_the_penalty_costs_less_where_the_penalty_is_larger() {
     for eta in [0.5, 2.0] {
         assert!((spent(eta) - exact(eta)).abs() < 1e-14);
     }
+}
+
+#[test]
+fn the_networks_loss_is_that_of_the_party_with_the_fewest_rows() {
+    let mut rows = invented(5, 20, 3);
+    rows[3].0.truncate(10);
+    rows[3].1.truncate(10);
+    let network = Network {
+        rows,
+        ..network(GAMMA, 4)
+    };
+    let mut simulation = network.simulation(recycled(1));
+    let snapshots = run(&mut simulation);
+    let spent: Vec<f64> = simulation
+        .nodes()
+        .map(|node| node.curator().ledger().spent().epsilon)
+        .collect();
+    assert!(spent[3] > spent[0]);
+    assert_eq!(snapshots[4].spent.epsilon, spent[3]);
 }

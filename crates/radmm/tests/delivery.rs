@@ -10,7 +10,7 @@ mod support;
 use std::collections::VecDeque;
 
 use radmm::message::Message;
-use radmm::node::{Node, NodeError, Output, ProtocolError};
+use radmm::node::{Node, Output, ProtocolError};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::admm::{Admm, Penalty};
 use radmm::public::graph::{NodeId, Topology};
@@ -184,10 +184,7 @@ fn release_of(from: usize, t: usize) -> Message {
 }
 
 fn rejected(node: &mut Node, message: Message) -> ProtocolError {
-    match node.receive(message) {
-        Err(NodeError::Protocol(error)) => error,
-        other => panic!("{other:?}"),
-    }
+    node.receive(message).unwrap_err()
 }
 
 #[test]

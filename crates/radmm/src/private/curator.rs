@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::loss::Loss;
 use super::mechanism::{Mechanism, Problem, Rows, Unanswerable};
-use super::noise::NoiseKey;
+use super::noise::{Law, NoiseKey};
 use super::shard::Shard;
 use super::solve::{self, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
@@ -23,6 +24,16 @@ pub enum Refusal {
     /// The question itself is malformed.
     #[error("the question is malformed: {0}")]
     Malformed(&'static str),
+    /// No row was read: an answer could be certified for some rows and not for others.
+    #[error(
+        "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges, or a neighbour misbehaves"
+    )]
+    TooLarge {
+        /// `‖b‖ + m‖near‖`.
+        size: f64,
+        /// What would do.
+        largest: f64,
+    },
     /// The party's mechanism does not protect such answers.
     #[error(transparent)]
     Unanswerable(#[from] Unanswerable),
@@ -34,14 +45,44 @@ pub enum Refusal {
     NotCertified(#[from] NotCertified),
 }
 
+/// Terms on which nothing can be answered.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum BadTerms {
+    /// A quantity that is negative, zero, infinite or not a number.
+    #[error("the {what} is {value}; it must be {needed}")]
+    OutOfRange {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+        /// What would be right.
+        needed: &'static str,
+    },
+    /// A residual that double precision does not reach at this loss weight.
+    #[error(
+        "the tolerance is {tolerance:e}; at a loss weight of {weight} it must be at least {least:.1e}"
+    )]
+    TooExact {
+        /// `τ`.
+        tolerance: f64,
+        /// `C`.
+        weight: f64,
+        /// What would do.
+        least: f64,
+    },
+    /// Rows that several curators hold could be asked more than one ledger knows of.
+    #[error(
+        "shared rows are for simulations, whose noise repeats; a real party's curator owns its rows"
+    )]
+    SharedRows,
+}
+
 /// How a party answers.
 pub struct Terms {
     /// What is minimised.
     pub problem: Problem,
     /// How answers are protected.
     pub mechanism: Mechanism,
-    /// The largest gradient norm at which a minimiser counts as found.
-    pub tolerance: f64,
     /// What may be spent, and what has been.
     pub ledger: Ledger,
     /// Where noise comes from.
@@ -68,15 +109,28 @@ pub struct Curator {
 }
 
 impl Curator {
-    /// Takes the rows in. They do not come out again. Repetitions of a simulation may share them: whoever else holds the
-    /// shard cannot read it either.
-    pub fn new(shard: impl Into<Arc<Shard>>, terms: Terms) -> Self {
-        Self {
-            shard: shard.into(),
+    /// Takes the rows in. They do not come out again.
+    pub fn new(shard: Shard, terms: Terms) -> Result<Self, BadTerms> {
+        Self::with_rows(Arc::new(shard), terms)
+    }
+
+    /// Repetitions of a simulation share their rows. Whoever holds these could ask them anything through a curator of
+    /// his own, so the noise must be of the kind that protects nobody anyway.
+    pub fn simulated(shard: Arc<Shard>, terms: Terms) -> Result<Self, BadTerms> {
+        if !terms.noise.repeats() {
+            return Err(BadTerms::SharedRows);
+        }
+        Self::with_rows(shard, terms)
+    }
+
+    fn with_rows(shard: Arc<Shard>, terms: Terms) -> Result<Self, BadTerms> {
+        check_terms(&terms)?;
+        Ok(Self {
+            shard,
             terms,
             answered: 0,
             largest_residual: 0.0,
-        }
+        })
     }
 
     /// `B`; public.
@@ -108,7 +162,7 @@ impl Curator {
         if iteration <= self.answered {
             return Err(Refusal::AskedTwice(iteration));
         }
-        check(query, self.columns())?;
+        check(query, self.columns(), &self.terms.problem)?;
         let terms = &mut self.terms;
         let event = terms
             .mechanism
@@ -118,9 +172,9 @@ impl Curator {
         let rows = Rows {
             shard: &self.shard,
             problem: &terms.problem,
-            tolerance: terms.tolerance,
         };
-        let answer = rows.answer(query, paid, &mut terms.noise.generator(iteration))?;
+        let mut rng = terms.noise.generator(iteration, query, &event);
+        let answer = rows.answer(query, paid, &mut rng)?;
         self.largest_residual = self.largest_residual.max(answer.residual);
         Ok((event, Release::new(answer.point)))
     }
@@ -144,9 +198,7 @@ impl Curator {
         let Some(first) = curators.next() else {
             return Ok(Vec::new());
         };
-        let Terms {
-            problem, tolerance, ..
-        } = &first.terms;
+        let problem = &first.terms.problem;
         let shards = std::iter::once(&first.shard).chain(curators.map(|other| &other.shard));
         let objective = Objective {
             shards: shards.map(|shard| &**shard).collect(),
@@ -155,12 +207,19 @@ impl Curator {
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
         };
-        Ok(solve::minimise(&objective, &vec![0.0; first.columns()], *tolerance)?.point)
+        let start = vec![0.0; first.columns()];
+        Ok(solve::minimise(&objective, &start, problem.tolerance)?.point)
     }
 
     /// The largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator tells it.
     pub(crate) fn largest_residual(&self) -> f64 {
         self.largest_residual
+    }
+
+    /// Another ledger, for a test of what a limit does.
+    #[cfg(test)]
+    pub(crate) fn exchange_ledger(&mut self, ledger: Ledger) {
+        self.terms.ledger = ledger;
     }
 
     /// Takes the rows away, for a test that recycled steps do not miss them.
@@ -171,8 +230,53 @@ impl Curator {
     }
 }
 
+/// Nothing downstream checks again.
+fn check_terms(terms: &Terms) -> Result<(), BadTerms> {
+    let problem = &terms.problem;
+    let width = match problem.loss {
+        Loss::Logistic => 1.0,
+        Loss::SmoothHinge { width } => width,
+    };
+    let noise = match terms.mechanism {
+        Mechanism::None => 1.0,
+        Mechanism::Objective { law, .. }
+        | Mechanism::Output { law }
+        | Mechanism::Gradient { law } => match law {
+            Law::Gamma { rate } => rate,
+            Law::Gaussian { sigma } => sigma,
+        },
+    };
+    for (what, value) in [
+        ("loss weight", problem.weight),
+        ("ridge", problem.ridge),
+        ("number of nodes", f64::from(problem.nodes)),
+        ("width of the hinge", width),
+        ("rate or sigma of the noise", noise),
+        ("tolerance", problem.tolerance),
+    ] {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(BadTerms::OutOfRange {
+                what,
+                value,
+                needed: "positive and finite",
+            });
+        }
+    }
+    let least = problem.floor(&[]) / 8.0;
+    if problem.tolerance < least {
+        return Err(BadTerms::TooExact {
+            tolerance: problem.tolerance,
+            weight: problem.weight,
+            least,
+        });
+    }
+    Ok(())
+}
+
 /// A question comes from what neighbours said, so it is not trusted.
-fn check(query: &Query, columns: usize) -> Result<(), Refusal> {
+// Privacy: without a limit on its size a neighbour could ask what is certified for some rows and not for others, and
+// learn a row from the refusal. This refusal depends on public values alone.
+fn check(query: &Query, columns: usize, problem: &Problem) -> Result<(), Refusal> {
     let vectors: &[&[f64]] = match query {
         Query::Minimise {
             quadratic,
@@ -198,6 +302,21 @@ fn check(query: &Query, columns: usize) -> Result<(), Refusal> {
             ));
         }
     }
+    if let Query::Minimise {
+        quadratic,
+        linear,
+        near,
+    } = query
+    {
+        let start = (problem.share() + quadratic) * solve::norm(near);
+        let size = solve::norm(linear) + start;
+        let largest = problem.largest();
+        // Written so that an overflow is refused.
+        let sensible = size <= largest;
+        if !sensible {
+            return Err(Refusal::TooLarge { size, largest });
+        }
+    }
     Ok(())
 }
 
@@ -205,28 +324,35 @@ fn check(query: &Query, columns: usize) -> Result<(), Refusal> {
 mod tests {
     use super::*;
     use crate::account::{Bound, Budget};
-    use crate::private::{Law, Loss, NormPolicy, Scaling, ShardBuilder};
+    use crate::private::{NormPolicy, Scaling, ShardBuilder};
 
-    fn curator(budget: Budget) -> Curator {
+    fn rows() -> Shard {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         builder.push(&[(0, 1.0)], true).unwrap();
         builder.push(&[(1, 1.0)], false).unwrap();
-        let terms = Terms {
+        builder.finish().unwrap()
+    }
+
+    fn terms(budget: Budget) -> Terms {
+        Terms {
             problem: Problem {
                 loss: Loss::Logistic,
                 weight: 1.0,
                 ridge: 0.1,
                 nodes: 2,
+                tolerance: 1e-10,
             },
             mechanism: Mechanism::Objective {
                 law: Law::Gamma { rate: 1.0 },
                 scale: Scaling::Fixed,
             },
-            tolerance: 1e-10,
             ledger: Ledger::new(budget, Bound::Tight),
             noise: NoiseKey::repeating(1, 0, 0),
-        };
-        Curator::new(builder.finish().unwrap(), terms)
+        }
+    }
+
+    fn curator(budget: Budget) -> Curator {
+        Curator::new(rows(), terms(budget)).unwrap()
     }
 
     fn question(linear: Vec<f64>) -> Query {
@@ -273,15 +399,113 @@ mod tests {
 
     #[test]
     fn a_refusal_comes_before_a_row_is_read() {
-        // With the rows gone, an answer is impossible; the refusal is not.
         let mut curator = curator(Budget::limited(0.5, 0.0).unwrap());
-        let mut empty = ShardBuilder::new(2, NormPolicy::Unit);
-        empty.push(&[], true).unwrap();
-        empty.push(&[], true).unwrap();
-        curator.exchange_rows(empty.finish().unwrap());
+        curator.exchange_rows(Shard::untouchable(2, 2));
         assert!(matches!(
             curator.answer(1, &question(vec![0.0; 2])),
             Err(Refusal::Unpaid(_))
         ));
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn an_answer_does_read_rows() {
+        // The test above would be hollow otherwise.
+        let mut curator = curator(Budget::unlimited(0.0).unwrap());
+        curator.exchange_rows(Shard::untouchable(2, 2));
+        let _ = curator.answer(1, &question(vec![0.0; 2]));
+    }
+
+    #[test]
+    fn a_question_too_large_to_be_certified_is_refused_whatever_the_rows_are() {
+        let mut curator = curator(Budget::unlimited(0.0).unwrap());
+        curator.exchange_rows(Shard::untouchable(2, 2));
+        let refused = curator.answer(1, &question(vec![0.0, 1e7]));
+        assert!(
+            matches!(refused, Err(Refusal::TooLarge { .. })),
+            "{refused:?}"
+        );
+        assert_eq!(curator.ledger().charges(), 0);
+    }
+
+    #[test]
+    fn a_refusal_does_not_tell_which_rows_there_are() {
+        // Fifty people; a column that the last one alone may have; a neighbour that sends as much as it may there.
+        for rare in [false, true] {
+            for exponent in [0, 2, 4, 6] {
+                for sign in [1.0, -1.0] {
+                    let mut builder = ShardBuilder::new(8, NormPolicy::Clip);
+                    for n in 0..50u32 {
+                        let x = 0.5 * (f64::from(n) * 1.7).sin();
+                        let column = if n == 49 && rare { 7 } else { 1 + n % 6 };
+                        builder.push(&[(0, x), (column, 0.7)], n % 3 == 0).unwrap();
+                    }
+                    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+                    curator.exchange_rows(builder.finish().unwrap());
+                    for iteration in 1..=50 {
+                        let mut linear = vec![0.0; 8];
+                        linear[7] = sign * 10f64.powi(exponent);
+                        let question = Query::Minimise {
+                            quadratic: 2.0,
+                            linear,
+                            near: vec![0.0; 8],
+                        };
+                        let answered = curator.answer(iteration, &question);
+                        assert!(answered.is_ok(), "{rare} {exponent}: {answered:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_question_that_was_paid_for_is_not_asked_again_even_if_it_failed() {
+        // Rows of another width make the solver fail after the charge; in a real party only an uncertified answer does.
+        let mut curator = curator(Budget::unlimited(0.0).unwrap());
+        curator.exchange_rows(Shard::untouchable(2, 2));
+        let paid = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            curator.answer(1, &question(vec![0.0; 2]))
+        }));
+        assert!(paid.is_err());
+        let again = curator.answer(1, &question(vec![1.0; 2]));
+        assert_eq!(again, Err(Refusal::AskedTwice(1)));
+        assert_eq!(curator.ledger().charges(), 1);
+    }
+
+    #[test]
+    fn terms_that_make_no_sense_are_refused() {
+        let good = || terms(Budget::unlimited(0.0).unwrap());
+        let with = |change: &dyn Fn(&mut Terms)| {
+            let mut terms = good();
+            change(&mut terms);
+            Curator::new(rows(), terms).err()
+        };
+        assert_eq!(with(&|_| ()), None);
+        let hinge = |width| Loss::SmoothHinge { width };
+        let gaussian = |sigma| Mechanism::Output {
+            law: Law::Gaussian { sigma },
+        };
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(with(&|t| t.problem.weight = bad).is_some());
+            assert!(with(&|t| t.problem.ridge = bad).is_some());
+            assert!(with(&|t| t.problem.tolerance = bad).is_some());
+            assert!(with(&|t| t.problem.loss = hinge(bad)).is_some());
+            assert!(with(&|t| t.mechanism = gaussian(bad)).is_some());
+        }
+        let too_exact = with(&|t| t.problem.tolerance = 1e-16);
+        assert!(matches!(too_exact, Some(BadTerms::TooExact { .. })));
+    }
+
+    #[test]
+    fn only_noise_that_protects_nobody_goes_with_shared_rows() {
+        let shared = Arc::new(rows());
+        let terms_with = |noise| Terms {
+            noise,
+            ..terms(Budget::unlimited(0.0).unwrap())
+        };
+        let secret = Curator::simulated(shared.clone(), terms_with(NoiseKey::secret([1; 32])));
+        assert_eq!(secret.err(), Some(BadTerms::SharedRows));
+        let seeded = Curator::simulated(shared, terms_with(NoiseKey::repeating(1, 0, 0)));
+        assert!(seeded.is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²      S = 2C/B, x = C·c₁/(B·m)
-//! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
+//! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity (S + 2τ)/m, the minimiser being known to a residual τ
 //! gradient    ∇O(f)  +  e                               sensitivity S
 //! ```
 //! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
@@ -68,12 +68,36 @@ pub struct Problem {
     pub ridge: f64,
     /// `N`.
     pub nodes: u32,
+    /// `τ > 0`, the gradient norm at which a minimiser counts as found.
+    pub tolerance: f64,
 }
 
 impl Problem {
     /// `ρ/N`.
     pub(super) fn share(&self) -> f64 {
         self.ridge / f64::from(self.nodes)
+    }
+
+    /// A gradient norm that double precision can be driven below for a question with this linear term, whatever the rows
+    /// are: `b`, `m·f` and the rows' gradient cancel at the minimum, all of a size of at most `C + ‖b‖`, and rounding a
+    /// margin moves a slope by up to `c₁` times as much. The factors are what a search over hostile questions needed.
+    pub(super) fn floor(&self, linear: &[f64]) -> f64 {
+        f64::EPSILON * (16.0 * self.slopes() + 128.0 * solve::norm(linear))
+    }
+
+    /// The residual to which a question with this linear term is certified: `τ`, or what double precision can reach.
+    pub(super) fn residual(&self, linear: &[f64]) -> f64 {
+        self.tolerance.max(self.floor(linear))
+    }
+
+    /// How large the coefficients of a question may be: a thousand thousands of what rows can answer.
+    pub(super) fn largest(&self) -> f64 {
+        1e6 * (1.0 + self.slopes())
+    }
+
+    /// The size of the rows' gradient, and of what rounding makes of it.
+    fn slopes(&self) -> f64 {
+        self.weight * (1.0 + self.loss.curvature())
     }
 
     /// `S = 2C/B`.
@@ -124,10 +148,19 @@ impl Mechanism {
                     law: Self::linear_term(law, scale, *quadratic)?,
                 })
             }
-            (Self::Output { law }, Query::Minimise { quadratic, .. }) => Ok(Event::Additive {
-                sensitivity: up(sensitivity / problem.modulus(*quadratic)),
-                law,
-            }),
+            (
+                Self::Output { law },
+                Query::Minimise {
+                    quadratic, linear, ..
+                },
+            ) => {
+                // Each of two answers may be τ/m away from its minimiser.
+                let apart = up(sensitivity + 2.0 * problem.residual(linear));
+                Ok(Event::Additive {
+                    sensitivity: up(apart / problem.modulus(*quadratic)),
+                    law,
+                })
+            }
             (Self::Gradient { law }, Query::Gradient { .. }) => {
                 Ok(Event::Additive { sensitivity, law })
             }
@@ -167,7 +200,6 @@ impl Mechanism {
 pub(super) struct Rows<'a> {
     pub shard: &'a Shard,
     pub problem: &'a Problem,
-    pub tolerance: f64,
 }
 
 impl Rows<'_> {
@@ -196,7 +228,11 @@ impl Rows<'_> {
         let mut answer = match query {
             Query::Minimise {
                 quadratic, near, ..
-            } => solve::minimise(&self.objective(*quadratic, &linear), near, self.tolerance)?,
+            } => {
+                // Depends on the question and its noise, not on rows.
+                let tolerance = self.problem.residual(&linear);
+                solve::minimise(&self.objective(*quadratic, &linear), near, tolerance)?
+            }
             Query::Gradient { at } => Solution {
                 point: self.objective(0.0, &linear).gradient(at),
                 residual: 0.0,
@@ -249,6 +285,7 @@ mod tests {
             weight: 2.0,
             ridge: 0.5,
             nodes: 2,
+            tolerance: 1e-12,
         }
     }
 
@@ -275,9 +312,8 @@ mod tests {
         let rows = Rows {
             shard: &shard,
             problem: &problem,
-            tolerance: 1e-12,
         };
-        let mut rng = NoiseKey::repeating(key, 0, 0).generator(1);
+        let mut rng = NoiseKey::repeating(key, 0, 0).generator(1, query, &event);
         rows.answer(query, paid, &mut rng).unwrap().point
     }
 
@@ -290,8 +326,16 @@ mod tests {
             .collect()
     }
 
-    fn drawn(law: Law, key: u64) -> Vec<f64> {
-        law.sample(2, &mut NoiseKey::repeating(key, 0, 0).generator(1))
+    /// The noise in the answer to a question.
+    fn drawn(mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
+        let event = mechanism.price(query, &problem(Loss::Logistic), 8).unwrap();
+        let (Event::Objective { law, .. } | Event::Additive { law, .. }) = event else {
+            panic!("{mechanism:?} has noise")
+        };
+        law.sample(
+            2,
+            &mut NoiseKey::repeating(key, 0, 0).generator(1, query, &event),
+        )
     }
 
     fn close(a: &[f64], b: &[f64]) -> bool {
@@ -303,12 +347,13 @@ mod tests {
     #[test]
     fn objective_perturbation_is_the_exact_answer_to_a_question_with_noise_in_it() {
         for law in LAWS {
-            for (scale, factor) in [(Scaling::Fixed, 1.0), (Scaling::Penalty, 3.0)] {
+            for scale in [Scaling::Fixed, Scaling::Penalty] {
                 let noisy = Mechanism::Objective { law, scale };
-                let e = drawn(law, 5);
-                let linear = [0.3 + factor * e[0], -0.2 + factor * e[1]];
+                let question = minimise(3.0, [0.3, -0.2]);
+                let e = drawn(noisy, &question, 5);
+                let linear = [0.3 + e[0], -0.2 + e[1]];
                 let by_hand = answer(&some_rows(), Mechanism::None, &minimise(3.0, linear), 9);
-                let ours = answer(&some_rows(), noisy, &minimise(3.0, [0.3, -0.2]), 5);
+                let ours = answer(&some_rows(), noisy, &question, 5);
                 assert!(close(&ours, &by_hand), "{law:?} {scale:?}");
             }
         }
@@ -326,7 +371,7 @@ mod tests {
             ];
             for (mechanism, query) in cases {
                 let mut by_hand = answer(&some_rows(), Mechanism::None, &query, 5);
-                add(&mut by_hand, &drawn(law, 5));
+                add(&mut by_hand, &drawn(mechanism, &query, 5));
                 assert!(close(&answer(&some_rows(), mechanism, &query, 5), &by_hand));
             }
         }
@@ -345,12 +390,76 @@ mod tests {
         let objective = price(Mechanism::Objective { law, scale }, question());
         assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
         let output = price(Mechanism::Output { law }, question());
-        assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
+        assert!((output - 1.5 * (0.08 + 2e-12) / 3.25).abs() < 1e-15);
         let gradient = price(
             Mechanism::Gradient { law },
             Query::Gradient { at: vec![0.0; 2] },
         );
         assert!((gradient - 1.5 * 0.08).abs() < 1e-15);
+    }
+
+    #[test]
+    fn sensitivities_round_up_and_moduli_down() {
+        for n in 1..2000u32 {
+            let (weight, ridge) = (f64::from(n) * 0.137, f64::from(n) * 0.0311);
+            let problem = Problem {
+                weight,
+                ridge,
+                nodes: n,
+                ..problem(Loss::Logistic)
+            };
+            let rows = 7 * n as usize + 3;
+            // Fused operations have the sign of the exact result: S·B ≥ 2C, m·N ≤ ρ.
+            let s = problem.sensitivity(rows);
+            assert!(s.mul_add(rows as f64, -2.0 * weight) >= 0.0, "{n}");
+            let m = problem.modulus(0.0);
+            assert!(m.mul_add(f64::from(n), -ridge) <= 0.0, "{n}");
+            let spread = |quadratic| {
+                let mechanism = Mechanism::Objective {
+                    law: LAWS[0],
+                    scale: Scaling::Fixed,
+                };
+                let question = minimise(quadratic, [0.0; 2]);
+                let event = mechanism.price(&question, &problem, rows).unwrap();
+                let Event::Objective {
+                    spread, one_signed, ..
+                } = event
+                else {
+                    panic!("{event:?}")
+                };
+                assert!(one_signed, "the logistic loss is decreasing");
+                spread
+            };
+            // x·B·m ≥ C·c₁ with the rounded m, whose product with B is rounded down once more.
+            let below = (rows as f64 * m).next_down();
+            assert!(
+                spread(0.0).mul_add(below, -0.25 * weight) >= 0.0,
+                "{n}: {}",
+                spread(0.0)
+            );
+            let exact_product = (rows as f64).mul_add(m, -below);
+            assert!(exact_product >= 0.0, "{n}: B·m is rounded down");
+        }
+    }
+
+    #[test]
+    fn output_perturbation_pays_for_the_solvers_residual() {
+        // One row, +1 or −1, a question whose minimisers lie on either side of a start that is good enough for one of
+        // them: the answers are 1e-3 apart although the exact ones are 2e-5.
+        let problem = Problem {
+            weight: 1.0,
+            ridge: 2.0,
+            nodes: 2,
+            tolerance: 1e-3,
+            ..problem(Loss::Logistic)
+        };
+        let law = Law::Gamma { rate: 1e4 };
+        let question = minimise(0.0, [0.0; 2]);
+        let event = Mechanism::Output { law }.price(&question, &problem, 100_000);
+        let Event::Additive { sensitivity, .. } = event.unwrap() else {
+            panic!("noise is added to the answer")
+        };
+        assert!(sensitivity >= 2e-3 + 2e-5, "{sensitivity}");
     }
 
     /// `(∇F(f), ∇²F(f))` of a question, written out in two dimensions, independently of the solver.

@@ -6,11 +6,12 @@ mod curator;
 mod loss;
 mod mechanism;
 mod noise;
+mod point;
 mod shard;
 mod solve;
 
 pub(crate) use curator::Fit;
-pub use curator::{Curator, Refusal, Terms};
+pub use curator::{BadTerms, Curator, Refusal, Terms};
 pub use loss::Loss;
 pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
 pub use noise::{Law, NoiseKey};

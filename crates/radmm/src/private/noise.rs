@@ -4,13 +4,17 @@
 //! gamma      density ∝ exp(−α‖e‖₂):  ‖e‖ ~ Gamma(shape d, scale 1/α), direction uniform on the sphere
 //! gaussian   e ~ N(0, σ²I)
 //! ```
-//! Every answer has a generator of its own, keyed by the party's secret and numbered by the iteration, so that no two
-//! answers share noise, and a party that starts again draws for the same question the same noise and never a second one.
+//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the question and the law. So
+//! no two answers share noise; and whoever asks the same question twice gets the same answer, which tells nothing new.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Gamma, StandardNormal};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::account::Event;
+use crate::public::release::Query;
 
 /// The distribution of a noise vector `e`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -46,6 +50,14 @@ impl Law {
             *e *= factor;
         }
         noise
+    }
+
+    /// `α` or `σ`; the sign tells them apart.
+    fn parameter(&self) -> f64 {
+        match *self {
+            Self::Gamma { rate } => rate,
+            Self::Gaussian { sigma } => -sigma,
+        }
     }
 
     /// The same noise, `factor` times as large: a smaller rate, a larger sigma.
@@ -97,11 +109,36 @@ impl NoiseKey {
         self.repeats
     }
 
-    /// The generator for the answer of one iteration.
-    pub(super) fn generator(&self, iteration: u32) -> ChaCha20Rng {
-        let mut rng = ChaCha20Rng::from_seed(self.key);
-        rng.set_stream(u64::from(iteration));
-        rng
+    /// The generator for one answer.
+    // Privacy: with noise that did not depend on the question, two questions under one key would differ by the noise-free
+    // difference of their answers. With noise that did not depend on its law, two scales of it would cancel.
+    pub(super) fn generator(&self, iteration: u32, query: &Query, event: &Event) -> ChaCha20Rng {
+        let mut hash = Sha256::new();
+        hash.update(self.key);
+        hash.update(iteration.to_le_bytes());
+        let mut absorb = |kind: u8, numbers: &[f64]| {
+            hash.update([kind]);
+            hash.update((numbers.len() as u64).to_le_bytes());
+            for number in numbers {
+                hash.update(number.to_bits().to_le_bytes());
+            }
+        };
+        match query {
+            // Where the solver starts is not part of the question: its answer does not depend on it.
+            Query::Minimise {
+                quadratic, linear, ..
+            } => {
+                absorb(0, &[*quadratic]);
+                absorb(1, linear);
+            }
+            Query::Gradient { at } => absorb(2, at),
+        }
+        match *event {
+            Event::Exact => absorb(3, &[]),
+            Event::Objective { law, .. } => absorb(4, &[law.parameter()]),
+            Event::Additive { law, .. } => absorb(5, &[law.parameter()]),
+        }
+        ChaCha20Rng::from_seed(hash.finalize().into())
     }
 }
 
@@ -126,11 +163,26 @@ mod tests {
         assert!(n.sqrt() * distance < 2.7, "KS distance {distance} at {n}");
     }
 
+    /// The noise of one answer to a question about nothing in particular.
+    fn draw(law: Law, columns: usize, key: &NoiseKey, iteration: u32) -> Vec<f64> {
+        draw_for(law, columns, key, iteration, &gradient(0.0))
+    }
+
+    fn draw_for(law: Law, columns: usize, key: &NoiseKey, t: u32, query: &Query) -> Vec<f64> {
+        let event = Event::Additive {
+            sensitivity: 1.0,
+            law,
+        };
+        law.sample(columns, &mut key.generator(t, query, &event))
+    }
+
+    fn gradient(at: f64) -> Query {
+        Query::Gradient { at: vec![at] }
+    }
+
     fn draws(law: Law, columns: usize, count: u32) -> Vec<Vec<f64>> {
         let key = NoiseKey::repeating(7, 0, 0);
-        (0..count)
-            .map(|t| law.sample(columns, &mut key.generator(t)))
-            .collect()
+        (0..count).map(|t| draw(law, columns, &key, t)).collect()
     }
 
     fn norm(e: &[f64]) -> f64 {
@@ -229,7 +281,7 @@ mod tests {
                 for node in 0..10 {
                     let key = NoiseKey::repeating(seed, repetition, node);
                     for iteration in 1..=10 {
-                        for e in law.sample(4, &mut key.generator(iteration)) {
+                        for e in draw(law, 4, &key, iteration) {
                             assert!(seen.insert(e.to_bits()));
                         }
                     }
@@ -241,8 +293,60 @@ mod tests {
     #[test]
     fn the_same_question_gets_the_same_noise() {
         let law = Law::Gaussian { sigma: 1.0 };
-        let draw = || law.sample(5, &mut NoiseKey::repeating(3, 1, 4).generator(9));
-        assert_eq!(draw(), draw());
+        let again = || draw(law, 5, &NoiseKey::repeating(3, 1, 4), 9);
+        assert_eq!(again(), again());
+        let minimise = |near| Query::Minimise {
+            quadratic: 1.0,
+            linear: vec![2.0],
+            near: vec![near],
+        };
+        let key = NoiseKey::repeating(3, 1, 4);
+        let from = |near| draw_for(law, 5, &key, 9, &minimise(near));
+        assert_eq!(from(0.0), from(1.0), "wherever the solver starts");
+    }
+
+    #[test]
+    fn another_question_or_another_law_gets_other_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let minimise = |quadratic, linear| Query::Minimise {
+            quadratic,
+            linear: vec![linear],
+            near: vec![0.0],
+        };
+        let questions = [
+            gradient(0.0),
+            gradient(1e-300),
+            minimise(0.0, 0.0),
+            minimise(1.0, 0.0),
+            minimise(0.0, 1.0),
+        ];
+        let laws = [
+            Law::Gaussian { sigma: 1.0 },
+            Law::Gaussian { sigma: 2.0 },
+            Law::Gamma { rate: 1.0 },
+            Law::Gamma { rate: 2.0 },
+        ];
+        let mut seen = BTreeSet::new();
+        for query in &questions {
+            for law in laws {
+                let e = draw_for(law, 2, &key, 1, query);
+                // The direction, since the scale is the law's.
+                assert!(seen.insert((e[0] / e[1]).to_bits()), "{query:?} {law:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_of_a_secret_matters() {
+        let law = Law::Gaussian { sigma: 1.0 };
+        let mut seen = BTreeSet::new();
+        seen.insert(draw(law, 1, &NoiseKey::secret([7; 32]), 1)[0].to_bits());
+        for byte in 0..32 {
+            let mut key = [7; 32];
+            key[byte] ^= 1;
+            let e = draw(law, 1, &NoiseKey::secret(key), 1)[0];
+            assert!(seen.insert(e.to_bits()), "byte {byte}");
+        }
     }
 
     #[test]

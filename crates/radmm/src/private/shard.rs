@@ -100,8 +100,19 @@ impl Shard {
         self.columns
     }
 
+    /// A shard that panics when a row is read, to show that none is.
+    #[cfg(test)]
+    pub(crate) fn untouchable(rows: usize, columns: usize) -> Self {
+        Self {
+            columns,
+            starts: (0..=rows).map(|n| usize::from(n > 0) * 9).collect(),
+            indices: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
     /// Row `n` as `y·x`: its columns and their values.
-    pub(crate) fn row(&self, n: usize) -> (&[u32], &[f64]) {
+    pub(super) fn row(&self, n: usize) -> (&[u32], &[f64]) {
         let range = self.starts[n]..self.starts[n + 1];
         (&self.indices[range.clone()], &self.values[range])
     }
@@ -233,6 +244,48 @@ mod tests {
         let (columns, values) = shard.row(1);
         assert_eq!(columns, [0, 2]);
         assert!((values[0] + 0.6).abs() < 1e-14 && (values[1] - 0.8).abs() < 1e-14);
+    }
+
+    /// `Σ v² ≤ 1` in exact arithmetic: every square and every sum with its error, the errors added up apart.
+    fn is_at_most_one(values: &[f64]) -> bool {
+        let (mut sum, mut error) = (-1.0f64, 0.0);
+        for v in values {
+            let square = v * v;
+            error += v.mul_add(*v, -square);
+            let next = sum + square;
+            let back = next - sum;
+            error += (sum - (next - back)) + (square - back);
+            sum = next;
+        }
+        // The errors are 2⁻⁵³ of the sum and known to as many digits: what is left decides only within 1e-28.
+        sum + error <= 0.0
+    }
+
+    #[test]
+    fn no_norm_exceeds_one_even_in_exact_arithmetic() {
+        let mut state = 1u64;
+        let mut next = move || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for trial in 0..5000 {
+            let count = 1 + trial % 40;
+            let entries: Vec<_> = (0..count).map(|k| (k as u32, 2.0 * next() - 1.0)).collect();
+            for policy in [NormPolicy::Unit, NormPolicy::Clip] {
+                let mut builder = ShardBuilder::new(40, policy);
+                builder.push(&entries, true).unwrap();
+                let shard = builder.finish().unwrap();
+                assert!(is_at_most_one(shard.row(0).1), "{policy:?} {entries:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn clipping_looks_at_the_norm_and_not_at_the_entries() {
+        let norm = norm_of_only_row(&[(0, 0.9), (1, 0.9)], NormPolicy::Clip);
+        assert!(norm <= 1.0 && norm > 1.0 - 1e-12);
     }
 
     #[test]

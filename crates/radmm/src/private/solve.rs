@@ -2,21 +2,29 @@
 //!
 //! A curator has one shard `i` and `m = ρ/N + a`; the centralised optimum of a simulation has all of them and `m = ρ`.
 //!
-//! Newton's method. Progress is measured by `‖∇F‖` itself: along a Newton direction `p`, `½‖∇F‖²` falls at the rate
-//! `∇Fᵀ∇²F p = −‖∇F‖²`, so halving the step always ends in a decrease; the quantity that is certified is the quantity
-//! that is driven down, and no difference of nearly equal function values is ever taken. Up to [`DENSE_COLUMNS`] columns
-//! the direction comes from a Cholesky factor, above by preconditioned conjugate gradients.
+//! Newton's method. Along a direction the slope of a convex function only grows, so slopes alone tell a good step: one at
+//! whose end `F` still falls, though less than at its start, or one that has overshot little and shrunk the least `‖∇F‖` so
+//! far by a tenth. No difference of nearly equal values is ever taken. Steps of the first kind lower `F` by a share of what there is to
+//! gain; steps of the second kind can raise it, but only as often as a gradient can shrink so. So it converges from
+//! anywhere. Up to [`DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above by preconditioned conjugate
+//! gradients. Where it comes to rest before the tolerance is met, the spacing of doubles is in the way, and it goes on with
+//! points of twice the digits.
 
 use thiserror::Error;
 
 use super::cholesky::Cholesky;
 use super::loss::Loss;
+use super::point::{Point, sparse_dot};
 use super::shard::Shard;
 
 /// From here on a factor costs more than the products of conjugate gradients.
 pub(super) const DENSE_COLUMNS: usize = 2048;
-const NEWTON_STEPS: usize = 200;
-const HALVINGS: usize = 60;
+const NEWTON_STEPS: usize = 1000;
+/// Of widened bends; the widest is a thousand million times as wide as the loss's own.
+const STAGES: u32 = 30;
+/// Without the gradient having shrunk by a tenth, before it counts as having come to rest.
+const PATIENCE: usize = 40;
+const BISECTIONS: usize = 100;
 const SHIFTS: usize = 60;
 
 /// A smooth, strongly convex function of rows.
@@ -39,18 +47,14 @@ pub(super) struct Solution {
     pub residual: f64,
 }
 
-/// Nothing is released from a point that is not certified.
+/// Nothing is released from a point that is not certified. How near it came depends on rows, so that is not told.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error(
-    "the minimiser could not be certified: its gradient is {residual:e} after {steps} Newton steps, and at most {tolerance:e} is allowed; raise the tolerance or the ridge"
+    "the minimiser could not be certified to a residual of {tolerance:e}; raise the tolerance or the ridge"
 )]
 pub struct NotCertified {
-    /// The least gradient norm that was reached.
-    pub residual: f64,
     /// What was asked for.
     pub tolerance: f64,
-    /// How many Newton steps were made.
-    pub steps: usize,
 }
 
 /// Minimises from a starting point.
@@ -59,36 +63,36 @@ pub(super) fn minimise(
     near: &[f64],
     tolerance: f64,
 ) -> Result<Solution, NotCertified> {
-    let mut here = objective.at(near.to_vec());
-    for steps in 0..NEWTON_STEPS {
-        if here.residual <= tolerance {
-            return Ok(Solution {
-                point: here.point,
-                residual: here.residual,
-            });
+    let mut found = objective.newton(near, tolerance);
+    if found.residual > tolerance {
+        // Far out a loss is two straight lines and a sharp bend, and Newton's method sees nothing of the bends of other
+        // rows. So the bends are widened to the size of the margins there, and narrowed again step by step.
+        let mut point = near.to_vec();
+        for stage in (1..=STAGES).rev() {
+            let softened = Objective {
+                shards: objective.shards.clone(),
+                loss: objective.loss.softened(stage),
+                ..*objective
+            };
+            let rough = (1e-9 * objective.weight).max(tolerance);
+            point = softened.newton(&point, rough).point.into_values();
         }
-        let direction = if near.len() <= DENSE_COLUMNS {
-            objective.direction_by_factor(&here)
-        } else {
-            objective.direction_by_products(&here)
-        };
-        let failed = NotCertified {
-            residual: here.residual,
-            tolerance,
-            steps,
-        };
-        here = objective.descend(&here, &direction).ok_or(failed)?;
+        found = objective.newton(&point, tolerance);
     }
-    Err(NotCertified {
-        residual: here.residual,
-        tolerance,
-        steps: NEWTON_STEPS,
-    })
+    // Written so that a NaN is not certified.
+    if found.residual <= tolerance {
+        Ok(Solution {
+            point: found.point.into_values(),
+            residual: found.residual,
+        })
+    } else {
+        Err(NotCertified { tolerance })
+    }
 }
 
 /// A point, with what one pass over the rows tells of it.
 struct Place {
-    point: Vec<f64>,
+    point: Point,
     gradient: Vec<f64>,
     residual: f64,
     /// `(C/B_i) L''(fᵀz_n)`, row by row.
@@ -96,26 +100,59 @@ struct Place {
 }
 
 impl Objective<'_> {
-    /// `∇F(f)`.
-    pub(super) fn gradient(&self, f: &[f64]) -> Vec<f64> {
-        self.at(f.to_vec()).gradient
+    /// Newton's method from a starting point, to the tolerance or to where it comes to rest.
+    fn newton(&self, near: &[f64], tolerance: f64) -> Place {
+        let mut here = self.at(Point::plain(near));
+        let (mut best, mut idle) = (here.residual, 0);
+        for _ in 0..NEWTON_STEPS {
+            if here.residual <= tolerance {
+                break;
+            }
+            let direction = if near.len() <= DENSE_COLUMNS {
+                self.direction_by_factor(&here)
+            } else {
+                self.direction_by_products(&here)
+            };
+            let enough = (0.9 * best).max(tolerance);
+            here = match self.step(&here, &direction, enough) {
+                Some(there) if idle < PATIENCE && !here.point.is_at_rest(&there.point) => there,
+                _ if here.point.is_doubled() => break,
+                _ => {
+                    idle = 0;
+                    self.at(here.point.doubled())
+                }
+            };
+            if here.residual <= 0.9 * best {
+                (best, idle) = (here.residual, 0);
+            } else {
+                idle += 1;
+            }
+        }
+        here
     }
 
-    fn at(&self, point: Vec<f64>) -> Place {
-        let mut gradient = vec![0.0; point.len()];
+    /// `∇F(f)`.
+    pub(super) fn gradient(&self, f: &[f64]) -> Vec<f64> {
+        self.at(Point::plain(f)).gradient
+    }
+
+    fn at(&self, point: Point) -> Place {
+        let mut gradient = vec![0.0; self.linear.len()];
         let mut curvatures = Vec::with_capacity(self.shards.iter().map(|shard| shard.rows()).sum());
         for shard in &self.shards {
             let scale = self.weight / shard.rows() as f64;
             for n in 0..shard.rows() {
                 let (columns, values) = shard.row(n);
-                let margin = sparse_dot(columns, values, &point);
+                let margin = point.margin(columns, values);
                 let (slope, curvature) = self.loss.slope_and_curvature(margin);
                 add_scaled(&mut gradient, scale * slope, columns, values);
                 curvatures.push(scale * curvature);
             }
         }
-        for ((g, b), f) in gradient.iter_mut().zip(self.linear).zip(&point) {
-            *g += b + self.modulus * f;
+        let mut rest = self.linear.to_vec();
+        point.add_scaled_to(&mut rest, self.modulus);
+        for (g, rest) in gradient.iter_mut().zip(&rest) {
+            *g += rest;
         }
         Place {
             residual: norm(&gradient),
@@ -131,28 +168,31 @@ impl Objective<'_> {
             .flat_map(|shard| (0..shard.rows()).map(|n| shard.row(n)))
     }
 
-    /// Halves the step until the gradient has shrunk by a quarter of what a full Newton step promises.
-    fn descend(&self, here: &Place, direction: &[f64]) -> Option<Place> {
-        let mut step = 1.0;
-        for _ in 0..HALVINGS {
-            let point = here
-                .point
-                .iter()
-                .zip(direction)
-                .map(|(f, p)| f + step * p)
-                .collect();
-            let there = self.at(point);
-            if there.residual <= (1.0 - 0.25 * step) * here.residual {
+    /// A good step along the direction, found by bisection; `enough` is a gradient norm worth overshooting for.
+    fn step(&self, here: &Place, direction: &[f64], enough: f64) -> Option<Place> {
+        let slope = dot(&here.gradient, direction);
+        let (mut low, mut high, mut step) = (0.0, 1.0, 1.0);
+        for _ in 0..BISECTIONS {
+            let there = self.at(here.point.moved(step, direction));
+            let end = dot(&there.gradient, direction);
+            let falls = end <= 0.0 && (step == 1.0 || end >= 0.9 * slope);
+            let shrinks = there.residual <= enough && end <= -0.1 * slope;
+            if falls || shrinks {
                 return Some(there);
             }
-            step /= 2.0;
+            if end <= 0.0 {
+                low = step;
+            } else {
+                high = step;
+            }
+            step = (low + high) / 2.0;
         }
         None
     }
 
     /// `−H⁻¹∇F` by a Cholesky factor of `H = Σ_n curvature_n z_n z_nᵀ + m I`.
     fn direction_by_factor(&self, here: &Place) -> Vec<f64> {
-        let d = here.point.len();
+        let d = here.gradient.len();
         let mut hessian = vec![0.0; d * d];
         for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
             if curvature == 0.0 {
@@ -180,7 +220,7 @@ impl Objective<'_> {
 
     /// `p` with `‖H p + ∇F‖ ≤ κ‖∇F‖`, `κ < 1`, by conjugate gradients with the diagonal of `H` as preconditioner.
     fn direction_by_products(&self, here: &Place) -> Vec<f64> {
-        let d = here.point.len();
+        let d = here.gradient.len();
         let mut diagonal = vec![self.modulus; d];
         for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
             for (&column, &value) in columns.iter().zip(values) {
@@ -238,14 +278,6 @@ pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (
     (sum / rows, right as f64 / rows)
 }
 
-fn sparse_dot(columns: &[u32], values: &[f64], dense: &[f64]) -> f64 {
-    columns
-        .iter()
-        .zip(values)
-        .map(|(&column, value)| value * dense[column as usize])
-        .sum()
-}
-
 fn add_scaled(dense: &mut [f64], factor: f64, columns: &[u32], values: &[f64]) {
     for (&column, value) in columns.iter().zip(values) {
         dense[column as usize] += factor * value;
@@ -256,7 +288,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn norm(vector: &[f64]) -> f64 {
+pub(super) fn norm(vector: &[f64]) -> f64 {
     dot(vector, vector).sqrt()
 }
 
@@ -293,9 +325,8 @@ mod tests {
     }
 
     fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
-        objective.weight * mean_loss_and_accuracy(objective.shards[0], objective.loss, f).0
-            + dot(objective.linear, f)
-            + objective.modulus / 2.0 * dot(f, f)
+        let (loss, _) = mean_loss_and_accuracy(objective.shards[0], objective.loss, f);
+        objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
     }
 
     const LOSSES: [Loss; 2] = [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }];
@@ -329,7 +360,7 @@ mod tests {
         let along: Vec<f64> = (0..12).map(|k| (k as f64 * 0.9).sin()).collect();
         for loss in LOSSES {
             let objective = objective(&shard, loss, &linear);
-            let product = objective.hessian_times(&objective.at(f.clone()), &along);
+            let product = objective.hessian_times(&objective.at(Point::plain(&f)), &along);
             let step = 1e-6;
             let moved = |s: f64| -> Vec<f64> {
                 objective.gradient(
@@ -351,7 +382,7 @@ mod tests {
         let linear = vec![0.1; 30];
         for loss in LOSSES {
             let objective = objective(&shard, loss, &linear);
-            let here = objective.at(vec![0.2; 30]);
+            let here = objective.at(Point::plain(&[0.2; 30]));
             let by_factor = objective.direction_by_factor(&here);
             let product = objective.hessian_times(&here, &by_factor);
             for (p, g) in product.iter().zip(&here.gradient) {
@@ -379,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_tolerance_is_refused_with_what_was_reached() {
+    fn an_impossible_tolerance_is_refused() {
         let shard = shard(40, 12, 4, 5);
         let linear = vec![0.1; 12];
         let failed = minimise(
@@ -387,14 +418,57 @@ mod tests {
             &[0.0; 12],
             1e-30,
         );
-        let failed = failed.err().unwrap();
-        assert!(
-            failed.residual > 1e-30 && failed.residual < 1e-12,
-            "{failed}"
-        );
+        assert_eq!(failed.err(), Some(NotCertified { tolerance: 1e-30 }));
+    }
+
+    #[test]
+    fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
+        // Here a full Newton step overshoots by orders of magnitude, and the gradient must grow before it shrinks.
+        let shard = shard(300, 12, 4, 6);
+        let linear = vec![0.1; 12];
+        for width in [0.5, 0.01, 0.001] {
+            let objective = Objective {
+                weight: 1e4,
+                modulus: 1e-4,
+                ..objective(&shard, Loss::SmoothHinge { width }, &linear)
+            };
+            let solution = minimise(&objective, &[0.0; 12], 1e-8).unwrap();
+            assert!(norm(&objective.gradient(&solution.point)) <= 1e-8);
+        }
     }
 
     proptest! {
+        #[test]
+        fn whatever_rows_and_question_there_are_the_public_floor_is_reached(
+            seed in 0usize..1000,
+            rows in 1usize..60,
+            weight in 0.01f64..1e5,
+            modulus in -3f64..1.0,
+            size in -6f64..6.0,
+            place in 0usize..20,
+            width in 0.01f64..2.0,
+            hinge in any::<bool>(),
+        ) {
+            // A hostile neighbour's question: one huge coefficient, in a column that few rows or none have. With a penalty
+            // or ridge below a thousandth, one in a hundred thousand of these is not certified.
+            let modulus = 10f64.powf(modulus);
+            let shard = shard(rows, 20, 5, seed);
+            let mut linear = vec![0.1; 20];
+            let loss = if hinge { Loss::SmoothHinge { width } } else { Loss::Logistic };
+            let slopes = weight * (1.0 + loss.curvature());
+            linear[place] = size.signum() * 10f64.powf(size.abs()) * (1.0 + slopes);
+            let objective = Objective {
+                shards: vec![&shard],
+                loss,
+                weight,
+                modulus,
+                linear: &linear,
+            };
+            let floor = f64::EPSILON * (16.0 * slopes + 128.0 * norm(&linear));
+            let solution = minimise(&objective, &[0.0; 20], floor.max(1e-10));
+            prop_assert!(solution.is_ok());
+        }
+
         #[test]
         fn the_residual_is_true_and_within_the_tolerance(
             seed in 0usize..1000,
@@ -417,7 +491,9 @@ mod tests {
             let tolerance = 1e-9;
             let solution = minimise(&objective, &near, tolerance).unwrap();
             prop_assert!(solution.residual <= tolerance);
-            prop_assert_eq!(norm(&objective.gradient(&solution.point)), solution.residual);
+            // Computed anew, at the nearest doubles to a point that may have had more digits.
+            let again = norm(&objective.gradient(&solution.point));
+            prop_assert!((again - solution.residual).abs() <= 1e-9, "{} {}", again, solution.residual);
         }
     }
 }

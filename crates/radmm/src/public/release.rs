@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A vector that the parties may see: an answer that was paid for, or a function of such answers.
 ///
-/// Built by a curator, by a node from other releases, and by nobody else.
+/// Built by a curator, or by a node from its start and from other releases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Release(Arc<[f64]>);
 
@@ -16,6 +16,12 @@ impl Release {
     /// The coordinates.
     pub fn values(&self) -> &[f64] {
         &self.0
+    }
+
+    /// Whether two releases are the same to the bit; `0.0` and `-0.0` are not.
+    pub(crate) fn same_bits(&self, other: &Self) -> bool {
+        let bits = |release: &Self| -> Vec<u64> { release.0.iter().map(|x| x.to_bits()).collect() };
+        bits(self) == bits(other)
     }
 }
 

@@ -54,6 +54,7 @@ impl Network {
             weight: self.weight,
             ridge: self.ridge,
             nodes: self.rows.len() as u32,
+            tolerance: self.tolerance,
         }
     }
 
@@ -63,7 +64,6 @@ impl Network {
                 let terms = Terms {
                     problem: self.problem(),
                     mechanism: self.mechanism,
-                    tolerance: self.tolerance,
                     ledger: Ledger::new(self.budget, Bound::Tight),
                     noise: NoiseKey::repeating(self.seed, 0, i as u32),
                 };
@@ -73,14 +73,14 @@ impl Network {
                     iterations: self.iterations,
                     start: vec![0.0; self.columns()],
                     algorithm: algorithm(i),
-                    curator: Curator::new(shard(&self.rows[i]), terms),
+                    curator: Curator::new(shard(&self.rows[i]), terms).unwrap(),
                 })
             })
             .collect()
     }
 
     pub fn simulation(&self, algorithm: impl Fn(usize) -> Box<dyn Algorithm>) -> Simulation {
-        Simulation::new(self.nodes(algorithm), self.iterations)
+        Simulation::new(self.nodes(algorithm), self.iterations).unwrap()
     }
 }
 
