@@ -134,8 +134,21 @@ impl Experiment {
 
     /// How often `progress` will be called, at most.
     pub fn steps(&self) -> u64 {
-        let iterations = u64::from(self.study.algorithm.iterations) + 1;
+        let own = self.study.algorithm.iterations;
+        let beside = self.others().map(|(_, iterations)| iterations);
+        let iterations: u64 = beside.chain([own]).map(|t| u64::from(t) + 1).sum();
         u64::from(self.study.run.repetitions) * iterations
+    }
+
+    /// What a user would otherwise do, and for how many iterations.
+    fn others(&self) -> impl Iterator<Item = (Method, u32)> {
+        let own = self.study.algorithm.method.name();
+        [
+            (Method::Local, 1),
+            (Method::Average, self.study.algorithm.iterations),
+        ]
+        .into_iter()
+        .filter(move |(method, _)| method.name() != own)
     }
 
     /// Runs all repetitions, on all threads of the current pool; `limit` is every party's own. `progress` is called after
@@ -162,7 +175,7 @@ impl Experiment {
         let beside = if stopped {
             Vec::new()
         } else {
-            self.beside(&repetitions[0].nodes)?
+            self.beside(&repetitions[0].nodes, progress)?
         };
         Ok(Outcome {
             repetitions,
@@ -207,7 +220,11 @@ impl Experiment {
     }
 
     /// Training alone and averaging once, each party spending on its one answer what it spent on the whole run.
-    fn beside(&self, nodes: &[NodeResult]) -> Result<Vec<Beside>, RunError> {
+    fn beside(
+        &self,
+        nodes: &[NodeResult],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Vec<Beside>, RunError> {
         let problem = assemble::problem(&self.study);
         let mechanisms: Option<Vec<Mechanism>> = nodes
             .iter()
@@ -219,17 +236,11 @@ impl Experiment {
                 equal::one_question(&self.study.privacy.mechanism, total, &problem, node.rows)
             })
             .collect();
-        let others = [
-            (Method::Local, 1),
-            (Method::Average, self.study.algorithm.iterations),
-        ];
-        others
-            .iter()
-            .filter(|(method, _)| method.name() != self.study.algorithm.method.name())
+        self.others()
             .map(|(method, iterations)| {
                 let ends = match &mechanisms {
                     None => Vec::new(),
-                    Some(mechanisms) => self.ends(method, *iterations, mechanisms)?,
+                    Some(mechanisms) => self.ends(&method, iterations, mechanisms, progress)?,
                 };
                 Ok(Beside {
                     name: method.name(),
@@ -244,6 +255,7 @@ impl Experiment {
         method: &Method,
         iterations: u32,
         mechanisms: &[Mechanism],
+        progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<End>, RunError> {
         let runs = (0..self.study.run.repetitions)
             .into_par_iter()
@@ -257,7 +269,7 @@ impl Experiment {
                     repetition,
                     limit: None,
                 };
-                Ok(self.repetition(&variant, &|_| ())?.end())
+                Ok(self.repetition(&variant, progress)?.end())
             });
         runs.collect()
     }

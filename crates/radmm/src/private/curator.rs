@@ -208,7 +208,9 @@ impl Curator {
             linear: &vec![0.0; first.columns()],
         };
         let start = vec![0.0; first.columns()];
-        Ok(solve::minimise(&objective, &start, problem.tolerance)?.point)
+        // As exact as the parties' own minimisers: a sum of that many gradients.
+        let tolerance = problem.residual(&[]) * objective.shards.len() as f64;
+        Ok(solve::minimise(&objective, &start, tolerance)?.point)
     }
 
     /// The largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator tells it.

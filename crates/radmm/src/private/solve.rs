@@ -4,11 +4,11 @@
 //!
 //! Newton's method. Along a direction the slope of a convex function only grows, so slopes alone tell a good step: one at
 //! whose end `F` still falls, though less than at its start, or one that has overshot little and shrunk the least `‖∇F‖` so
-//! far by a tenth. No difference of nearly equal values is ever taken. Steps of the first kind lower `F` by a share of what there is to
-//! gain; steps of the second kind can raise it, but only as often as a gradient can shrink so. So it converges from
-//! anywhere. Up to [`DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above by preconditioned conjugate
-//! gradients. Where it comes to rest before the tolerance is met, the spacing of doubles is in the way, and it goes on with
-//! points of twice the digits.
+//! far by a tenth. No difference of nearly equal values is ever taken. Steps of the first kind lower `F` by a share of what
+//! there is to gain; steps of the second kind can raise it, but only as often as a gradient can shrink so. So it converges
+//! from anywhere. Up to [`DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above by preconditioned
+//! conjugate gradients. Where it comes to rest before the tolerance is met, the spacing of doubles is in the way, and it goes
+//! on with points of twice the digits.
 
 use thiserror::Error;
 
