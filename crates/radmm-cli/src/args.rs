@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     pub limit: Option<f64>,
 
     /// How many threads to use [default: all cores]; the result is the same for any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     pub threads: Option<u16>,
 
     /// No progress bar and no notes

@@ -16,7 +16,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(steps), target);
         // A template that does not parse would be a slip of ours; the plain bar does then.
         if let Ok(style) = ProgressStyle::with_template(
-            "{elapsed_precise} {bar:32.cyan/dim} {pos}/{len} iterations, {eta} left  {msg}",
+            "{bar:24.cyan/dim} {pos}/{len} iterations, {eta} left, {wide_msg}",
         ) {
             bar.set_style(style.progress_chars("━╸─"));
         }

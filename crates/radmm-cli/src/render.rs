@@ -5,55 +5,59 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
-use radmm_lab::{CAVEAT, End, Experiment, NodeResult, Outcome, Repetition};
+use radmm::private::Mechanism;
+use radmm_lab::{End, Experiment, NodeResult, Outcome, Repetition, caveat};
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
 
+const LEGEND: &str = " own rows, all rows: the share of them classified rightly; loss: on own rows
+ range: over the repetitions; consensus: the largest distance from the mean model";
+
 /// A line under the header and nothing else.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Everything worth looking at.
+/// Everything worth looking at, in lines of eighty columns as far as names allow.
 pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let first = &outcome.repetitions[0];
+    let study = experiment.study();
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(experiment));
-    let _ = writeln!(page, "{}\n", comparison(experiment, outcome));
-    let _ = writeln!(
-        page,
-        "{}\n",
-        parties(first, experiment.study().privacy.bound)
-    );
-    let _ = writeln!(page, "{}", course(first));
+    let _ = writeln!(page, "{}", comparison(experiment, outcome));
+    let _ = writeln!(page, "{LEGEND}\n");
+    let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
+    let _ = writeln!(page, "{}\n", course(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
-    let _ = writeln!(page, "{}", privacy(first));
+    let _ = writeln!(page, "{}", privacy(first, &study.privacy.mechanism));
     page
 }
 
 fn headline(experiment: &Experiment) -> String {
     let (study, table) = (experiment.study(), experiment.table());
-    let repetitions = match study.run.repetitions {
-        1 => String::new(),
-        many => format!(", {many} repetitions"),
-    };
+    let positive = table.counts.positive as f64 / table.rows() as f64;
     format!(
-        "{}: {} with {} parties and {} edges, {} rows of {} ({} dropped), {} iterations{}",
+        "{}: {} with {} and {}, {}{}\n{} of {}, {} positive; {} dropped for a missing field",
         study.name,
         study.algorithm.method.name(),
-        study.network.nodes,
-        experiment.graph().edge_count(),
-        thousands(table.rows()),
-        match table.columns.len() {
-            1 => "1 column".to_owned(),
-            many => format!("{many} columns"),
+        count(study.network.nodes as usize, "party", "parties"),
+        count(experiment.graph().edge_count(), "edge", "edges"),
+        count(
+            study.algorithm.iterations as usize,
+            "iteration",
+            "iterations"
+        ),
+        match study.run.repetitions {
+            1 => String::new(),
+            many => format!(", {many} repetitions"),
         },
+        count(table.rows(), "row", "rows"),
+        count(table.columns.len(), "column", "columns"),
+        percent(positive),
         thousands(table.counts.dropped),
-        study.algorithm.iterations,
-        repetitions,
     )
 }
 
@@ -61,14 +65,7 @@ fn headline(experiment: &Experiment) -> String {
 fn comparison(experiment: &Experiment, outcome: &Outcome) -> Table {
     let several = outcome.repetitions.len() > 1;
     let loss = if several { "loss (range)" } else { "loss" };
-    let mut table = plain(&[
-        "",
-        loss,
-        "right on own rows",
-        "right on all rows",
-        "consensus",
-        &total_header(&outcome.repetitions[0]),
-    ]);
+    let mut table = plain(&["", loss, "own rows", "all rows", "consensus", "total ε"]);
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
     table.add_row(ends_row(experiment.study().algorithm.method.name(), &ends));
     for other in &outcome.beside {
@@ -77,15 +74,14 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Table {
             _ => "averaged once",
         };
         if other.ends.is_empty() {
-            let none = "not to be had at this ε";
-            table.add_row(vec![name, none, "", "", "", ""]);
+            table.add_row(vec![name, "too dear", "", "", "", ""]);
         } else {
             table.add_row(ends_row(name, &other.ends));
         }
     }
     if let Some(optimum) = &outcome.centralised {
         table.add_row(vec![
-            "one party with all rows, no noise".to_owned(),
+            "pooled, no noise".to_owned(),
             number(optimum.loss),
             percent(optimum.accuracy),
             percent(optimum.accuracy),
@@ -121,8 +117,7 @@ fn parties(run: &Repetition, bound: Bound) -> String {
         Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
     };
     let compared = run.nodes.iter().any(|node| of_other(node).is_some());
-    let total = total_header(run);
-    let mut header = vec!["party", "rows", "neighbours", "data steps", &total];
+    let mut header = vec!["party", "rows", "neighbours", "data steps", "total ε"];
     if compared {
         header.push(other);
     }
@@ -146,13 +141,8 @@ fn parties(run: &Repetition, bound: Bound) -> String {
     }
 }
 
-/// No ε without its δ.
-fn total_header(run: &Repetition) -> String {
-    format!("total ε (δ = {})", run.end().last.spent.delta)
-}
-
 /// The loss over the iterations as a line of bars.
-fn course(run: &Repetition) -> String {
+fn course(run: &Repetition, repetitions: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     // Iteration 0 towers above the rest and would flatten it.
     let losses: Vec<f64> = run
@@ -161,6 +151,9 @@ fn course(run: &Repetition) -> String {
         .skip(1)
         .map(|made| made.loss)
         .collect();
+    let Some(last) = losses.last() else {
+        return "loss     no iteration was made".to_owned();
+    };
     let (low, high) = losses
         .iter()
         .fold((f64::MAX, f64::MIN), |(low, high), &loss| {
@@ -179,16 +172,17 @@ fn course(run: &Repetition) -> String {
             BARS[(height * 7.0).round() as usize]
         })
         .collect();
-    match losses.last() {
-        None => String::new(),
-        Some(last) => format!(
-            "loss   {bars}  {} at the start, {} to {} from then on, {} at the end",
-            number(run.iterations[0].loss),
-            number(low),
-            number(high),
-            number(*last)
-        ),
-    }
+    let which = match repetitions {
+        1 => "",
+        _ => "first repetition: ",
+    };
+    format!(
+        "loss     {bars}\n         {which}{} at the start, then {} to {}, {} at the end",
+        number(run.iterations[0].loss),
+        number(low),
+        number(high),
+        number(*last)
+    )
 }
 
 fn work(experiment: &Experiment, outcome: &Outcome) -> String {
@@ -200,29 +194,36 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
         .fold(0.0, f64::max);
     let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
     format!(
-        "steps  {} data steps, which cost privacy; {} recycled, which are free; {} messages; largest residual {:.1e}",
-        run.count(Kind::Data),
-        run.count(Kind::Recycled),
-        thousands(messages),
+        "steps    {}, which cost privacy; {}, which are free\n         {}; minimisers certified to {:.1e}",
+        count(run.count(Kind::Data), "data step", "data steps"),
+        count(run.count(Kind::Recycled), "recycled step", "recycled steps"),
+        count(messages, "message", "messages"),
         residual
     )
 }
 
-fn privacy(run: &Repetition) -> String {
+fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     let Guarantee {
         epsilon: total,
         delta,
     } = run.end().last.spent;
     let statement = if total.is_finite() {
         format!(
-            "ε = {} at δ = {delta}: the total over every message of the run, with {}",
+            "ε = {} at δ = {delta}: the total over every message of the run,\n\
+             for {}; every ε above is such a total",
             epsilon(total),
             Guarantee::RELATION
         )
     } else {
         "none: answers were released without noise".to_owned()
     };
-    format!("privacy  {statement}\n         {CAVEAT}")
+    let text = format!(
+        "{statement}\n{}",
+        caveat(mechanism)
+            .replace("; ", ";\n")
+            .replace(", and", ",\nand")
+    );
+    format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
 fn plain(header: &[&str]) -> Table {
@@ -250,10 +251,21 @@ fn percent(share: f64) -> String {
 
 /// Rounded up, like everything about privacy.
 fn epsilon(epsilon: f64) -> String {
-    if epsilon.is_finite() {
+    if epsilon.is_infinite() {
+        "∞".to_owned()
+    } else if epsilon < 1e6 {
         format!("{:.4}", (epsilon * 1e4).ceil() / 1e4)
     } else {
-        "∞".to_owned()
+        // A tenth more than two digits can lose.
+        format!("{:.1e}", epsilon * 1.05)
+    }
+}
+
+/// `1 row`, `2,000 rows`.
+fn count(number: usize, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(number)),
     }
 }
 

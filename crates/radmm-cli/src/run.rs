@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile, RunError};
+use radmm::public::graph::GraphError;
+use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile, RunError, TableError};
 use radmm_study::{Study, StudyError};
 use thiserror::Error;
 
 use crate::args::RunArgs;
+use crate::notes;
 use crate::progress::Progress;
 use crate::render;
 
@@ -24,8 +26,10 @@ pub(crate) enum Failure {
     Unreadable { path: PathBuf, cause: io::Error },
     #[error("{}: {cause}; choose another folder for --out", path.display())]
     Unwritable { path: PathBuf, cause: io::Error },
+    #[error("{study}: [network] {cause}")]
+    Network { study: String, cause: GraphError },
     #[error("{0}")]
-    Prepare(#[from] PrepareError),
+    Rows(#[from] TableError),
     #[error("{0}")]
     Run(#[from] RunError),
     #[error("the run stopped early: {0}")]
@@ -40,10 +44,9 @@ impl Failure {
     /// 2 for what the user can put right in what was typed or written, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Study(_)
-            | Self::Unreadable { .. }
-            | Self::Run(_)
-            | Self::Prepare(PrepareError::Graph(_)) => ExitCode::from(2),
+            Self::Study(_) | Self::Unreadable { .. } | Self::Run(_) | Self::Network { .. } => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::from(1),
         }
     }
@@ -57,12 +60,27 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
     }
     // Before hours of computation, not after them.
     if let Some(out) = &typed.out {
+        if out.is_file() {
+            let cause = io::Error::other("it is a file, not a folder");
+            return Err(unwritable(out, cause));
+        }
         fs::create_dir_all(out).map_err(|cause| unwritable(out, cause))?;
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(typed.threads.map_or(0, usize::from))
         .build()?;
-    let experiment = Experiment::prepare(study, &folder)?;
+    let experiment = Experiment::prepare(study, &folder).map_err(|error| match error {
+        PrepareError::Graph(cause) => Failure::Network {
+            study: name.clone(),
+            cause,
+        },
+        PrepareError::Table(cause) => Failure::Rows(cause),
+    })?;
+    if !typed.quiet {
+        notes::on_rows(&experiment)
+            .iter()
+            .for_each(|note| eprintln!("note: {note}"));
+    }
     let progress = Progress::new(experiment.steps(), typed.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;
@@ -89,7 +107,12 @@ fn read(path: Option<&Path>) -> Result<(String, String, PathBuf), Failure> {
     };
     let text = fs::read_to_string(path).map_err(|cause| Failure::Unreadable {
         path: path.to_owned(),
-        cause,
+        cause: match cause.kind() {
+            io::ErrorKind::InvalidData => {
+                io::Error::other("it is not text in UTF-8; save it as UTF-8")
+            }
+            _ => cause,
+        },
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     Ok((text, path.display().to_string(), folder))
@@ -118,8 +141,12 @@ fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(
 /// A reader sees the old file or the new one, never half of it.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_extension("json.new");
-    fs::write(&beside, text)?;
-    fs::rename(&beside, path)
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 fn unwritable(path: &Path, cause: io::Error) -> Failure {

@@ -327,7 +327,9 @@ fn a_disconnected_graph_names_its_components() {
     let study = STUDY.replace("topology = \"ring\"", "edges = [[0, 1]]");
     let (said, code) = failure(folder(&study).path(), &["run", "study.toml"]);
     assert!(
-        said.starts_with("error: [network] the edges leave 2 separate components: {0, 1} and {2}"),
+        said.starts_with(
+            "error: study.toml: [network] the edges leave 2 separate components: {0, 1} and {2}"
+        ),
         "{said}"
     );
     assert_eq!(code, 2);
@@ -414,9 +416,97 @@ fn an_unattainable_tolerance_is_refused_with_one_that_would_do() {
     let (said, code) = failure(folder.path(), &["run", "study.toml"]);
     assert!(
         said.starts_with(
-            "error: the tolerance is 1e-300; at a loss weight of 4 it must be at least"
+            "error: the tolerance is 1e-300; at a loss weight of 4.0 it must be at least"
         ),
         "{said}"
     );
     assert_eq!(code, 2);
+}
+
+#[test]
+fn what_looks_like_a_slip_is_noted() {
+    let slips = [
+        (
+            STUDY.to_owned(),
+            rows().replace("no\n", "No\n").replacen("No\n", "no\n", 5),
+            "note: column \"outcome\" has more than two values (\"no\", \"yes\", \"No\", …): all but \"yes\" count as negative",
+        ),
+        (
+            STUDY.replace("age = [0, 90]", "age = [0, 1]"),
+            rows(),
+            "note: column \"age\": 60 of 60 values are beyond the bounds in [data.numeric] and were clipped",
+        ),
+        (
+            STUDY.replace("rate = 2.0", "noise = \"gaussian\"\nsigma = 2\ndelta = 0.5"),
+            rows(),
+            "note: delta = 0.5 is not small: ",
+        ),
+    ];
+    for (study, rows, note) in slips {
+        let folder = folder(&study);
+        fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        let output = radmm(folder.path(), &["run", "study.toml", "--json"]);
+        assert!(output.status.success());
+        assert!(
+            text(&output.stderr).contains(note),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    let clean = folder(STUDY);
+    assert_eq!(
+        text(&radmm(clean.path(), &["run", "study.toml"]).stderr),
+        ""
+    );
+}
+
+#[test]
+fn an_out_that_is_a_file_and_a_study_that_is_not_text_say_so() {
+    let folder = folder(STUDY);
+    let (said, code) = failure(folder.path(), &["run", "study.toml", "--out", "rows.csv"]);
+    assert!(
+        said.contains("rows.csv: it is a file, not a folder"),
+        "{said}"
+    );
+    assert_eq!(code, 1);
+    fs::write(folder.path().join("study.toml"), b"\xff\xfen\0a\0").unwrap();
+    let (said, code) = failure(folder.path(), &["run", "study.toml"]);
+    assert!(
+        said.contains("study.toml: it is not text in UTF-8; save it as UTF-8"),
+        "{said}"
+    );
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn semicolons_for_commas_are_recognised() {
+    let folder = folder(STUDY);
+    fs::write(folder.path().join("rows.csv"), rows().replace(',', ";")).unwrap();
+    let (said, code) = failure(folder.path(), &["run", "study.toml"]);
+    assert!(
+        said.contains("separated by semicolons, save the file with commas"),
+        "{said}"
+    );
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn noise_beyond_all_numbers_releases_nothing() {
+    for rate in ["1e-160", "1e-300"] {
+        let folder = folder(&STUDY.replace("rate = 2.0", &format!("rate = {rate}")));
+        let output = radmm(folder.path(), &["run", "study.toml", "-q", "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{rate}");
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["iterations"].as_array().unwrap().len(), 1, "{rate}");
+    }
+}
+
+#[test]
+fn the_papers_bound_is_stated_for_objective_perturbation_alone() {
+    let paper = |mechanism| {
+        result(&STUDY.replace("objective", mechanism), &[])["privacy"]["epsilon_paper"].clone()
+    };
+    assert!(paper("objective").is_f64());
+    assert!(paper("output").is_null());
+    assert!(paper("none").is_null());
 }

@@ -31,7 +31,10 @@ pub fn read_csv(
     let split_column = split_by.map(|(column, _)| column);
     let used: Vec<Column<'_>> = encoder.columns().chain(split_column).collect();
 
-    let mut tally = Tally::default();
+    let mut tally = Tally {
+        clipped: vec![0; schema.numeric.len()],
+        ..Tally::default()
+    };
     let mut entries = Vec::new();
     while let Some(record) = records.next()? {
         header.check_width(&record)?;
@@ -40,7 +43,7 @@ pub fn read_csv(
             tally.dropped += 1;
             continue;
         }
-        let positive = encoder.encode(&record, &mut entries)?;
+        let positive = encoder.encode(&record, &mut entries, &mut tally.clipped)?;
         tally.count(positive, record.field(encoder.label())?);
         let node = match split_by {
             Some((column, values)) => {
@@ -53,12 +56,16 @@ pub fn read_csv(
         dealer.push(node, &entries, positive)?;
     }
     tally.check(file, schema)?;
+    let names = schema.numeric.iter().map(|column| column.name.clone());
+    let clipped = names.zip(tally.clipped).filter(|(_, count)| *count > 0);
     Ok(Partition {
         parts: dealer.finish()?,
         read: tally.read,
         dropped: tally.dropped,
         positive: tally.positive,
         ignored: header.without(&used),
+        labels: tally.labels,
+        clipped: clipped.collect(),
     })
 }
 
@@ -158,17 +165,15 @@ struct Tally {
     positive: usize,
     /// The first few values of the label.
     labels: Vec<String>,
+    /// By numeric column.
+    clipped: Vec<usize>,
 }
 
 impl Tally {
     fn count(&mut self, positive: bool, label: &str) {
         self.positive += usize::from(positive);
-        // Only ever shown if no row is positive.
-        if self.positive == 0 && self.labels.len() < FEW {
-            let label = excerpt(label);
-            if !self.labels.contains(&label) {
-                self.labels.push(label);
-            }
+        if self.labels.len() < FEW && !self.labels.iter().any(|seen| seen == label) {
+            self.labels.push(excerpt(label));
         }
     }
 
@@ -236,7 +241,8 @@ pub(crate) mod tests {
         while let Some(record) = records.next().unwrap() {
             if !is_missing(&record, &used, &schema.missing).unwrap() {
                 let mut entries = Vec::new();
-                let positive = encoder.encode(&record, &mut entries).unwrap();
+                let mut clipped = vec![0; schema.numeric.len()];
+                let positive = encoder.encode(&record, &mut entries, &mut clipped).unwrap();
                 rows.push((entries, positive));
             }
         }

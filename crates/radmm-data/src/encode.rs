@@ -64,16 +64,18 @@ impl<'a> Encoder<'a> {
     }
 
     /// Replaces `entries` by those of the record, in ascending order of their columns: one for each column of the
-    /// file, zero or not, and the intercept. Returns whether the record is positive.
+    /// file, zero or not, and the intercept. Returns whether the record is positive, and counts numbers beyond their bounds.
     pub(crate) fn encode(
         &self,
         record: &Record<'_>,
         entries: &mut Vec<(u32, f64)>,
+        clipped: &mut [usize],
     ) -> Result<bool, DataError> {
         entries.clear();
         for (at, (column, bounds)) in (0..).zip(&self.numeric) {
             let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
             entries.push((at, scaled(number, bounds)));
+            clipped[at as usize] += usize::from(number < bounds.low || number > bounds.high);
         }
         for (column, vocabulary) in &self.categorical {
             let value = record.field(*column)?;

@@ -55,9 +55,10 @@ pub enum DataError {
     },
     /// A column that the study names and the header does not.
     #[error(
-        "{file}:{line}: there is no column {column:?}{}; the header has {}",
+        "{file}:{line}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
-        list(header)
+        list(header),
+        other_separator(header)
     )]
     NoSuchColumn {
         /// As given by the caller.
@@ -211,7 +212,9 @@ pub enum SplitProblem {
     #[error("there are no nodes to give rows to")]
     NoNodes,
     /// Every node needs a row.
-    #[error("{rows} rows are too few for {nodes} nodes")]
+    #[error(
+        "{rows} rows (without those dropped) are too few for {nodes} nodes; lower [network] nodes"
+    )]
     TooFewRows {
         /// Rows kept.
         rows: usize,
@@ -311,6 +314,19 @@ fn edits(a: &[char], b: &[char]) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// Spreadsheets of half the world separate fields by semicolons.
+fn other_separator(header: &[String]) -> &'static str {
+    match header {
+        [only] if only.contains(';') => {
+            "; the fields seem to be separated by semicolons, save the file with commas"
+        }
+        [only] if only.contains('\t') => {
+            "; the fields seem to be separated by tabs, save the file with commas"
+        }
+        _ => "",
+    }
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

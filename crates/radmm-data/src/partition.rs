@@ -21,6 +21,10 @@ pub struct Partition {
     pub positive: usize,
     /// Columns that neither the schema nor the split names, in order.
     pub ignored: Vec<String>,
+    /// The first few values of the label, in order of appearance. Many mean that some are misspelt.
+    pub labels: Vec<String>,
+    /// Numeric columns with values beyond their bounds, and how many. Many mean that the bounds are in other units.
+    pub clipped: Vec<(String, usize)>,
 }
 
 /// What one node gets.

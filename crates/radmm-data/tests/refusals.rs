@@ -241,7 +241,7 @@ fn there_are_nodes_and_no_more_of_them_than_rows() {
     ] {
         assert_eq!(
             split_message(THREE, &split, 4),
-            "rows.csv: 3 rows are too few for 4 nodes"
+            "rows.csv: 3 rows (without those dropped) are too few for 4 nodes; lower [network] nodes"
         );
         // Refused before it costs memory.
         split_message(THREE, &split, usize::MAX);

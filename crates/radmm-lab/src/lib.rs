@@ -40,5 +40,5 @@ mod table;
 
 pub use assemble::RunError;
 pub use experiment::{Beside, End, Experiment, NodeResult, Outcome, PrepareError, Repetition};
-pub use result::{CAVEAT, ResultFile};
+pub use result::{ResultFile, caveat};
 pub use table::{Counts, PartyRows, Table, TableError};

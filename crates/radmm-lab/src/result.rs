@@ -2,7 +2,8 @@
 
 use radmm::account::Guarantee;
 use radmm::node::Kind;
-use radmm::sim::{Optimum, Snapshot};
+use radmm::private::Mechanism;
+use radmm::sim::{Everywhere, Optimum, Snapshot};
 use radmm_study::Study;
 use serde::Serialize;
 
@@ -22,6 +23,7 @@ pub struct ResultFile<'a> {
     solver: Solver,
     nodes: &'a [NodeResult],
     iterations: &'a [Snapshot],
+    everywhere: Everywhere,
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: &'a Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -63,8 +65,15 @@ struct Solver {
 }
 
 /// Why a simulation's ε is a statement about the algorithm and not about these rows.
-pub const CAVEAT: &str = "a simulation: its noise repeats from a seed, it holds all rows and shows unprotected losses; \
-                          the bound is for exact arithmetic";
+pub fn caveat(mechanism: &Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::None => "a simulation: it holds all rows and shows unprotected losses",
+        _ => {
+            "a simulation: it holds all rows and shows unprotected losses, and its noise repeats from a seed; \
+             the bound is for exact arithmetic"
+        }
+    }
+}
 
 impl<'a> ResultFile<'a> {
     /// The file of an outcome. With several repetitions, `nodes` and `iterations` are those of the first.
@@ -82,7 +91,7 @@ impl<'a> ResultFile<'a> {
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
-            privacy: statement(first),
+            privacy: statement(first, experiment.study().privacy.mechanism),
             steps: Steps {
                 data: first.count(Kind::Data),
                 recycled: first.count(Kind::Recycled),
@@ -94,6 +103,7 @@ impl<'a> ResultFile<'a> {
             },
             nodes: &first.nodes,
             iterations: &first.iterations,
+            everywhere: first.everywhere,
             stopped: &first.stopped,
             repetitions: match outcome.repetitions.len() {
                 1 => &[],
@@ -112,7 +122,7 @@ impl<'a> ResultFile<'a> {
 }
 
 /// The network's loss is the largest of its parties': a row belongs to one of them.
-fn statement(run: &Repetition) -> Statement<'_> {
+fn statement(run: &Repetition, mechanism: Mechanism) -> Statement<'_> {
     let largest = |of: fn(&NodeResult) -> f64| run.nodes.iter().map(of).fold(0.0, f64::max);
     let paper: Option<Vec<f64>> = run.nodes.iter().map(|node| node.epsilon_paper).collect();
     Statement {
@@ -123,6 +133,6 @@ fn statement(run: &Repetition) -> Statement<'_> {
         relation: Guarantee::RELATION,
         scope: "total over every message of the run, the largest of the parties'",
         protects: false,
-        caveat: CAVEAT,
+        caveat: caveat(&mechanism),
     }
 }

@@ -1,5 +1,6 @@
 //! The rows of a study, dealt out to its parties.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +32,10 @@ pub struct Counts {
     pub positive: usize,
     /// Columns of the file that the study does not name.
     pub ignored_columns: Vec<String>,
+    /// The first few values of the label.
+    pub labels: Vec<String>,
+    /// How many values of a numeric column were beyond its bounds, where there were any.
+    pub clipped: BTreeMap<String, usize>,
 }
 
 /// One party's rows.
@@ -93,6 +98,8 @@ impl Table {
                 dropped: partition.dropped,
                 positive: partition.positive,
                 ignored_columns: partition.ignored,
+                labels: partition.labels,
+                clipped: partition.clipped.into_iter().collect(),
             },
         }
     }

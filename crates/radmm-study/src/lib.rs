@@ -265,7 +265,12 @@ impl Study {
 
         let mut notes = Vec::new();
         let name = match top.get("name") {
-            Some(name) => name.words()?.to_owned(),
+            Some(name) => match name.words()? {
+                words if words.chars().any(char::is_control) => {
+                    return Err(name.wrong("must not hold control characters"));
+                }
+                words => words.to_owned(),
+            },
             None => stem(file),
         };
         let (source, schema) = data::read(&top)?;

@@ -60,7 +60,16 @@ pub(crate) fn read(
     section.optional("scale", scale)?;
     section.optional("bound", bound)?;
 
-    let kind = kind.unwrap_or(Kind::None);
+    // An empty section means no privacy; one that speaks of noise must say where it goes.
+    let kind = match kind {
+        Some(kind) => kind,
+        None if section.entries().is_empty() => Kind::None,
+        None => {
+            let where_to =
+                "where the noise goes: \"objective\", \"output\", \"gradient\", or \"none\"";
+            return Err(section.missing("mechanism", where_to));
+        }
+    };
     if kind == Kind::None {
         section.note_all_but(&["mechanism"], "mechanism none", notes);
         return Ok(Privacy {

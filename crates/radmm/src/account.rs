@@ -135,7 +135,7 @@ pub enum SpendError {
         total: f64,
     },
     /// The paper's theorem says nothing about this release.
-    #[error("the paper's bound does not apply: {reason}; use the tight bound")]
+    #[error("the paper's bound does not apply: {reason}; use bound = \"tight\"")]
     PaperSilent {
         /// Which of its conditions fails.
         reason: &'static str,
@@ -243,12 +243,14 @@ impl Ledger {
         }
     }
 
-    /// The total so far by the paper's bound, if its theorem covers everything that was released.
+    /// The total so far by the paper's bound, if something was released and its theorem covers all of it.
     pub fn spent_paper(&self) -> Option<Guarantee> {
-        self.paper.map(|epsilon| Guarantee {
-            epsilon,
-            delta: 0.0,
-        })
+        self.paper
+            .filter(|_| self.charges > 0)
+            .map(|epsilon| Guarantee {
+                epsilon,
+                delta: 0.0,
+            })
     }
 }
 

@@ -18,5 +18,6 @@ fn main() -> Result<(), clinic::Failure> {
     let study = clinic::study()?;
     fs::write(folder.join("recycling.svg"), recycling::draw(&study)?)?;
     fs::write(folder.join("convergence.svg"), convergence::draw(&study)?)?;
+    println!("wrote docs/images/recycling.svg and docs/images/convergence.svg");
     Ok(())
 }

@@ -52,7 +52,7 @@ pub(super) fn paper_loss(event: &Event) -> Result<f64, &'static str> {
             law: Law::Gaussian { .. },
             ..
         } => Err("it is about gamma noise"),
-        Event::Exact | Event::Additive { .. } => Ok(pure_loss(event)),
+        Event::Exact | Event::Additive { .. } => Err("it is about objective perturbation"),
     }
 }
 

@@ -125,14 +125,18 @@ fn a_ledger_by_the_papers_bound_adds_up_the_papers_losses() {
     let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper);
     ledger.spend(objective(0.1, 0.2, gamma(2.0))).unwrap();
     ledger.spend(objective(0.3, 0.4, gamma(1.0))).unwrap();
+    let exact = (0.2 + 2.8 * 0.2) + (0.3 + 2.8 * 0.4);
+    let spent = ledger.spent().epsilon;
+    assert!(spent >= exact && spent < exact + 1e-14, "{spent} {exact}");
     let additive = Event::Additive {
         sensitivity: 0.5,
         law: gamma(1.5),
     };
-    ledger.spend(additive).unwrap();
-    let exact = (0.2 + 2.8 * 0.2) + (0.3 + 2.8 * 0.4) + 0.75;
-    let spent = ledger.spent().epsilon;
-    assert!(spent >= exact && spent < exact + 1e-14, "{spent} {exact}");
+    for silent in [additive, Event::Exact] {
+        let refused = ledger.spend(silent).err();
+        assert!(matches!(refused, Some(SpendError::PaperSilent { .. })));
+    }
+    assert_eq!(ledger.spent().epsilon, spent);
 }
 
 #[test]

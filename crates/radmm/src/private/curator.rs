@@ -26,7 +26,7 @@ pub enum Refusal {
     Malformed(&'static str),
     /// No row was read: an answer could be certified for some rows and not for others.
     #[error(
-        "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges, or a neighbour misbehaves"
+        "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges, noise drowns it (raise rate or lower sigma), or a neighbour misbehaves"
     )]
     TooLarge {
         /// `‖b‖ + m‖near‖`.
@@ -60,7 +60,7 @@ pub enum BadTerms {
     },
     /// A residual that double precision does not reach at this loss weight.
     #[error(
-        "the tolerance is {tolerance:e}; at a loss weight of {weight} it must be at least {least:.1e}"
+        "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it or lower the weight"
     )]
     TooExact {
         /// `τ`.

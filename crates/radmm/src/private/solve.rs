@@ -79,8 +79,8 @@ pub(super) fn minimise(
         }
         found = objective.newton(&point, tolerance);
     }
-    // Written so that a NaN is not certified.
-    if found.residual <= tolerance {
+    // Written so that neither a NaN nor an infinity is certified.
+    if found.residual <= tolerance && tolerance.is_finite() {
         Ok(Solution {
             point: found.point.into_values(),
             residual: found.residual,
@@ -265,17 +265,20 @@ impl Objective<'_> {
     }
 }
 
-/// `(1/B) Σ_n L(fᵀz_n)`, and the share of rows with `fᵀz_n > 0`.
+/// `(1/B) Σ_n L(fᵀz_n)`, and the share of rows with `fᵀz_n > 0`, those with `fᵀz_n = 0` counted half.
 pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (f64, f64) {
-    let (mut sum, mut right) = (0.0, 0usize);
+    let (mut sum, mut right) = (0.0, 0.0);
     for n in 0..shard.rows() {
         let (columns, values) = shard.row(n);
         let margin = sparse_dot(columns, values, at);
         sum += loss.value(margin);
-        right += usize::from(margin > 0.0);
+        right += match margin {
+            0.0 => 0.5,
+            _ => f64::from(u8::from(margin > 0.0)),
+        };
     }
     let rows = shard.rows() as f64;
-    (sum / rows, right as f64 / rows)
+    (sum / rows, right / rows)
 }
 
 fn add_scaled(dense: &mut [f64], factor: f64, columns: &[u32], values: &[f64]) {
