@@ -82,8 +82,7 @@ fn a_study_file_gives_the_numbers_of_the_independent_implementation() {
             z = [-1, 1]
             [data.split]
             method = "column"
-            column = "site"
-            values = ["s0", "s1", "s2", "s3"]
+            name = "site"
             [network]
             nodes = 4
             edges = [{}]

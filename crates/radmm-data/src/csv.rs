@@ -25,11 +25,10 @@ pub fn read_csv(
     let header = Header::of(records.next()?, file)?;
     let encoder = Encoder::new(schema, |name| header.find(name))?;
     let split_by = match split {
-        Split::Column { column, values } => Some((header.find(column)?, values)),
+        Split::Column { column, .. } => Some(header.find(column)?),
         Split::RoundRobin | Split::Shuffled { .. } | Split::Dirichlet { .. } => None,
     };
-    let split_column = split_by.map(|(column, _)| column);
-    let used: Vec<Column<'_>> = encoder.columns().chain(split_column).collect();
+    let used: Vec<Column<'_>> = encoder.columns().chain(split_by).collect();
 
     let mut tally = Tally {
         clipped: vec![0; schema.numeric.len()],
@@ -46,10 +45,11 @@ pub fn read_csv(
         let positive = encoder.encode(&record, &mut entries, &mut tally.clipped)?;
         tally.count(positive, record.field(encoder.label())?);
         let node = match split_by {
-            Some((column, values)) => {
+            Some(column) => {
                 let value = record.field(column)?;
                 let node = dealer.named(value);
-                Some(node.ok_or_else(|| record.refuse(column, no_node_for(value, values)))?)
+                let unknown = || record.refuse(column, no_node_for(value, dealer.values()));
+                Some(node.ok_or_else(unknown)?)
             }
             None => dealer.turn(),
         };

@@ -42,8 +42,10 @@ pub(crate) struct Dealer<'a> {
     schema: &'a Schema,
     split: &'a Split,
     nodes: usize,
-    /// For a column split, from a value to its node.
-    node_of: HashMap<&'a str, usize>,
+    /// For a column split, the values after which nodes are named, as far as they are known.
+    values: Vec<String>,
+    /// And from a value to its node.
+    node_of: HashMap<String, usize>,
     columns: usize,
     dealt: Vec<ShardBuilder>,
     held: Table,
@@ -62,6 +64,7 @@ impl<'a> Dealer<'a> {
             schema,
             split,
             nodes,
+            values: Vec::new(),
             node_of: HashMap::new(),
             columns: schema.columns().len(),
             dealt: Vec::new(),
@@ -72,28 +75,47 @@ impl<'a> Dealer<'a> {
             return Err(dealer.refuse(SplitProblem::NoNodes));
         }
         if let Split::Column { column, values } = split {
-            if values.len() != nodes {
-                return Err(dealer.refuse(SplitProblem::WrongValues {
-                    column: column.clone(),
-                    values: values.len(),
-                    nodes,
-                }));
+            if !values.is_empty() && values.len() != nodes {
+                return Err(dealer.wrong_values(column, values.len()));
             }
-            for (node, value) in values.iter().enumerate() {
-                if dealer.node_of.insert(value, node).is_some() {
+            for value in values {
+                if dealer.node_of.contains_key(value) {
                     return Err(dealer.refuse(SplitProblem::RepeatedValue {
                         column: column.clone(),
                         value: value.clone(),
                     }));
                 }
+                dealer.name_next(value);
             }
         }
         Ok(dealer)
     }
 
-    /// The node that a column split names after `value`.
-    pub(crate) fn named(&self, value: &str) -> Option<usize> {
+    /// The node that a column split names after `value`: a new one, if values were not given and a node is left.
+    pub(crate) fn named(&mut self, value: &str) -> Option<usize> {
+        let open = matches!(self.split, Split::Column { values, .. } if values.is_empty());
+        if open && self.values.len() < self.nodes && !self.node_of.contains_key(value) {
+            self.name_next(value);
+        }
         self.node_of.get(value).copied()
+    }
+
+    /// The values after which nodes are named.
+    pub(crate) fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    fn name_next(&mut self, value: &str) {
+        self.node_of.insert(value.to_owned(), self.values.len());
+        self.values.push(value.to_owned());
+    }
+
+    fn wrong_values(&self, column: &str, values: usize) -> DataError {
+        self.refuse(SplitProblem::WrongValues {
+            column: column.to_owned(),
+            values,
+            nodes: self.nodes,
+        })
     }
 
     /// The node whose turn it is, if nodes take turns.
@@ -123,6 +145,11 @@ impl<'a> Dealer<'a> {
         let (rows, nodes) = (self.rows, self.nodes);
         if rows < nodes {
             return Err(self.refuse(SplitProblem::TooFewRows { rows, nodes }));
+        }
+        if let Split::Column { column, .. } = self.split
+            && self.values.len() < nodes
+        {
+            return Err(self.wrong_values(column, self.values.len()));
         }
         let positive = self.held.positive();
         let node_of = match *self.split {
@@ -174,17 +201,17 @@ impl<'a> Dealer<'a> {
 
     fn name(&self, node: usize) -> String {
         match self.split {
-            Split::Column { values, .. } => values[node].clone(),
+            Split::Column { .. } => self.values[node].clone(),
             _ => format!("node {node}"),
         }
     }
 
     fn no_rows(&self, node: usize) -> SplitProblem {
         match self.split {
-            Split::Column { column, values } => SplitProblem::NoRowsWithValue {
+            Split::Column { column, .. } => SplitProblem::NoRowsWithValue {
                 node,
                 column: column.clone(),
-                value: values[node].clone(),
+                value: self.values[node].clone(),
             },
             Split::Dirichlet { alpha, .. } => SplitProblem::NoRowsDrawn {
                 node,

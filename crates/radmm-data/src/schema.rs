@@ -70,8 +70,10 @@ pub enum Split {
     /// By the value of a column: `values[i]` to node i, which is named after it.
     Column {
         /// The column's name; it need not be a feature.
+        #[serde(rename = "name")]
         column: String,
-        /// Its values in the order of the nodes.
+        /// Its values in the order of the nodes; if empty, in the order in which they first appear.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         values: Vec<String>,
     },
     /// Label skew: each class is spread over the nodes in proportions drawn from Dirichlet(alpha).

@@ -188,3 +188,35 @@ proptest! {
         let _ = read_csv(text.as_bytes(), "rows.csv", &schema(), &split, nodes);
     }
 }
+
+#[test]
+fn without_given_values_nodes_are_named_as_values_first_appear() {
+    let text = "x,site,ill\n1,north,yes\n2,south,no\n3,north,no\n4,east,yes\n";
+    let schema = Schema {
+        numeric: vec![Numeric {
+            name: "x".into(),
+            low: 0.0,
+            high: 9.0,
+        }],
+        categorical: vec![],
+        ..schema()
+    };
+    let split = Split::Column {
+        column: "site".into(),
+        values: vec![],
+    };
+    let read = |nodes| read_csv(text.as_bytes(), "rows.csv", &schema, &split, nodes);
+    let parts = read(3).ok().unwrap().parts;
+    let named: Vec<(&str, usize)> = parts
+        .iter()
+        .map(|part| (part.name.as_str(), part.shard.rows()))
+        .collect();
+    assert_eq!(named, [("north", 2), ("south", 1), ("east", 1)]);
+    let too_many = read(2).err().unwrap().to_string();
+    assert!(
+        too_many.starts_with("rows.csv:5: column \"site\": \"east\""),
+        "{too_many}"
+    );
+    let too_few = read(4).err().unwrap().to_string();
+    assert!(too_few.contains("has 3 values for 4 nodes"), "{too_few}");
+}

@@ -7,7 +7,7 @@ use crate::entry::{POSITIVE, SEEDS};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 
-const KEYS: [&str; 5] = ["method", "seed", "column", "values", "alpha"];
+const KEYS: [&str; 5] = ["method", "seed", "name", "values", "alpha"];
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -34,7 +34,7 @@ pub(crate) fn read(
     })?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
     let alpha = section.optional("alpha", |entry| entry.number(POSITIVE))?;
-    section.optional("column", |entry| entry.words())?;
+    section.optional("name", |entry| entry.words())?;
     section.optional("values", |entry| entry.vocabulary())?;
 
     let seed = || {
@@ -52,7 +52,7 @@ pub(crate) fn read(
             Ok(Split::Shuffled { seed: seed()? })
         }
         Kind::Column => {
-            section.note_all_but(&["method", "column", "values"], "column", notes);
+            section.note_all_but(&["method", "name", "values"], "column", notes);
             by_column(&section, schema, nodes)
         }
         Kind::Dirichlet => {
@@ -69,10 +69,7 @@ pub(crate) fn read(
 }
 
 fn by_column(section: &Section<'_>, schema: &Schema, nodes: u32) -> Result<Split, StudyError> {
-    let column = section.required(
-        "column",
-        "the name of the column that tells the nodes apart",
-    )?;
+    let column = section.required("name", "the column that tells the nodes apart")?;
     let name = column.words()?;
     let vocabulary = schema.categorical.iter().find(|column| column.name == name);
     let (entry, values) = match (section.get("values"), vocabulary) {
@@ -81,15 +78,10 @@ fn by_column(section: &Section<'_>, schema: &Schema, nodes: u32) -> Result<Split
             (entry, values)
         }
         (None, Some(vocabulary)) => (column, vocabulary.values.clone()),
-        (None, None) => {
-            return Err(section.missing(
-                "values",
-                "the column's value for each node, an array of strings (only for a column of [data.categorical] \
-                 may it be left out)",
-            ));
-        }
+        // The rows will tell.
+        (None, None) => (column, Vec::new()),
     };
-    if values.len() != nodes as usize {
+    if !values.is_empty() && values.len() != nodes as usize {
         let count = values.len();
         return Err(entry.wrong(format!(
             "{count} values for {nodes} nodes; give each node one in values, or change [network] nodes"

@@ -258,11 +258,18 @@ fn every_split_is_understood() {
         column: "ward".into(),
         values,
     };
-    let listed = "method = \"column\"\ncolumn = \"ward\"\nvalues = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
+    let listed =
+        "method = \"column\"\nname = \"ward\"\nvalues = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
     assert_eq!(split(listed), by_ward);
     // The vocabulary of a feature need not be repeated.
-    let known = "method = \"column\"\ncolumn = \"ward\"\n[data.categorical]\nward = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
+    let known = "method = \"column\"\nname = \"ward\"\n[data.categorical]\nward = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
     assert_eq!(split(known), by_ward);
+    // Without either, the rows tell which values there are.
+    let open = Split::Column {
+        column: "ward".into(),
+        values: Vec::new(),
+    };
+    assert_eq!(split("method = \"column\"\nname = \"ward\""), open);
 }
 
 #[test]

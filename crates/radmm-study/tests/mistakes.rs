@@ -91,7 +91,7 @@ fn every_key_is_mistaken_in_type_and_in_range() {
             "[data]",
             "path builtin label positive missing rows intercept",
         ),
-        ("[data.split]", "method seed column values alpha"),
+        ("[data.split]", "method seed name values alpha"),
         (
             "[network]",
             "nodes topology edges width probability degree rewire seed",

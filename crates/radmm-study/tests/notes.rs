@@ -95,7 +95,7 @@ fn parameters_of_other_splits_and_losses_are_noted() {
         ["study.toml:21: [data.split] seed is not used by round-robin"]
     );
     assert_eq!(
-        said(&[("\"shuffled\"", "\"column\"\ncolumn = \"clinic\"\nalpha = 1")]),
+        said(&[("\"shuffled\"", "\"column\"\nname = \"clinic\"\nalpha = 1")]),
         [
             "study.toml:22: [data.split] alpha is not used by column",
             "study.toml:23: [data.split] seed is not used by column",

@@ -121,7 +121,7 @@ fn written_as_toml_it_is_the_same_study() {
         ("", ""),
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
         ("\"shuffled\"", "\"round-robin\""),
-        ("\"shuffled\"", "\"column\"\ncolumn = \"clinic\""),
+        ("\"shuffled\"", "\"column\"\nname = \"clinic\""),
         ("\"shuffled\"", "\"dirichlet\"\nalpha = 0.3"),
         ("\"random\"", "\"ring\""),
         ("\"random\"", "\"path\""),
