@@ -608,4 +608,46 @@ mod tests {
             assert_eq!(node.receive(message), Err(expected));
         }
     }
+
+    /// Leaves all finite numbers behind in its first iteration.
+    struct Runaway;
+
+    impl Algorithm for Runaway {
+        fn next(&mut self, _view: &View<'_>) -> Step {
+            Step::Recycle(vec![f64::INFINITY, 0.0])
+        }
+    }
+
+    #[test]
+    fn a_node_that_diverges_stops_and_says_nothing() {
+        let mut node = node(0);
+        node.algorithm = Box::new(Runaway);
+        let mut outputs = Vec::new();
+        for message in first_messages() {
+            outputs.extend(node.receive(message).unwrap());
+        }
+        let stop = Stop::Diverged {
+            node: NodeId(0),
+            iteration: 1,
+        };
+        assert_eq!(outputs, [Output::Stopped(stop)]);
+    }
+
+    #[test]
+    fn rows_under_secret_noise_are_not_simulated_whichever_party_they_are() {
+        for secret in 0..NODES {
+            let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
+            nodes[secret as usize]
+                .curator_mut()
+                .exchange_noise(NoiseKey::secret([3; 32]));
+            let refused = crate::sim::Simulation::new(nodes, ITERATIONS).err();
+            let said = refused.map(|refused| refused.to_string());
+            assert!(
+                said.is_some_and(
+                    |said| said.starts_with(&format!("node {secret} has secret noise"))
+                ),
+                "{secret}"
+            );
+        }
+    }
 }

@@ -224,6 +224,12 @@ impl Curator {
         self.terms.ledger = ledger;
     }
 
+    /// Another key, for a test of what secret noise forbids.
+    #[cfg(test)]
+    pub(crate) fn exchange_noise(&mut self, noise: NoiseKey) {
+        self.terms.noise = noise;
+    }
+
     /// Takes the rows away, for a test that recycled steps do not miss them.
     #[cfg(test)]
     pub(crate) fn exchange_rows(&mut self, shard: Shard) {
@@ -389,7 +395,25 @@ mod tests {
                 linear: vec![0.0; 2],
                 near: vec![0.0; 2],
             },
+            Query::Minimise {
+                quadratic: f64::NAN,
+                linear: vec![0.0; 2],
+                near: vec![0.0; 2],
+            },
+            Query::Minimise {
+                quadratic: f64::INFINITY,
+                linear: vec![0.0; 2],
+                near: vec![0.0; 2],
+            },
+            Query::Minimise {
+                quadratic: 1.0,
+                linear: vec![0.0; 2],
+                near: vec![0.0, f64::NAN],
+            },
             Query::Gradient { at: vec![0.0; 3] },
+            Query::Gradient {
+                at: vec![0.0, f64::NAN],
+            },
         ] {
             assert!(matches!(
                 curator.answer(1, &query),
@@ -422,11 +446,19 @@ mod tests {
     fn a_question_too_large_to_be_certified_is_refused_whatever_the_rows_are() {
         let mut curator = curator(Budget::unlimited(0.0).unwrap());
         curator.exchange_rows(Shard::untouchable(2, 2));
-        let refused = curator.answer(1, &question(vec![0.0, 1e7]));
-        assert!(
-            matches!(refused, Err(Refusal::TooLarge { .. })),
-            "{refused:?}"
-        );
+        let far = Query::Minimise {
+            quadratic: 1.0,
+            linear: vec![0.0; 2],
+            near: vec![1e7, 0.0],
+        };
+        // A norm that overflows is too large too.
+        for large in [question(vec![0.0, 1e7]), question(vec![0.0, 1e300]), far] {
+            let refused = curator.answer(1, &large);
+            assert!(
+                matches!(refused, Err(Refusal::TooLarge { .. })),
+                "{refused:?}"
+            );
+        }
         assert_eq!(curator.ledger().charges(), 0);
     }
 
@@ -487,12 +519,18 @@ mod tests {
         let gaussian = |sigma| Mechanism::Output {
             law: Law::Gaussian { sigma },
         };
+        let gamma = |rate| Mechanism::Objective {
+            law: Law::Gamma { rate },
+            scale: Scaling::Fixed,
+        };
+        assert!(with(&|t| t.problem.nodes = 0).is_some());
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(with(&|t| t.problem.weight = bad).is_some());
             assert!(with(&|t| t.problem.ridge = bad).is_some());
             assert!(with(&|t| t.problem.tolerance = bad).is_some());
             assert!(with(&|t| t.problem.loss = hinge(bad)).is_some());
             assert!(with(&|t| t.mechanism = gaussian(bad)).is_some());
+            assert!(with(&|t| t.mechanism = gamma(bad)).is_some());
         }
         let too_exact = with(&|t| t.problem.tolerance = 1e-16);
         assert!(matches!(too_exact, Some(BadTerms::TooExact { .. })));

@@ -443,6 +443,28 @@ mod tests {
     }
 
     #[test]
+    fn a_large_question_is_certified_less_exactly_and_output_perturbation_pays_for_it() {
+        let problem = problem(Loss::Logistic);
+        let small = problem.residual(&[0.0, 0.0]);
+        let large = problem.residual(&[0.0, 1e6]);
+        assert_eq!(small, problem.tolerance);
+        assert!(large >= 1e6 * f64::EPSILON && large < 1e-6, "{large}");
+        let law = Law::Gamma { rate: 1.0 };
+        let sensitivity = |b| {
+            let event = Mechanism::Output { law }.price(&minimise(1.0, [0.0, b]), &problem, 50);
+            match event.unwrap() {
+                Event::Additive { sensitivity, .. } => sensitivity,
+                event => panic!("{event:?}"),
+            }
+        };
+        let paid = (sensitivity(1e6) - sensitivity(0.0)) * 1.25;
+        assert!(
+            (paid / (2.0 * (large - small)) - 1.0).abs() < 1e-4,
+            "{paid}"
+        );
+    }
+
+    #[test]
     fn output_perturbation_pays_for_the_solvers_residual() {
         // One row, +1 or −1, a question whose minimisers lie on either side of a start that is good enough for one of
         // them: the answers are 1e-3 apart although the exact ones are 2e-5.

@@ -337,6 +337,44 @@ mod tests {
     }
 
     #[test]
+    fn every_coordinate_of_a_question_and_every_kind_of_event_matters() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = Law::Gaussian { sigma: 1.0 };
+        let additive = |law| Event::Additive {
+            sensitivity: 1.0,
+            law,
+        };
+        let objective = |law| Event::Objective {
+            sensitivity: 1.0,
+            spread: 0.1,
+            one_signed: true,
+            law,
+        };
+        let minimise = |linear: &[f64]| Query::Minimise {
+            quadratic: 1.0,
+            linear: linear.to_vec(),
+            near: vec![],
+        };
+        let gradient = |at: &[f64]| Query::Gradient { at: at.to_vec() };
+        let louder = Law::Gaussian { sigma: 2.0 };
+        let cases = [
+            (minimise(&[0.0, 0.0]), additive(law)),
+            (minimise(&[0.0, 1.0]), additive(law)),
+            (minimise(&[0.0]), additive(law)),
+            (gradient(&[0.0, 0.0]), additive(law)),
+            (gradient(&[0.0, 1.0]), additive(law)),
+            (gradient(&[0.0]), additive(law)),
+            (minimise(&[0.0, 0.0]), objective(law)),
+            (minimise(&[0.0, 0.0]), objective(louder)),
+        ];
+        let mut seen = BTreeSet::new();
+        for (query, event) in cases {
+            let e = law.sample(1, &mut key.generator(1, &query, &event));
+            assert!(seen.insert(e[0].to_bits()), "{query:?} {event:?}");
+        }
+    }
+
+    #[test]
     fn every_byte_of_a_secret_matters() {
         let law = Law::Gaussian { sigma: 1.0 };
         let mut seen = BTreeSet::new();

@@ -425,6 +425,20 @@ mod tests {
     }
 
     #[test]
+    fn neither_nan_nor_infinity_is_certified() {
+        let shard = shard(5, 12, 4, 7);
+        for (value, tolerance) in [
+            (f64::NAN, 1e-10),
+            (f64::NAN, f64::INFINITY),
+            (1e200, f64::INFINITY),
+        ] {
+            let linear = vec![value; 12];
+            let objective = objective(&shard, Loss::Logistic, &linear);
+            assert!(minimise(&objective, &[0.0; 12], tolerance).is_err());
+        }
+    }
+
+    #[test]
     fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
         // Here a full Newton step overshoots by orders of magnitude, and the gradient must grow before it shrinks.
         let shard = shard(300, 12, 4, 6);
