@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::loss::Loss;
 use super::mechanism::{Mechanism, Problem, Rows, Unanswerable};
-use super::noise::{Law, NoiseKey};
+use super::noise::{Asked, Law, NoiseKey};
 use super::shard::Shard;
 use super::solve::{self, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
@@ -29,7 +29,7 @@ pub enum Refusal {
         "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges, noise drowns it (raise rate or lower sigma), or a neighbour misbehaves"
     )]
     TooLarge {
-        /// `‖b‖ + m‖near‖`.
+        /// `‖b‖ + m‖near‖` of a minimiser, `(ρ/N)‖f‖` of a gradient.
         size: f64,
         /// What would do.
         largest: f64,
@@ -173,7 +173,14 @@ impl Curator {
             shard: &self.shard,
             problem: &terms.problem,
         };
-        let mut rng = terms.noise.generator(iteration, query, &event);
+        let asked = Asked {
+            iteration,
+            query,
+            event: &event,
+            problem: &terms.problem,
+            rows: self.shard.rows(),
+        };
+        let mut rng = terms.noise.generator(&asked);
         let answer = rows.answer(query, paid, &mut rng)?;
         self.largest_residual = self.largest_residual.max(answer.residual);
         Ok((event, Release::new(answer.point)))
@@ -237,6 +244,10 @@ impl Curator {
         assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
     }
 }
+
+/// Below this strong convexity a hostile question can be found that is certified for some rows and not for others. A
+/// question without a linear term, as of training alone, is nobody's but the party's own.
+const LEAST_MODULUS: f64 = 1e-3;
 
 /// Nothing downstream checks again.
 fn check_terms(terms: &Terms) -> Result<(), BadTerms> {
@@ -310,20 +321,27 @@ fn check(query: &Query, columns: usize, problem: &Problem) -> Result<(), Refusal
             ));
         }
     }
-    if let Query::Minimise {
-        quadratic,
-        linear,
-        near,
-    } = query
-    {
-        let start = (problem.share() + quadratic) * solve::norm(near);
-        let size = solve::norm(linear) + start;
-        let largest = problem.largest();
-        // Written so that an overflow is refused.
-        let sensible = size <= largest;
-        if !sensible {
-            return Err(Refusal::TooLarge { size, largest });
+    let size = match query {
+        Query::Minimise {
+            quadratic,
+            linear,
+            near,
+        } => {
+            let modulus = problem.share() + quadratic;
+            if modulus < LEAST_MODULUS && linear.iter().any(|b| *b != 0.0) {
+                return Err(Refusal::Malformed(
+                    "its penalty is too small to hold what neighbours ask; raise the penalty or the ridge",
+                ));
+            }
+            solve::norm(linear) + modulus * solve::norm(near)
         }
+        Query::Gradient { at } => problem.share() * solve::norm(at),
+    };
+    let largest = problem.largest();
+    // Written so that an overflow is refused.
+    let sensible = size <= largest;
+    if !sensible {
+        return Err(Refusal::TooLarge { size, largest });
     }
     Ok(())
 }
@@ -451,8 +469,14 @@ mod tests {
             linear: vec![0.0; 2],
             near: vec![1e7, 0.0],
         };
+        let steep = Query::Gradient { at: vec![1e9, 0.0] };
         // A norm that overflows is too large too.
-        for large in [question(vec![0.0, 1e7]), question(vec![0.0, 1e300]), far] {
+        for large in [
+            question(vec![0.0, 1e7]),
+            question(vec![0.0, 1e300]),
+            far,
+            steep,
+        ] {
             let refused = curator.answer(1, &large);
             assert!(
                 matches!(refused, Err(Refusal::TooLarge { .. })),
@@ -460,6 +484,22 @@ mod tests {
             );
         }
         assert_eq!(curator.ledger().charges(), 0);
+    }
+
+    #[test]
+    fn neighbours_ask_nothing_of_a_penalty_too_small_to_hold_it() {
+        let mut curator = curator(Budget::unlimited(0.0).unwrap());
+        curator.terms.problem.ridge = 1e-5;
+        let weak = |b| Query::Minimise {
+            quadratic: 0.0,
+            linear: vec![b, 0.0],
+            near: vec![0.0; 2],
+        };
+        assert!(matches!(
+            curator.answer(1, &weak(1.0)),
+            Err(Refusal::Malformed(_))
+        ));
+        assert!(curator.answer(1, &weak(0.0)).is_ok(), "training alone");
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! gamma      density ∝ exp(−α‖e‖₂):  ‖e‖ ~ Gamma(shape d, scale 1/α), direction uniform on the sphere
 //! gaussian   e ~ N(0, σ²I)
 //! ```
-//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the question and the law. So
-//! no two answers share noise; and whoever asks the same question twice gets the same answer, which tells nothing new.
+//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the question, the problem and
+//! the price. So no two answers share noise; and whoever asks the same question twice gets the same answer, which tells
+//! nothing new.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -13,6 +14,8 @@ use rand_distr::{Distribution, Gamma, StandardNormal};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::loss::Loss;
+use super::mechanism::Problem;
 use crate::account::Event;
 use crate::public::release::Query;
 
@@ -110,12 +113,12 @@ impl NoiseKey {
     }
 
     /// The generator for one answer.
-    // Privacy: with noise that did not depend on the question, two questions under one key would differ by the noise-free
-    // difference of their answers. With noise that did not depend on its law, two scales of it would cancel.
-    pub(super) fn generator(&self, iteration: u32, query: &Query, event: &Event) -> ChaCha20Rng {
+    // Privacy: if noise did not depend on everything that an answer depends on but the rows, two answers under one key could
+    // be made to differ by a noise-free quantity.
+    pub(super) fn generator(&self, asked: &Asked<'_>) -> ChaCha20Rng {
         let mut hash = Sha256::new();
         hash.update(self.key);
-        hash.update(iteration.to_le_bytes());
+        hash.update(asked.iteration.to_le_bytes());
         let mut absorb = |kind: u8, numbers: &[f64]| {
             hash.update([kind]);
             hash.update((numbers.len() as u64).to_le_bytes());
@@ -123,23 +126,52 @@ impl NoiseKey {
                 hash.update(number.to_bits().to_le_bytes());
             }
         };
-        match query {
-            // Where the solver starts is not part of the question: its answer does not depend on it.
+        match asked.query {
             Query::Minimise {
-                quadratic, linear, ..
+                quadratic,
+                linear,
+                near,
             } => {
                 absorb(0, &[*quadratic]);
                 absorb(1, linear);
+                absorb(2, near);
             }
-            Query::Gradient { at } => absorb(2, at),
+            Query::Gradient { at } => absorb(3, at),
         }
-        match *event {
-            Event::Exact => absorb(3, &[]),
-            Event::Objective { law, .. } => absorb(4, &[law.parameter()]),
-            Event::Additive { law, .. } => absorb(5, &[law.parameter()]),
+        match *asked.event {
+            Event::Exact => absorb(4, &[]),
+            Event::Objective {
+                sensitivity,
+                spread,
+                law,
+                ..
+            } => absorb(5, &[sensitivity, spread, law.parameter()]),
+            Event::Additive { sensitivity, law } => absorb(6, &[sensitivity, law.parameter()]),
         }
+        let Problem {
+            loss,
+            weight,
+            ridge,
+            nodes,
+            tolerance,
+        } = *asked.problem;
+        match loss {
+            Loss::Logistic => absorb(7, &[]),
+            Loss::SmoothHinge { width } => absorb(8, &[width]),
+        }
+        let rows = asked.rows as f64;
+        absorb(9, &[weight, ridge, f64::from(nodes), tolerance, rows]);
         ChaCha20Rng::from_seed(hash.finalize().into())
     }
+}
+
+/// Everything that an answer depends on, but the rows themselves and their noise.
+pub(super) struct Asked<'a> {
+    pub iteration: u32,
+    pub query: &'a Query,
+    pub event: &'a Event,
+    pub problem: &'a Problem,
+    pub rows: usize,
 }
 
 #[cfg(test)]
@@ -173,7 +205,31 @@ mod tests {
             sensitivity: 1.0,
             law,
         };
-        law.sample(columns, &mut key.generator(t, query, &event))
+        law.sample(columns, &mut generator(key, t, query, &event, &PROBLEM))
+    }
+
+    const PROBLEM: Problem = Problem {
+        loss: Loss::Logistic,
+        weight: 1.0,
+        ridge: 1.0,
+        nodes: 2,
+        tolerance: 1e-10,
+    };
+
+    fn generator(
+        key: &NoiseKey,
+        iteration: u32,
+        query: &Query,
+        event: &Event,
+        problem: &Problem,
+    ) -> ChaCha20Rng {
+        key.generator(&Asked {
+            iteration,
+            query,
+            event,
+            problem,
+            rows: 10,
+        })
     }
 
     fn gradient(at: f64) -> Query {
@@ -295,14 +351,49 @@ mod tests {
         let law = Law::Gaussian { sigma: 1.0 };
         let again = || draw(law, 5, &NoiseKey::repeating(3, 1, 4), 9);
         assert_eq!(again(), again());
-        let minimise = |near| Query::Minimise {
-            quadratic: 1.0,
-            linear: vec![2.0],
-            near: vec![near],
+    }
+
+    #[test]
+    fn another_problem_gets_other_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = Law::Gaussian { sigma: 1.0 };
+        let event = Event::Additive {
+            sensitivity: 1.0,
+            law,
         };
-        let key = NoiseKey::repeating(3, 1, 4);
-        let from = |near| draw_for(law, 5, &key, 9, &minimise(near));
-        assert_eq!(from(0.0), from(1.0), "wherever the solver starts");
+        let problems = [
+            PROBLEM,
+            Problem {
+                weight: 2.0,
+                ..PROBLEM
+            },
+            Problem {
+                ridge: 2.0,
+                ..PROBLEM
+            },
+            Problem {
+                nodes: 3,
+                ..PROBLEM
+            },
+            Problem {
+                tolerance: 1e-9,
+                ..PROBLEM
+            },
+            Problem {
+                loss: Loss::SmoothHinge { width: 0.5 },
+                ..PROBLEM
+            },
+            Problem {
+                loss: Loss::SmoothHinge { width: 0.6 },
+                ..PROBLEM
+            },
+        ];
+        let mut seen = BTreeSet::new();
+        for problem in problems {
+            let mut rng = generator(&key, 1, &gradient(0.0), &event, &problem);
+            let e = law.sample(1, &mut rng);
+            assert!(seen.insert(e[0].to_bits()), "{problem:?}");
+        }
     }
 
     #[test]
@@ -366,10 +457,18 @@ mod tests {
             (gradient(&[0.0]), additive(law)),
             (minimise(&[0.0, 0.0]), objective(law)),
             (minimise(&[0.0, 0.0]), objective(louder)),
+            (
+                Query::Minimise {
+                    quadratic: 1.0,
+                    linear: vec![0.0, 0.0],
+                    near: vec![1.0],
+                },
+                additive(law),
+            ),
         ];
         let mut seen = BTreeSet::new();
         for (query, event) in cases {
-            let e = law.sample(1, &mut key.generator(1, &query, &event));
+            let e = law.sample(1, &mut generator(&key, 1, &query, &event, &PROBLEM));
             assert!(seen.insert(e[0].to_bits()), "{query:?} {event:?}");
         }
     }

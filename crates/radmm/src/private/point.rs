@@ -103,7 +103,7 @@ pub(super) fn sparse_dot(columns: &[u32], values: &[f64], dense: &[f64]) -> f64 
 }
 
 /// `a + b` as a double and what it lacks (Knuth).
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let back = sum - a;
     (sum, (a - (sum - back)) + (b - back))

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::cholesky::Cholesky;
 use super::loss::Loss;
-use super::point::{Point, sparse_dot};
+use super::point::{Point, sparse_dot, two_sum};
 use super::shard::Shard;
 
 /// From here on a factor costs more than the products of conjugate gradients.
@@ -137,7 +137,10 @@ impl Objective<'_> {
     }
 
     fn at(&self, point: Point) -> Place {
+        // Many equal addends, as of an intercept, drift apart from their sum by more than the tolerance: what each addition
+        // loses is added up apart.
         let mut gradient = vec![0.0; self.linear.len()];
+        let mut lost = vec![0.0; self.linear.len()];
         let mut curvatures = Vec::with_capacity(self.shards.iter().map(|shard| shard.rows()).sum());
         for shard in &self.shards {
             let scale = self.weight / shard.rows() as f64;
@@ -145,14 +148,19 @@ impl Objective<'_> {
                 let (columns, values) = shard.row(n);
                 let margin = point.margin(columns, values);
                 let (slope, curvature) = self.loss.slope_and_curvature(margin);
-                add_scaled(&mut gradient, scale * slope, columns, values);
+                for (&column, value) in columns.iter().zip(values) {
+                    let k = column as usize;
+                    let (sum, error) = two_sum(gradient[k], scale * slope * value);
+                    gradient[k] = sum;
+                    lost[k] += error;
+                }
                 curvatures.push(scale * curvature);
             }
         }
         let mut rest = self.linear.to_vec();
         point.add_scaled_to(&mut rest, self.modulus);
-        for (g, rest) in gradient.iter_mut().zip(&rest) {
-            *g += rest;
+        for ((g, rest), lost) in gradient.iter_mut().zip(&rest).zip(&lost) {
+            *g = (*g + rest) + lost;
         }
         Place {
             residual: norm(&gradient),
@@ -451,6 +459,28 @@ mod tests {
             };
             let solution = minimise(&objective, &[0.0; 12], 1e-8).unwrap();
             assert!(norm(&objective.gradient(&solution.point)) <= 1e-8);
+        }
+    }
+
+    #[test]
+    fn an_intercept_over_many_rows_does_not_spoil_the_residual() {
+        // Forty-five thousand equal addends; a plain sum of them drifts by more than the tolerance.
+        let mut builder = ShardBuilder::new(3, NormPolicy::Unit);
+        for n in 0..45_000u32 {
+            let x = (f64::from(n) * 0.37).sin();
+            builder
+                .push(&[(0, x), (2, 1.0)], x + (f64::from(n) * 1.7).cos() > 0.3)
+                .unwrap();
+        }
+        let shard = builder.finish().unwrap();
+        for k in 0..20 {
+            let linear = [500.0, 0.1, f64::from(k) * 37.0];
+            let objective = Objective {
+                weight: 1750.0,
+                modulus: 4.0,
+                ..objective(&shard, Loss::Logistic, &linear)
+            };
+            assert!(minimise(&objective, &[0.0; 3], 1e-10).is_ok(), "{k}");
         }
     }
 
