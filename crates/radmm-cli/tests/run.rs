@@ -404,10 +404,9 @@ fn a_diverging_run_says_so_and_does_not_panic() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(
-        said.contains("is not finite any more at iteration"),
+        said.contains("the algorithm diverges (lower the step"),
         "{said}"
     );
-    assert!(said.contains("diverges; lower the step"), "{said}");
 }
 
 #[test]

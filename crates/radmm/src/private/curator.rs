@@ -26,7 +26,7 @@ pub enum Refusal {
     Malformed(&'static str),
     /// No row was read: an answer could be certified for some rows and not for others.
     #[error(
-        "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges, noise drowns it (raise rate or lower sigma), or a neighbour misbehaves"
+        "the question's coefficients are of size {size:e}, and at most {largest:e} makes sense: the algorithm diverges (lower the step, raise the penalty), noise drowns it (raise rate or lower sigma), or a neighbour misbehaves"
     )]
     TooLarge {
         /// `‖b‖ + m‖near‖` of a minimiser, `(ρ/N)‖f‖` of a gradient.
