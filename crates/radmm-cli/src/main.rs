@@ -3,6 +3,8 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod failure;
+mod files;
 mod notes;
 mod progress;
 mod render;

@@ -1,0 +1,45 @@
+//! Why a command failed, and its exit code.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use radmm::public::graph::GraphError;
+use radmm_lab::{RunError, TableError};
+use radmm_study::StudyError;
+use thiserror::Error;
+
+/// Why nothing, or less than was asked for, came out.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Study(#[from] StudyError),
+    #[error("{}: {cause}", path.display())]
+    Unreadable { path: PathBuf, cause: io::Error },
+    #[error("{}: {cause}; choose another folder for --out", path.display())]
+    Unwritable { path: PathBuf, cause: io::Error },
+    #[error("{study}: [network] {cause}")]
+    Network { study: String, cause: GraphError },
+    #[error("{0}")]
+    Rows(#[from] TableError),
+    #[error("{0}")]
+    Run(#[from] RunError),
+    #[error("the run stopped early: {0}")]
+    Stopped(String),
+    #[error("the threads could not be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error("the result could not be printed: {0}")]
+    Print(#[from] io::Error),
+}
+
+impl Failure {
+    /// 2 for what the user can put right in what was typed or written, 1 for the rest.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Study(_) | Self::Unreadable { .. } | Self::Run(_) | Self::Network { .. } => {
+                ExitCode::from(2)
+            }
+            _ => ExitCode::from(1),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Files in and out: studies, results, and what is printed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A study file's text, its name in messages, and the folder that its paths are relative to.
+pub(crate) struct StudyText {
+    pub text: String,
+    pub name: String,
+    pub folder: PathBuf,
+}
+
+impl StudyText {
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|cause| Failure::Unreadable {
+            path: path.to_owned(),
+            cause: match cause.kind() {
+                io::ErrorKind::InvalidData => {
+                    io::Error::other("it is not text in UTF-8; save it as UTF-8")
+                }
+                _ => cause,
+            },
+        })?;
+        Ok(Self {
+            text,
+            name: path.display().to_string(),
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        })
+    }
+}
+
+/// Makes a folder for results. Done before hours of computation, not after them.
+pub(crate) fn make_folder(out: &Path) -> Result<(), Failure> {
+    if out.is_file() {
+        let cause = io::Error::other("it is a file, not a folder");
+        return Err(unwritable(out, cause));
+    }
+    fs::create_dir_all(out).map_err(|cause| unwritable(out, cause))
+}
+
+/// Writes a file of results. A reader sees the old file or the new one, never half of it.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|cause| {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+        unwritable(path, cause)
+    })
+}
+
+/// Data for stdout.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has read enough: `radmm run | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
+    }
+}
+
+fn unwritable(path: &Path, cause: io::Error) -> Failure {
+    Failure::Unwritable {
+        path: path.to_owned(),
+        cause,
+    }
+}
