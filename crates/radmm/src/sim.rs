@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::account::Guarantee;
 use crate::message::Message;
 use crate::node::{Kind, Node, Output, ProtocolError, Stop};
-use crate::private::{Curator, Fit, NotCertified};
+use crate::private::{Curator, Fit, Loss, NotCertified, Score, Shard, examine};
 use crate::public::graph::NodeId;
 use crate::public::release::Release;
 
@@ -29,6 +29,7 @@ pub struct Party {
     fit: Fit,
     /// Of other parties' models.
     fits: Vec<Fit>,
+    score: Score,
 }
 
 /// Does the parties' work of one iteration, in any order, on any threads.
@@ -130,6 +131,7 @@ impl Simulation {
             stopped: None,
             fit: Fit::default(),
             fits: Vec::new(),
+            score: Score::default(),
         };
         Ok(Self {
             parties: nodes.into_iter().map(party).collect(),
@@ -188,6 +190,30 @@ impl Simulation {
             loss: all().map(|fit| fit.loss).sum::<f64>() / pairs,
             accuracy: all().map(|fit| fit.accuracy).sum::<f64>() / pairs,
         }
+    }
+
+    /// How good the parties' models are on rows that nobody trained on: the mean over at most 32 of them, evenly spread.
+    pub fn held_out(&mut self, crew: &dyn Crew, rows: &Shard, loss: Loss) -> Score {
+        let count = self.parties.len();
+        let shown = count.min(MODELS);
+        let chosen: Vec<u32> = (0..shown).map(|k| (k * count / shown) as u32).collect();
+        crew.each(&mut self.parties, &|party| {
+            if chosen.contains(&party.node.id().0) {
+                party.score = examine(rows, loss, party.node.model().values());
+            }
+        });
+        let scores = || chosen.iter().map(|&k| self.parties[k as usize].score);
+        let mean = |of: fn(Score) -> f64| scores().map(of).sum::<f64>() / shown as f64;
+        Score {
+            loss: mean(|score| score.loss),
+            accuracy: mean(|score| score.accuracy),
+            auc: mean(|score| score.auc),
+        }
+    }
+
+    /// The same of one model that is nobody's, such as the centralised optimum.
+    pub fn held_out_of(&self, model: &[f64], rows: &Shard, loss: Loss) -> Score {
+        examine(rows, loss, model)
     }
 
     /// What one party with everybody's rows would find without noise: the minimiser of `Σ_i O_i`, and how good it is.

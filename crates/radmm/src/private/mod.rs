@@ -3,6 +3,7 @@
 
 mod cholesky;
 mod curator;
+mod exam;
 mod loss;
 mod mechanism;
 mod noise;
@@ -12,6 +13,8 @@ mod solve;
 
 pub(crate) use curator::Fit;
 pub use curator::{BadTerms, Curator, Refusal, Terms};
+pub use exam::Score;
+pub(crate) use exam::examine;
 pub use loss::Loss;
 pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
 pub use noise::{Law, NoiseKey};

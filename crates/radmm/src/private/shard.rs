@@ -1,6 +1,7 @@
 //! The rows of one party: sparse, of norm at most one, with their labels folded in.
 //!
-//! A row is kept as `z = y·x`, so that a margin is `fᵀz` and neither `x` nor `y` is needed again.
+//! A row is kept as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again; the label is kept beside
+//! it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
 //!
 //! Nothing outside `private/` can read a row back:
 //! ```compile_fail
@@ -87,6 +88,7 @@ pub struct Shard {
     starts: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<f64>,
+    positive: Vec<bool>,
 }
 
 impl Shard {
@@ -108,6 +110,7 @@ impl Shard {
             starts: (0..=rows).map(|n| usize::from(n > 0) * 9).collect(),
             indices: Vec::new(),
             values: Vec::new(),
+            positive: Vec::new(),
         }
     }
 
@@ -115,6 +118,11 @@ impl Shard {
     pub(super) fn row(&self, n: usize) -> (&[u32], &[f64]) {
         let range = self.starts[n]..self.starts[n + 1];
         (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// Whether row `n` is of the positive class.
+    pub(super) fn is_positive(&self, n: usize) -> bool {
+        self.positive[n]
     }
 }
 
@@ -134,6 +142,7 @@ impl ShardBuilder {
                 starts: vec![0],
                 indices: Vec::new(),
                 values: Vec::new(),
+                positive: Vec::new(),
             },
         }
     }
@@ -163,6 +172,7 @@ impl ShardBuilder {
             self.shard.values.push(sign * scale.apply(value));
         }
         self.shard.starts.push(self.shard.indices.len());
+        self.shard.positive.push(positive);
         Ok(())
     }
 

@@ -273,6 +273,15 @@ impl Objective<'_> {
     }
 }
 
+/// `fᵀz_n` of every row.
+pub(super) fn margins(shard: &Shard, at: &[f64]) -> Vec<f64> {
+    let margin = |n| {
+        let (columns, values) = shard.row(n);
+        sparse_dot(columns, values, at)
+    };
+    (0..shard.rows()).map(margin).collect()
+}
+
 /// `(1/B) Σ_n L(fᵀz_n)`, and the share of rows with `fᵀz_n > 0`, those with `fᵀz_n = 0` counted half.
 pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (f64, f64) {
     let (mut sum, mut right) = (0.0, 0.0);

@@ -4,6 +4,7 @@ pub mod admm;
 pub mod baseline;
 pub mod gradient;
 pub mod graph;
+pub mod plan;
 pub mod recycled;
 pub mod release;
 pub mod schedule;
