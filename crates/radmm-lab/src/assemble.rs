@@ -1,6 +1,6 @@
 //! From what a study means to nodes that run it.
 
-use radmm::account::{BadBudget, Bound, Budget, Ledger};
+use radmm::account::{BadBudget, Budget, Ledger};
 use radmm::node::{Node, Setup};
 use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Problem, Terms};
 use radmm::public::admm::{Admm, Penalty};
@@ -33,13 +33,21 @@ pub enum RunError {
 
 /// What differs between the runs of one study.
 pub(crate) struct Variant<'a> {
-    pub method: &'a Method,
-    pub iterations: u32,
     /// By node: at equal privacy, parties with fewer rows need more noise.
-    pub mechanisms: &'a [Mechanism],
-    pub bound: Bound,
+    pub noise: &'a [Mechanism],
     pub repetition: u32,
     pub limit: Option<f64>,
+}
+
+impl<'a> Variant<'a> {
+    /// The first repetition, without a limit.
+    pub(crate) fn first(noise: &'a [Mechanism]) -> Self {
+        Self {
+            noise,
+            repetition: 0,
+            limit: None,
+        }
+    }
 }
 
 /// The nodes of one run, in order.
@@ -59,19 +67,19 @@ pub(crate) fn nodes(
         let i = id.0 as usize;
         let terms = Terms {
             problem: problem(study),
-            mechanism: variant.mechanisms[i],
-            ledger: Ledger::new(budget, variant.bound),
+            mechanism: variant.noise[i],
+            ledger: Ledger::new(budget, study.privacy.bound),
             noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
         };
         Ok(Node::new(Setup {
             id,
             neighbours: graph.neighbours(id).to_vec(),
-            iterations: variant.iterations,
+            iterations: study.algorithm.iterations,
             start: match study.algorithm.start {
                 Start::Zeros => vec![0.0; columns],
                 Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
             },
-            algorithm: algorithm(variant.method, graph, id, columns),
+            algorithm: algorithm(&study.algorithm.method, graph, id, columns),
             curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
         }))
     };
@@ -88,7 +96,13 @@ pub(crate) fn problem(study: &Study) -> Problem {
     }
 }
 
-fn algorithm(method: &Method, graph: &Graph, id: NodeId, columns: usize) -> Box<dyn Algorithm> {
+/// A node's part of a method, for vectors of `columns` columns.
+pub(crate) fn algorithm(
+    method: &Method,
+    graph: &Graph,
+    id: NodeId,
+    columns: usize,
+) -> Box<dyn Algorithm> {
     let i = id.0 as usize;
     let admm = |penalty| Admm::new(penalty, columns);
     let dlm = |eta: &Schedule, gamma: &Schedule| Dlm::new(Penalty::common(*eta), *gamma, columns);

@@ -1,62 +1,99 @@
-//! Equal privacy: the noise at which one question costs a party what a whole run has cost it.
+//! Equal privacy: the noise at which a whole run costs a party a given total.
 
-use radmm::account::{Bound, Budget, Guarantee, Ledger};
+use radmm::account::{Bound, Budget, Event, Guarantee, Ledger, SpendError};
 use radmm::private::{Law, Mechanism, Problem, Scaling};
 use radmm::public::release::Query;
 
-/// The mechanism with the least noise, of the kind of `like`, under which a party of `rows` rows may answer
-/// `argmin O_i(f)` once and lose no more than `total`. `None` if no noise is enough: `ln(1 + x)` is charged for the
-/// Hessian however much there is.
-pub(crate) fn one_question(
-    like: &Mechanism,
-    total: Guarantee,
-    problem: &Problem,
-    rows: usize,
-) -> Option<Mechanism> {
-    let with: fn(Law) -> Mechanism = match like {
-        Mechanism::None => return Some(Mechanism::None),
-        Mechanism::Output { .. } => |law| Mechanism::Output { law },
-        Mechanism::Objective { .. } | Mechanism::Gradient { .. } => |law| Mechanism::Objective {
+/// What one party will be asked, and on which terms.
+pub(crate) struct Asked<'a> {
+    pub questions: &'a [Query],
+    pub problem: &'a Problem,
+    pub rows: usize,
+    pub bound: Bound,
+}
+
+impl Asked<'_> {
+    /// The mechanism with the least noise, of the kind of `like`, under which the party may answer everything and lose no
+    /// more than `total`. `None` if no noise is enough: objective perturbation charges for the Hessian however much there
+    /// is, and the paper's bound does not cover every question.
+    pub(crate) fn calibrate(&self, like: &Mechanism, total: Guarantee) -> Option<Mechanism> {
+        if matches!(like, Mechanism::None) {
+            return Some(Mechanism::None);
+        }
+        let budget = Budget::limited(total.epsilon, total.delta).ok()?;
+        let affordable = |k: f64| self.ledger(&with_noise(like, k), budget).is_some();
+        let (mut low, mut high) = (-200.0, 200.0);
+        if !affordable(low) {
+            return None;
+        }
+        // Halving 400 down to the spacing of doubles near 200.
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if affordable(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(with_noise(like, low))
+    }
+
+    /// The ledger after everything has been answered; `None` if something would be refused.
+    fn ledger(&self, mechanism: &Mechanism, budget: Budget) -> Option<Ledger> {
+        let mut ledger = Ledger::new(budget, self.bound);
+        for question in self.questions {
+            ledger.spend(self.price(mechanism, question)?).ok()?;
+        }
+        Some(ledger)
+    }
+
+    fn price(&self, mechanism: &Mechanism, question: &Query) -> Option<Event> {
+        mechanism.price(question, self.problem, self.rows).ok()
+    }
+
+    /// The total after each question, by the bound in force.
+    pub(crate) fn course(&self, mechanism: &Mechanism, delta: f64) -> Option<Vec<f64>> {
+        let mut ledger = Ledger::new(Budget::unlimited(delta).ok()?, self.bound);
+        let spend = |question| -> Option<f64> {
+            match ledger.spend(self.price(mechanism, question)?) {
+                Ok(_) => Some(ledger.spent().epsilon),
+                Err(SpendError::PaperSilent { .. } | SpendError::Malformed) => None,
+                // Without a limit nothing exceeds it.
+                Err(SpendError::OverBudget { .. }) => None,
+            }
+        };
+        self.questions.iter().map(spend).collect()
+    }
+}
+
+/// The kind of `like` with a scale of `2^k` as a rate, or as one over sigma: large is little noise, and dear.
+fn with_noise(like: &Mechanism, k: f64) -> Mechanism {
+    let scaled = |law: &Law| match law {
+        Law::Gamma { .. } => Law::Gamma { rate: k.exp2() },
+        Law::Gaussian { .. } => Law::Gaussian { sigma: (-k).exp2() },
+    };
+    match like {
+        Mechanism::None => Mechanism::None,
+        Mechanism::Objective { law, scale } => Mechanism::Objective {
+            law: scaled(law),
+            scale: *scale,
+        },
+        Mechanism::Output { law } => Mechanism::Output { law: scaled(law) },
+        Mechanism::Gradient { law } => Mechanism::Gradient { law: scaled(law) },
+    }
+}
+
+/// A mechanism with the law of `like` for one minimisation without a penalty, as the baselines ask it: there are no gradients
+/// to perturb, and no penalty to scale noise by.
+pub(crate) fn for_one_answer(like: &Mechanism) -> Mechanism {
+    match *like {
+        Mechanism::None => Mechanism::None,
+        Mechanism::Output { law } => Mechanism::Output { law },
+        Mechanism::Objective { law, .. } | Mechanism::Gradient { law } => Mechanism::Objective {
             law,
             scale: Scaling::Fixed,
         },
-    };
-    // 2^k as a rate, or as one over sigma: large is little noise, and dear.
-    let mechanism = |k: f64| match like {
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => match law {
-            Law::Gamma { .. } => with(Law::Gamma { rate: k.exp2() }),
-            Law::Gaussian { .. } => with(Law::Gaussian { sigma: (-k).exp2() }),
-        },
-        Mechanism::None => Mechanism::None,
-    };
-    let question = Query::Minimise {
-        quadratic: 0.0,
-        linear: Vec::new(),
-        near: Vec::new(),
-    };
-    let affordable = |k: f64| {
-        let price = mechanism(k).price(&question, problem, rows).ok();
-        let budget = Budget::limited(total.epsilon, total.delta).ok();
-        price
-            .zip(budget)
-            .is_some_and(|(event, budget)| Ledger::new(budget, Bound::Tight).spend(event).is_ok())
-    };
-    let (mut low, mut high) = (-200.0, 200.0);
-    if !affordable(low) {
-        return None;
     }
-    // Halving 400 down to the spacing of doubles near 200.
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if affordable(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(mechanism(low))
 }
 
 #[cfg(test)]
@@ -71,6 +108,27 @@ mod tests {
         nodes: 5,
         tolerance: 1e-10,
     };
+
+    const ONE: Query = Query::Minimise {
+        quadratic: 0.0,
+        linear: Vec::new(),
+        near: Vec::new(),
+    };
+
+    fn one_question(
+        like: &Mechanism,
+        total: Guarantee,
+        problem: &Problem,
+        rows: usize,
+    ) -> Option<Mechanism> {
+        let asked = Asked {
+            questions: &[ONE],
+            problem,
+            rows,
+            bound: Bound::Tight,
+        };
+        asked.calibrate(&for_one_answer(like), total)
+    }
 
     fn guarantee(epsilon: f64, delta: f64) -> Guarantee {
         Guarantee { epsilon, delta }
@@ -111,18 +169,13 @@ mod tests {
         };
         let spent = |sigma| {
             let law = Law::Gaussian { sigma };
-            let question = Query::Minimise {
-                quadratic: 0.0,
-                linear: vec![],
-                near: vec![],
-            };
             let mechanism = Mechanism::Objective {
                 law,
                 scale: Scaling::Fixed,
             };
             let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
             ledger
-                .spend(mechanism.price(&question, &PROBLEM, 100).unwrap())
+                .spend(mechanism.price(&ONE, &PROBLEM, 100).unwrap())
                 .unwrap();
             ledger.spent().epsilon
         };
@@ -151,5 +204,43 @@ mod tests {
             100,
         );
         assert_eq!(found, Some(Mechanism::None));
+    }
+
+    /// Three questions with penalties, by the paper's bound: `Σ S·(1.4c₁/m + α) = ε` in closed form.
+    #[test]
+    fn several_questions_spend_exactly_the_total_by_the_papers_bound() {
+        let penalties = [2.0, 3.0, 5.0];
+        let questions = penalties.map(|quadratic| Query::Minimise {
+            quadratic,
+            linear: vec![],
+            near: vec![],
+        });
+        let asked = Asked {
+            questions: &questions,
+            problem: &PROBLEM,
+            rows: 100,
+            bound: Bound::Paper,
+        };
+        let like = Mechanism::Objective {
+            law: Law::Gamma { rate: 1.0 },
+            scale: Scaling::Fixed,
+        };
+        let Some(Mechanism::Objective {
+            law: Law::Gamma { rate },
+            ..
+        }) = asked.calibrate(&like, guarantee(0.9, 0.0))
+        else {
+            panic!("nothing was found")
+        };
+        let hessians: f64 = penalties.iter().map(|a| 1.4 * 0.25 / (1.0 + a)).sum();
+        let exact = (0.9 / 0.04 - hessians) / 3.0;
+        assert!((rate / exact - 1.0).abs() < 1e-12, "{rate} {exact}");
+        let mechanism = Mechanism::Objective {
+            law: Law::Gamma { rate },
+            scale: Scaling::Fixed,
+        };
+        let course = asked.course(&mechanism, 0.0).unwrap();
+        assert!(course[0] < course[1] && course[1] < course[2]);
+        assert!(course[2] <= 0.9 && course[2] > 0.9 * (1.0 - 1e-12));
     }
 }

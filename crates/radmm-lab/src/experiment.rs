@@ -1,27 +1,30 @@
 //! A study, run: all repetitions, and beside them what a user would otherwise do.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 use radmm::account::{Bound, Guarantee};
-use radmm::node::{Kind, Node};
 use radmm::private::Mechanism;
-use radmm::public::graph::{Graph, GraphError};
-use radmm::sim::{Everywhere, Optimum, Simulation, Snapshot};
+use radmm::public::graph::{Graph, GraphError, NodeId};
+use radmm::public::plan;
+use radmm::public::release::Query;
+use radmm::sim::{Simulation, Snapshot};
 use radmm_study::{Method, Study};
 use rayon::prelude::*;
-use serde::Serialize;
 use thiserror::Error;
 
 use crate::assemble::{self, RunError, Variant};
 use crate::crew::Pool;
-use crate::equal;
+use crate::equal::{self, Asked};
+use crate::outcome::{Beside, NodeResult, Outcome, Repetition, Runs};
 use crate::table::{Table, TableError};
 
 /// A study with its graph and its rows.
 pub struct Experiment {
     study: Study,
     graph: Graph,
-    table: Table,
+    table: Arc<Table>,
 }
 
 /// Why a study cannot be run.
@@ -35,85 +38,28 @@ pub enum PrepareError {
     Table(#[from] TableError),
 }
 
-/// Everything that came out of a study.
-pub struct Outcome {
-    /// At least one.
-    pub repetitions: Vec<Repetition>,
-    /// Training alone and averaging once, at equal privacy, unless the study itself is one of them.
-    pub beside: Vec<Beside>,
-    /// One party with all rows and no noise; `None` if its minimiser could not be certified.
-    pub centralised: Option<Optimum>,
-}
-
-/// One run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Repetition {
-    /// By number.
-    pub nodes: Vec<NodeResult>,
-    /// From 0 on.
-    pub iterations: Vec<Snapshot>,
-    /// How good the last models are on everybody's rows.
-    pub everywhere: Everywhere,
-    /// Why it ended before its last iteration, if it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<String>,
-    /// The largest gradient norm at which a minimiser was released.
-    pub largest_residual: f64,
-}
-
-/// One party at the end of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NodeResult {
-    /// `node 3`, or the value by which rows were dealt out.
-    pub name: String,
-    /// `B_i`.
-    pub rows: usize,
-    /// `V_i`.
-    pub degree: usize,
-    /// How often its rows were asked.
-    pub data_steps: u32,
-    /// What that cost in total, by the study's bound.
-    #[serde(flatten)]
-    pub spent: Guarantee,
-    /// The same by our bound.
-    pub epsilon_tight: f64,
-    /// The same by the paper's, where its theorem covers everything that was released.
-    pub epsilon_paper: Option<f64>,
-    /// `f_i`.
-    pub model: Vec<f64>,
-    /// `λ_i`, where the algorithm has duals.
-    pub dual: Option<Vec<f64>>,
-}
-
-/// What a user would otherwise do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
-    /// `local` or `average`.
-    pub name: &'static str,
-    /// By repetition; empty if it cannot be had at this privacy.
-    pub ends: Vec<End>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct End {
-    /// The last iteration.
-    #[serde(flatten)]
-    pub last: Snapshot,
-    /// How good its models are on everybody's rows.
-    pub everywhere: Everywhere,
-}
-
 impl Experiment {
     /// Makes the graph and reads the rows; `folder` is where the study file is.
     pub fn prepare(study: Study, folder: &Path) -> Result<Self, PrepareError> {
         // The graph first: its mistakes show at once, a table may take minutes.
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-        let table = Table::read(&study, folder)?;
+        let table = Arc::new(Table::read(&study, folder)?);
         Ok(Self {
             study,
             graph,
             table,
+        })
+    }
+
+    /// Another study on the same rows, which are not read again. Its `[data]` and its number of nodes are taken to be this
+    /// one's.
+    pub fn on_same_rows(&self, mut study: Study) -> Result<Self, GraphError> {
+        study.data = self.study.data.clone();
+        study.network.nodes = self.study.network.nodes;
+        Ok(Self {
+            graph: Graph::new(&study.network.topology, study.network.nodes as usize)?,
+            study,
+            table: self.table.clone(),
         })
     }
 
@@ -132,23 +78,17 @@ impl Experiment {
         &self.table
     }
 
-    /// How often `progress` will be called, at most.
+    /// How often `progress` will be called by [`run`](Self::run), at most.
     pub fn steps(&self) -> u64 {
-        let own = self.study.algorithm.iterations;
-        let beside = self.others().map(|(_, iterations)| iterations);
-        let iterations: u64 = beside.chain([own]).map(|t| u64::from(t) + 1).sum();
-        u64::from(self.study.run.repetitions) * iterations
+        let beside = self.baselines();
+        let all = beside.iter().map(Self::own_steps);
+        all.sum::<u64>() + self.own_steps()
     }
 
-    /// What a user would otherwise do, and for how many iterations.
-    fn others(&self) -> impl Iterator<Item = (Method, u32)> {
-        let own = self.study.algorithm.method.name();
-        [
-            (Method::Local, 1),
-            (Method::Average, self.study.algorithm.iterations),
-        ]
-        .into_iter()
-        .filter(move |(method, _)| method.name() != own)
+    /// How often `progress` will be called by [`repeat`](Self::repeat), at most.
+    pub fn own_steps(&self) -> u64 {
+        let iterations = u64::from(self.study.algorithm.iterations) + 1;
+        u64::from(self.study.run.repetitions) * iterations
     }
 
     /// Runs all repetitions, on all threads of the current pool; `limit` is every party's own. `progress` is called after
@@ -158,35 +98,136 @@ impl Experiment {
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Outcome, RunError> {
-        let mechanisms = vec![self.study.privacy.mechanism; self.graph.len()];
-        let variant = |repetition| Variant {
-            method: &self.study.algorithm.method,
-            iterations: self.study.algorithm.iterations,
-            mechanisms: &mechanisms,
-            bound: self.study.privacy.bound,
-            repetition,
-            limit,
-        };
-        let repetitions = (0..self.study.run.repetitions)
-            .into_par_iter()
-            .map(|repetition| self.repetition(&variant(repetition), progress))
-            .collect::<Result<Vec<_>, _>>()?;
+        let noise = self.noise();
+        let repetitions = self.repeat(&noise, limit, progress)?.repetitions;
         let stopped = repetitions.iter().any(|run| run.stopped.is_some());
         let beside = if stopped {
             Vec::new()
         } else {
             self.beside(&repetitions[0].nodes, progress)?
         };
+        let simulation = self.simulation(&Variant::first(&noise))?;
+        let centralised = simulation.centralised().ok();
+        let held_out = centralised.as_ref().zip(self.table.test.as_ref());
         Ok(Outcome {
             repetitions,
             beside,
-            centralised: self.simulation(&variant(0))?.centralised().ok(),
+            centralised_held_out: held_out.map(|(optimum, rows)| {
+                simulation.held_out_of(&optimum.model, rows, self.study.problem.loss)
+            }),
+            centralised,
         })
+    }
+
+    /// Runs all repetitions with noise that was found for each node, and nothing beside them.
+    pub fn repeat(
+        &self,
+        noise: &[Mechanism],
+        limit: Option<f64>,
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Runs, RunError> {
+        let timed = |repetition| {
+            let start = Instant::now();
+            let variant = Variant {
+                noise,
+                repetition,
+                limit,
+            };
+            Ok((self.repetition(&variant, progress)?, start.elapsed()))
+        };
+        let all = (0..self.study.run.repetitions).into_par_iter().map(timed);
+        let (repetitions, took) = all
+            .collect::<Result<Vec<_>, RunError>>()?
+            .into_iter()
+            .unzip();
+        Ok(Runs { repetitions, took })
+    }
+
+    /// The study's own noise, by node.
+    pub fn noise(&self) -> Vec<Mechanism> {
+        vec![self.study.privacy.mechanism; self.graph.len()]
+    }
+
+    /// The least noise of the study's kind, by node, at which the whole run costs every party no more than its total by the
+    /// study's bound; `None` if a party's cannot be had. Output perturbation pays for its solver's error too, which depends
+    /// on releases: its total may exceed this by that much, a part in 10⁸ or less.
+    pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
+        let problem = assemble::problem(&self.study);
+        let find = |i: usize| {
+            let questions: Vec<Query> = self.questions(i).into_iter().map(|(_, q)| q).collect();
+            let asked = Asked {
+                questions: &questions,
+                problem: &problem,
+                rows: self.table.parties[i].shard.rows(),
+                bound: self.study.privacy.bound,
+            };
+            asked.calibrate(&self.study.privacy.mechanism, totals[i])
+        };
+        (0..self.graph.len()).into_par_iter().map(find).collect()
+    }
+
+    /// `P(0), …, P(T)`: what has been spent after each iteration, by any bound, the largest of the parties'; `None` if the
+    /// bound does not cover the study. Known before anything is run.
+    pub fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
+        let problem = assemble::problem(&self.study);
+        let iterations = self.study.algorithm.iterations as usize;
+        let mut largest = vec![0.0_f64; iterations + 1];
+        for (i, mechanism) in noise.iter().enumerate() {
+            let (times, questions): (Vec<u32>, Vec<Query>) = self.questions(i).into_iter().unzip();
+            let asked = Asked {
+                questions: &questions,
+                problem: &problem,
+                rows: self.table.parties[i].shard.rows(),
+                bound,
+            };
+            let spent = asked.course(mechanism, self.study.privacy.delta)?;
+            let mut so_far = times.iter().zip(&spent).peekable();
+            let mut now = 0.0;
+            for (t, largest) in largest.iter_mut().enumerate() {
+                if let Some((_, total)) = so_far.next_if(|(time, _)| **time as usize == t) {
+                    now = *total;
+                }
+                *largest = largest.max(now);
+            }
+        }
+        Some(largest)
+    }
+
+    /// Training alone and averaging once on the same rows, unless the study is one of them. Priced by our bound: the paper's
+    /// may not cover a question without a penalty.
+    pub fn baselines(&self) -> Vec<Self> {
+        let own = self.study.algorithm.method.name();
+        let iterations = self.study.algorithm.iterations;
+        [(Method::Local, 1), (Method::Average, iterations)]
+            .into_iter()
+            .filter(|(method, _)| method.name() != own)
+            .map(|(method, iterations)| {
+                let mut study = self.study.clone();
+                study.name = method.name().to_owned();
+                study.algorithm.method = method;
+                study.algorithm.iterations = iterations;
+                study.privacy.mechanism = equal::for_one_answer(&self.study.privacy.mechanism);
+                study.privacy.bound = Bound::Tight;
+                Self {
+                    study,
+                    graph: self.graph.clone(),
+                    table: self.table.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// What node `i` will be asked, and in which iterations.
+    fn questions(&self, i: usize) -> Vec<(u32, Query)> {
+        let id = NodeId(i as u32);
+        let mut algorithm = assemble::algorithm(&self.study.algorithm.method, &self.graph, id, 0);
+        let iterations = self.study.algorithm.iterations;
+        plan::questions(&mut *algorithm, self.graph.degree(id), iterations)
     }
 
     fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
         let nodes = assemble::nodes(&self.study, &self.graph, &self.table, variant)?;
-        Ok(Simulation::new(nodes, variant.iterations)?)
+        Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
 
     fn repetition(
@@ -207,14 +248,20 @@ impl Experiment {
             }
         }
         let everywhere = simulation.everywhere(&Pool);
+        let test = self.table.test.as_ref();
+        let loss = self.study.problem.loss;
+        let held_out = test.map(|rows| simulation.held_out(&Pool, rows, loss));
         let largest_residual = simulation.largest_residual();
         let names = self.table.parties.iter().map(|party| party.name.clone());
         let nodes = simulation.nodes().zip(names);
         Ok(Repetition {
-            nodes: nodes.map(|(node, name)| result(node, name)).collect(),
+            nodes: nodes
+                .map(|(node, name)| NodeResult::of(node, name))
+                .collect(),
             iterations,
             stopped,
             everywhere,
+            held_out,
             largest_residual,
         })
     }
@@ -225,87 +272,27 @@ impl Experiment {
         nodes: &[NodeResult],
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<Beside>, RunError> {
-        let problem = assemble::problem(&self.study);
-        let mechanisms: Option<Vec<Mechanism>> = nodes
+        let totals: Vec<Guarantee> = nodes
             .iter()
-            .map(|node| {
-                let total = Guarantee {
-                    epsilon: node.epsilon_tight,
-                    delta: self.study.privacy.delta,
-                };
-                equal::one_question(&self.study.privacy.mechanism, total, &problem, node.rows)
+            .map(|node| Guarantee {
+                epsilon: node.epsilon_tight,
+                delta: self.study.privacy.delta,
             })
             .collect();
-        self.others()
-            .map(|(method, iterations)| {
-                let ends = match &mechanisms {
-                    None => Vec::new(),
-                    Some(mechanisms) => self.ends(&method, iterations, mechanisms, progress)?,
-                };
-                Ok(Beside {
-                    name: method.name(),
-                    ends,
-                })
+        let baselines = self.baselines();
+        let beside = baselines.iter().map(|other| {
+            let ends = match other.noise_for(&totals) {
+                None => Vec::new(),
+                Some(noise) => {
+                    let runs = other.repeat(&noise, None, progress)?;
+                    runs.repetitions.iter().map(Repetition::end).collect()
+                }
+            };
+            Ok(Beside {
+                name: other.study.algorithm.method.name(),
+                ends,
             })
-            .collect()
-    }
-
-    fn ends(
-        &self,
-        method: &Method,
-        iterations: u32,
-        mechanisms: &[Mechanism],
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Vec<End>, RunError> {
-        let runs = (0..self.study.run.repetitions)
-            .into_par_iter()
-            .map(|repetition| {
-                let variant = Variant {
-                    method,
-                    iterations,
-                    mechanisms,
-                    // The paper's may not cover a question without a penalty.
-                    bound: Bound::Tight,
-                    repetition,
-                    limit: None,
-                };
-                Ok(self.repetition(&variant, progress)?.end())
-            });
-        runs.collect()
-    }
-}
-
-impl Repetition {
-    /// How it ended.
-    pub fn end(&self) -> End {
-        End {
-            // Iteration 0 asks nothing, so that there is always one.
-            last: self.iterations[self.iterations.len() - 1],
-            everywhere: self.everywhere,
-        }
-    }
-
-    /// How many iterations were of a kind.
-    pub fn count(&self, kind: Kind) -> usize {
-        self.iterations
-            .iter()
-            .filter(|made| made.kind == kind)
-            .count()
-    }
-}
-
-fn result(node: &Node, name: String) -> NodeResult {
-    let curator = node.curator();
-    let ledger = curator.ledger();
-    NodeResult {
-        name,
-        rows: curator.rows(),
-        degree: node.neighbours().len(),
-        data_steps: ledger.charges(),
-        spent: ledger.spent(),
-        epsilon_tight: ledger.spent_tight().epsilon,
-        epsilon_paper: ledger.spent_paper().map(|total| total.epsilon),
-        model: node.model().values().to_vec(),
-        dual: node.dual().map(<[f64]>::to_vec),
+        });
+        beside.collect()
     }
 }

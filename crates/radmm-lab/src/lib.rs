@@ -35,10 +35,12 @@ mod assemble;
 mod crew;
 mod equal;
 mod experiment;
+mod outcome;
 mod result;
 mod table;
 
 pub use assemble::RunError;
-pub use experiment::{Beside, End, Experiment, NodeResult, Outcome, PrepareError, Repetition};
+pub use experiment::{Experiment, PrepareError};
+pub use outcome::{Beside, End, NodeResult, Outcome, Repetition, Runs};
 pub use result::{ResultFile, caveat};
 pub use table::{Counts, PartyRows, Table, TableError};

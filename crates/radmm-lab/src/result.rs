@@ -2,12 +2,13 @@
 
 use radmm::account::Guarantee;
 use radmm::node::Kind;
-use radmm::private::Mechanism;
+use radmm::private::{Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
 use radmm_study::Study;
 use serde::Serialize;
 
-use crate::experiment::{Beside, Experiment, NodeResult, Outcome, Repetition};
+use crate::experiment::Experiment;
+use crate::outcome::{Beside, NodeResult, Outcome, Repetition};
 use crate::table::Counts;
 
 /// What is written.
@@ -25,11 +26,21 @@ pub struct ResultFile<'a> {
     iterations: &'a [Snapshot],
     everywhere: Everywhere,
     #[serde(skip_serializing_if = "Option::is_none")]
+    held_out: Option<Score>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stopped: &'a Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     repetitions: &'a [Repetition],
     beside: &'a [Beside],
-    centralised: &'a Option<Optimum>,
+    centralised: Option<Centralised<'a>>,
+}
+
+#[derive(Serialize)]
+struct Centralised<'a> {
+    #[serde(flatten)]
+    optimum: &'a Optimum,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out: Option<Score>,
 }
 
 #[derive(Serialize)]
@@ -104,13 +115,17 @@ impl<'a> ResultFile<'a> {
             nodes: &first.nodes,
             iterations: &first.iterations,
             everywhere: first.everywhere,
+            held_out: first.held_out,
             stopped: &first.stopped,
             repetitions: match outcome.repetitions.len() {
                 1 => &[],
                 _ => &outcome.repetitions,
             },
             beside: &outcome.beside,
-            centralised: &outcome.centralised,
+            centralised: outcome.centralised.as_ref().map(|optimum| Centralised {
+                optimum,
+                held_out: outcome.centralised_held_out,
+            }),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Table {
     pub counts: Counts,
     /// By node.
     pub parties: Vec<PartyRows>,
+    /// Rows that nobody trains on, if the study has some.
+    pub test: Option<Arc<Shard>>,
 }
 
 /// What became of the rows of the file.
@@ -93,6 +95,7 @@ impl Table {
         Self {
             columns,
             parties: parties.collect(),
+            test: None,
             counts: Counts {
                 read: partition.read,
                 dropped: partition.dropped,
