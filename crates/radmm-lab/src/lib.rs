@@ -35,7 +35,9 @@ mod assemble;
 mod crew;
 mod equal;
 mod experiment;
+pub mod report;
 mod result;
+pub mod shown;
 mod table;
 
 pub use assemble::RunError;
