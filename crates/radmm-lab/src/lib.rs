@@ -36,7 +36,9 @@ mod crew;
 mod equal;
 mod experiment;
 mod outcome;
+pub mod report;
 mod result;
+pub mod shown;
 mod table;
 
 pub use assemble::RunError;

@@ -4,9 +4,10 @@ use radmm_lab::Outcome;
 use radmm_study::Study;
 use rayon::prelude::*;
 
-use crate::chart::{Axis, Chart, Scale, every};
 use crate::clinic::{self, Failure};
-use crate::svg::{Anchor, Area, Point, Svg, through};
+use radmm_lab::report::Scale;
+use radmm_lab::report::chart::{Chart, Ruler, every};
+use radmm_lab::report::svg::{Anchor, Area, Head, Spot, Svg, through};
 
 /// At the study's penalty, models are still a third of the way off after 60 iterations; 400 bring them within one percent.
 const ITERATIONS: u32 = 400;
@@ -106,12 +107,15 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
         .iter()
         .map(|look| Course::run(study, *look))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut svg = Svg::new(
-        960.0,
-        490.0,
-        "R-ADMM needs about as many iterations as ADMM and far fewer questions to the rows",
-        &about(&courses),
-    );
+    let mut svg = Svg::new(&Head {
+        prefix: "",
+        class: "",
+        width: 960.0,
+        height: 490.0,
+        title: "R-ADMM needs about as many iterations as ADMM and far fewer questions to the rows",
+        about: &about(&courses),
+        style: Some(include_str!("style.css")),
+    });
     for panel in &PANELS {
         panel.draw(&mut svg, &courses);
     }
@@ -206,27 +210,30 @@ impl Panel {
         svg.text("heading", heading, Anchor::Start, self.heading);
         let percent = |value: f64| (value, format!("{} %", value * 100.0));
         let chart = Chart {
-            x: Axis {
+            x: Ruler {
                 title: self.axis.to_owned(),
                 place: (self.left + 84.0, self.left + 442.0),
                 range: (0.0, f64::from(ITERATIONS)),
                 scale: Scale::Linear,
                 ticks: every(100, ITERATIONS),
+                minor: Vec::new(),
             },
-            y: Axis {
+            y: Ruler {
                 title: "distance from the optimum".to_owned(),
                 place: (372.0, 66.0),
                 range: (0.003, 1.0),
                 scale: Scale::Log,
                 ticks: [1.0, 0.3, 0.1, 0.03, 0.01, 0.003].map(percent).to_vec(),
+                minor: Vec::new(),
             },
+            gap: 58.0,
         };
         chart.frame(svg);
         let goal = |x| chart.at(x, CLOSE);
         svg.line("axis", goal(0.0), goal(f64::from(ITERATIONS)));
         for (k, course) in courses.iter().enumerate() {
             let at = |state: &State| chart.at(f64::from((self.paid)(state)), state.distance);
-            let points: Vec<Point> = course.states.iter().map(at).collect();
+            let points: Vec<Spot> = course.states.iter().map(at).collect();
             svg.path(course.look.line, &through(&points));
             // Not at the same places, where lines are close to each other.
             for &at in points.iter().skip(4 + 7 * k).step_by(21) {
@@ -260,7 +267,7 @@ impl Panel {
 }
 
 impl Look {
-    fn mark(&self, svg: &mut Svg, (x, y): Point) {
+    fn mark(&self, svg: &mut Svg, (x, y): Spot) {
         let class = format!("{}-fill", self.colour);
         match self.mark {
             Mark::Disc => svg.circle(&class, (x, y), 5.0),

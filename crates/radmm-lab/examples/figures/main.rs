@@ -2,12 +2,10 @@
 //!
 //! Everything that is run repeats bit for bit, and coordinates are written with two decimals: the same files every time.
 
-mod chart;
 mod clinic;
 mod convergence;
 mod recycling;
 mod staircase;
-mod svg;
 
 use std::fs;
 use std::path::Path;

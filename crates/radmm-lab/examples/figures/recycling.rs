@@ -8,7 +8,7 @@ use radmm_study::Study;
 
 use crate::clinic::{self, Failure};
 use crate::staircase::{self, shown};
-use crate::svg::{Anchor, Area, Point, Svg, n, polar, through};
+use radmm_lab::report::svg::{Anchor, Area, Head, Spot, Svg, n, polar, through};
 
 /// Of a party's model from the middle of the ring, and of its rows.
 const MODEL: f64 = 98.0;
@@ -41,12 +41,15 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     let recycled = clinic::run(study.clone())?;
     let asking = clinic::run(clinic::recycling(study, 0)?)?;
     let (recycled, asking) = (&recycled.repetitions[0], &asking.repetitions[0]);
-    let mut svg = Svg::new(
-        960.0,
-        774.0,
-        "R-ADMM on five hospitals: odd iterations ask the rows, even ones recycle the answers",
-        &about(recycled, asking),
-    );
+    let mut svg = Svg::new(&Head {
+        prefix: "",
+        class: "",
+        width: 960.0,
+        height: 774.0,
+        title: "R-ADMM on five hospitals: odd iterations ask the rows, even ones recycle the answers",
+        about: &about(recycled, asking),
+        style: Some(include_str!("style.css")),
+    });
     let panels = [
         Panel {
             left: CARD.left,
@@ -136,7 +139,7 @@ impl Panel {
     }
 
     /// One each way between two models.
-    fn messages(&self, svg: &mut Svg, centre: Point, from: f64, to: f64) {
+    fn messages(&self, svg: &mut Svg, centre: Spot, from: f64, to: f64) {
         let (from, to) = (polar(centre, MODEL, from), polar(centre, MODEL, to));
         for (from, to) in [(from, to), (to, from)] {
             let flight = (to.1 - from.1).atan2(to.0 - from.0);
@@ -150,13 +153,13 @@ impl Panel {
         }
     }
 
-    fn arrow(&self, svg: &mut Svg, path: &str, tip: Point, flight: f64) {
+    fn arrow(&self, svg: &mut Svg, path: &str, tip: Spot, flight: f64) {
         svg.path(&format!("{}-line", self.colour), path);
         svg.arrow_head(&format!("{}-fill", self.colour), tip, flight);
     }
 
     /// Its walls; in them its rows and its model, and what passes between the two.
-    fn party(&self, svg: &mut Svg, centre: Point, angle: f64, party: &NodeResult) {
+    fn party(&self, svg: &mut Svg, centre: Spot, angle: f64, party: &NodeResult) {
         let (model, rows) = (polar(centre, MODEL, angle), polar(centre, ROWS, angle));
         svg.line("wall", model, rows);
         svg.line("room", model, rows);
@@ -184,7 +187,7 @@ impl Panel {
     }
 
     /// Round and round.
-    fn turn(&self, svg: &mut Svg, model: Point) {
+    fn turn(&self, svg: &mut Svg, model: Spot) {
         let radius = 9.5;
         let (from, to) = (-0.35 * PI, 1.2 * PI);
         let (start, end) = (polar(model, radius, from), polar(model, radius, to));
@@ -206,7 +209,7 @@ fn angle(k: usize, parties: &[NodeResult]) -> f64 {
 }
 
 /// Rows and columns.
-fn table(svg: &mut Svg, class: &str, (x, y): Point) {
+fn table(svg: &mut Svg, class: &str, (x, y): Spot) {
     for line in 0..4 {
         let top = y - 14.0 + 7.5 * f64::from(line);
         for (left, width) in [(-15.0, 7.0), (-6.0, 12.0), (8.0, 7.0)] {
@@ -222,9 +225,9 @@ fn table(svg: &mut Svg, class: &str, (x, y): Point) {
 }
 
 /// Along a ray, from one distance to another: an answer with noise.
-fn wave(centre: Point, angle: f64, start: f64, end: f64) -> String {
+fn wave(centre: Spot, angle: f64, start: f64, end: f64) -> String {
     let steps = 24;
-    let points: Vec<Point> = (0..=steps)
+    let points: Vec<Spot> = (0..=steps)
         .map(|k| {
             let share = f64::from(k) / f64::from(steps);
             let along = polar(centre, start + share * (end - start), angle);
@@ -235,7 +238,7 @@ fn wave(centre: Point, angle: f64, start: f64, end: f64) -> String {
 }
 
 /// Where a party's name has room.
-fn beside(rows: Point, angle: f64) -> (Point, Anchor) {
+fn beside(rows: Spot, angle: f64) -> (Spot, Anchor) {
     let (right, down) = (angle.cos(), angle.sin());
     if right.abs() < 0.1 {
         ((rows.0 + 40.0, rows.1 - 4.0), Anchor::Start)

@@ -3,8 +3,9 @@
 use radmm::node::Kind;
 use radmm_lab::Repetition;
 
-use crate::chart::{Axis, Chart, Scale, every};
-use crate::svg::{Anchor, Area, Point, Svg, through};
+use radmm_lab::report::Scale;
+use radmm_lab::report::chart::{Chart, Ruler, every};
+use radmm_lab::report::svg::{Anchor, Area, Spot, Svg, through};
 
 /// `P(t)` over the iterations of both runs.
 pub fn draw(svg: &mut Svg, card: Area, recycled: &Repetition, asking: &Repetition) {
@@ -13,21 +14,24 @@ pub fn draw(svg: &mut Svg, card: Area, recycled: &Repetition, asking: &Repetitio
     svg.text("heading", heading, Anchor::Start, "What it adds up to");
     let last = recycled.end().last.iteration;
     let chart = Chart {
-        x: Axis {
+        x: Ruler {
             title: "iteration".to_owned(),
             place: (card.left + 86.0, card.left + 722.0),
             // Each iteration in the middle of its stair.
             range: (0.5, f64::from(last) + 0.5),
             scale: Scale::Linear,
             ticks: every(5, last).split_off(1),
+            minor: Vec::new(),
         },
-        y: Axis {
+        y: Ruler {
             title: "total ε so far".to_owned(),
             place: (card.top + 194.0, card.top + 56.0),
             range: (0.0, total(asking).ceil()),
             scale: Scale::Linear,
             ticks: every(1, total(asking).ceil() as u32),
+            minor: Vec::new(),
         },
+        gap: 58.0,
     };
     chart.frame(svg);
     columns(svg, &chart, recycled);
@@ -90,7 +94,7 @@ fn columns(svg: &mut Svg, chart: &Chart, run: &Repetition) {
 }
 
 /// Up where something is paid, level where not.
-fn stairs(chart: &Chart, run: &Repetition) -> Vec<Point> {
+fn stairs(chart: &Chart, run: &Repetition) -> Vec<Spot> {
     let mut points = vec![chart.at(0.5, 0.0)];
     // The first is the start, which asks nothing.
     for made in run.iterations.iter().skip(1) {

@@ -1,37 +1,40 @@
-//! Axes with ticks, and what is drawn between them.
+//! Axes with ticks: where a value is, and which values are written beside an axis.
 
-use crate::svg::{Anchor, Point, Svg};
+use super::figure::Scale;
+use super::svg::{Anchor, Spot, Svg};
 
 /// From values to places along one direction.
-pub struct Axis {
+pub struct Ruler {
+    /// What the values are.
     pub title: String,
     /// Where the ends are.
     pub place: (f64, f64),
     /// The values there.
     pub range: (f64, f64),
+    /// Equal steps are equal differences, or equal ratios.
     pub scale: Scale,
     /// Where a grid line is, and what it says.
     pub ticks: Vec<(f64, String)>,
-}
-
-/// Equal steps are equal differences, or equal ratios.
-#[derive(Clone, Copy)]
-pub enum Scale {
-    Linear,
-    Log,
+    /// Short marks between them that say nothing.
+    pub minor: Vec<f64>,
 }
 
 /// Two axes.
 pub struct Chart {
-    pub x: Axis,
-    pub y: Axis,
+    /// To the right.
+    pub x: Ruler,
+    /// Upwards.
+    pub y: Ruler,
+    /// From the upward axis to its title.
+    pub gap: f64,
 }
 
-impl Axis {
+impl Ruler {
+    /// Where a value is.
     pub fn at(&self, value: f64) -> f64 {
         let measure = |value: f64| match self.scale {
             Scale::Linear => value,
-            Scale::Log => value.log10(),
+            Scale::Log => libm::log10(value),
         };
         let (low, high) = (measure(self.range.0), measure(self.range.1));
         let share = (measure(value) - low) / (high - low);
@@ -40,7 +43,8 @@ impl Axis {
 }
 
 impl Chart {
-    pub fn at(&self, x: f64, y: f64) -> Point {
+    /// Where a pair of values is.
+    pub fn at(&self, x: f64, y: f64) -> Spot {
         (self.x.at(x), self.y.at(y))
     }
 
@@ -51,6 +55,14 @@ impl Chart {
             let y = self.y.at(*value);
             svg.line("grid", (left, y), (right, y));
             svg.text("tick", (left - 9.0, y + 5.0), Anchor::End, words);
+        }
+        for &value in &self.y.minor {
+            let y = self.y.at(value);
+            svg.line("axis", (left - 4.0, y), (left, y));
+        }
+        for &value in &self.x.minor {
+            let x = self.x.at(value);
+            svg.line("axis", (x, bottom), (x, bottom + 3.0));
         }
         for (value, words) in &self.x.ticks {
             let x = self.x.at(*value);
@@ -66,7 +78,7 @@ impl Chart {
             &self.x.title,
         );
         let height = (bottom + top) / 2.0;
-        svg.upright("label", (left - 58.0, height), &self.y.title);
+        svg.upright("label", (left - self.gap, height), &self.y.title);
     }
 }
 

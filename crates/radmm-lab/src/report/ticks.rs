@@ -1,0 +1,228 @@
+//! Round numbers along an axis: where it ends, and which values are written beside it.
+
+use super::figure::Scale;
+
+/// What is written beside an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ticks {
+    /// Values with words.
+    pub labelled: Vec<(f64, String)>,
+    /// Values between them, without.
+    pub minor: Vec<f64>,
+}
+
+/// The ends of an axis that shows everything from `low` to `high`, rounded outward.
+pub(super) fn around(scale: Scale, low: f64, high: f64, count: usize) -> (f64, f64) {
+    match scale {
+        Scale::Linear => {
+            let (low, high) = apart(low, high);
+            // Half a step leaves less empty room than a whole one.
+            let half = step(low, high, count) / 2.0;
+            let ends = ((low / half).floor() * half, (high / half).ceil() * half);
+            finite(ends, (low, high))
+        }
+        Scale::Log => {
+            let (low, high) = if low < high {
+                (low, high)
+            } else {
+                (low / 2.0, low * 2.0)
+            };
+            let wide = high / low > 30.0;
+            finite((round_down(low, wide), round_up(high, wide)), (low, high))
+        }
+    }
+}
+
+/// At most about `count` values with words; `whole` if no value between whole numbers has a meaning.
+pub(super) fn within(scale: Scale, range: (f64, f64), count: usize, whole: bool) -> Ticks {
+    match scale {
+        Scale::Linear => linear(range, count, whole),
+        Scale::Log => {
+            let ticks = logarithmic(range, count);
+            if ticks.labelled.len() < 2 {
+                // So little of a decade that equal differences look like equal ratios.
+                linear(range, count, whole)
+            } else {
+                ticks
+            }
+        }
+    }
+}
+
+/// Two ends that are not the same.
+fn apart(low: f64, high: f64) -> (f64, f64) {
+    if low < high {
+        (low, high)
+    } else if low == 0.0 {
+        (0.0, 1.0)
+    } else {
+        let room = low.abs() * 0.1;
+        (low - room, low + room)
+    }
+}
+
+/// The rounded ends, unless they are beyond what a number can be or no longer apart.
+fn finite(ends: (f64, f64), otherwise: (f64, f64)) -> (f64, f64) {
+    let good = ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1;
+    let covers = ends.0 <= otherwise.0 && otherwise.1 <= ends.1;
+    if good && covers { ends } else { otherwise }
+}
+
+/// 1, 2 or 5 times a power of ten, such that about `count` of them fit.
+fn step(low: f64, high: f64, count: usize) -> f64 {
+    // Halves first: the difference itself may be too large for a number.
+    let rough = (high / 2.0 - low / 2.0) / (count.max(1) as f64 / 2.0);
+    let unit = power(exponent(rough));
+    let times = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|times| times * unit >= rough * 0.999);
+    times.unwrap_or(10.0) * unit
+}
+
+fn linear(range: (f64, f64), count: usize, whole: bool) -> Ticks {
+    let (low, high) = range;
+    let mut step = step(low, high, count);
+    if whole {
+        step = step.max(1.0);
+    }
+    // A little beyond the ends, which may themselves be multiples but for a rounding error.
+    let room = step * 1e-9;
+    let (first, last) = (((low - room) / step).ceil(), ((high + room) / step).floor());
+    let mut labelled = Vec::new();
+    // A step is a fair share of the range, so that there are few; numbers beyond 2^53 have no neighbours to step to.
+    if first.abs() < 9e15 && last.abs() < 9e15 {
+        let mut multiple = first;
+        while multiple <= last && labelled.len() <= 4 * count.max(4) {
+            let value = (multiple * step).clamp(low, high);
+            labelled.push((
+                value,
+                label(multiple * step, step, low.abs().max(high.abs())),
+            ));
+            multiple += 1.0;
+        }
+    }
+    Ticks {
+        labelled,
+        minor: Vec::new(),
+    }
+}
+
+fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
+    let (first, last) = (exponent(low), exponent(high));
+    let decades = usize::try_from(last - first).unwrap_or(0) + 1;
+    let inside = |value: f64| low * (1.0 - 1e-9) <= value && value <= high * (1.0 + 1e-9);
+    let stride = decades.div_ceil(count.max(2));
+    let mut ticks = Ticks {
+        labelled: Vec::new(),
+        minor: Vec::new(),
+    };
+    for k in first..=last {
+        let unit = power(k);
+        for times in 1..=9u8 {
+            let value = f64::from(times) * unit;
+            if !inside(value) {
+                continue;
+            }
+            // With few decades there is room for words between them.
+            let words = match times {
+                1 => ((k - first).unsigned_abs() as usize).is_multiple_of(stride),
+                2 | 5 => decades <= 2,
+                _ => false,
+            };
+            if words {
+                ticks
+                    .labelled
+                    .push((value.clamp(low, high), decimal(value, f64::from(times), k)));
+            } else if stride == 1 {
+                ticks.minor.push(value.clamp(low, high));
+            }
+        }
+    }
+    ticks
+}
+
+/// The largest of 1, 2 and 5 times a power of ten, or power of ten alone, that is not above a value.
+fn round_down(value: f64, decades: bool) -> f64 {
+    let unit = power(exponent(value));
+    let times: &[f64] = if decades { &[1.0] } else { &[5.0, 2.0, 1.0] };
+    let found = times
+        .iter()
+        .map(|times| times * unit)
+        .find(|&round| round <= value);
+    found.unwrap_or(unit / 10.0)
+}
+
+fn round_up(value: f64, decades: bool) -> f64 {
+    let unit = power(exponent(value));
+    let times: &[f64] = if decades { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let found = times
+        .iter()
+        .map(|times| times * unit)
+        .find(|&round| round >= value);
+    found.unwrap_or(10.0 * unit)
+}
+
+/// The power of ten that is not above a positive value.
+fn exponent(value: f64) -> i32 {
+    // Within the range of numbers, -324 to 308. A logarithm may be off by a rounding error next to a power of ten.
+    let near = libm::floor(libm::log10(value)) as i32;
+    if power(near + 1) <= value {
+        near + 1
+    } else {
+        near
+    }
+}
+
+/// `10^k`, to the last bit: no arithmetic is as good as the parser's.
+fn power(k: i32) -> f64 {
+    format!("1e{k}").parse().unwrap_or(f64::INFINITY)
+}
+
+/// A multiple of a step, with as many decimals as the step has.
+fn label(value: f64, step: f64, largest: f64) -> String {
+    let k = exponent(step);
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if largest >= 1e6 || step < 1e-4 {
+        let k = exponent(value.abs());
+        return scientific(value / power(k), k);
+    }
+    let decimals = usize::try_from(-k).unwrap_or(0);
+    minus(&format!("{value:.decimals$}"))
+}
+
+fn decimal(value: f64, times: f64, k: i32) -> String {
+    if (-3..=4).contains(&k) {
+        let decimals = usize::try_from(-k).unwrap_or(0);
+        format!("{value:.decimals$}")
+    } else {
+        scientific(times, k)
+    }
+}
+
+/// `10⁻⁷`, `2.5×10⁶`.
+fn scientific(mantissa: f64, k: i32) -> String {
+    let digits = format!("{mantissa:.3}");
+    let digits = minus(digits.trim_end_matches('0').trim_end_matches('.'));
+    let raised: String = k
+        .to_string()
+        .chars()
+        .map(|digit| match digit {
+            '-' => '⁻',
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            digit => char::from_u32('⁰' as u32 + digit as u32 - '0' as u32).unwrap_or(digit),
+        })
+        .collect();
+    match digits.as_str() {
+        "1" => format!("10{raised}"),
+        _ => format!("{digits}×10{raised}"),
+    }
+}
+
+/// With a minus sign in place of a hyphen.
+fn minus(digits: &str) -> String {
+    digits.replace('-', "−")
+}

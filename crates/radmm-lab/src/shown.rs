@@ -1,0 +1,68 @@
+//! Numbers in words, the same on the terminal and in reports.
+
+/// Four decimals, or powers of ten where these would say nothing or too much.
+pub fn number(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".to_owned(),
+        1e-3..1e6 => format!("{x:.4}"),
+        _ => format!("{x:.1e}"),
+    }
+}
+
+/// A share in hundredths.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A privacy loss, rounded up like everything about privacy.
+pub fn epsilon(epsilon: f64) -> String {
+    if epsilon.is_infinite() {
+        "∞".to_owned()
+    } else if epsilon < 1e6 {
+        format!("{:.4}", (epsilon * 1e4).ceil() / 1e4)
+    } else {
+        // A tenth more than two digits can lose.
+        format!("{:.1e}", epsilon * 1.05)
+    }
+}
+
+/// `1 row`, `2,000 rows`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(number)),
+    }
+}
+
+/// `1,234,567`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(
+            [0, 999, 1000, 45222, 1234567].map(thousands),
+            ["0", "999", "1,000", "45,222", "1,234,567"]
+        );
+    }
+
+    #[test]
+    fn an_epsilon_is_never_shown_smaller_than_it_is() {
+        assert_eq!(epsilon(0.12341), "0.1235");
+        assert_eq!(epsilon(1e-9), "0.0001");
+        assert_eq!(epsilon(f64::INFINITY), "∞");
+    }
+}
