@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use radmm_lab::Rival;
 
 /// Train one linear classifier on many parties' rows: no server, neighbours only, one privacy guarantee over every message.
 #[derive(Parser)]
@@ -15,6 +16,8 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Compare(CompareArgs),
+    Reproduce(ReproduceArgs),
 }
 
 /// Run a study in simulation: all parties in this process
@@ -42,6 +45,98 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "EPSILON", value_parser = limit, allow_negative_numbers = true)]
     pub limit: Option<f64>,
 
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Reproduce the paper's figures on the UCI Adult data, which comes with the program
+///
+/// Runs the experiments and writes one report, report.html, with the figures, the numbers under them, and what the paper says
+/// beside what is seen; the figures also as SVG and CSV files. Rivals run at equal total privacy.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm reproduce                        all figures, ten runs a setting: some minutes
+  radmm reproduce fig2 --repetitions 3   one figure, quickly
+  radmm reproduce --json | jq '.[] | select(.holds | not)'")]
+pub(crate) struct ReproduceArgs {
+    /// Which figures
+    #[arg(value_enum, default_values_t = [PaperFigure::All])]
+    pub figures: Vec<PaperFigure>,
+
+    /// The folder for the report and its figures, which is made if need be
+    #[arg(long, value_name = "DIR", default_value = "radmm-reproduced")]
+    pub out: PathBuf,
+
+    /// How often every private setting is run
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub repetitions: u32,
+
+    /// Print what was expected and seen as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PaperFigure {
+    /// Convergence without noise
+    Fig1,
+    /// Accuracy and privacy against the rivals
+    Fig2,
+    /// Growing penalties
+    Fig3,
+    /// All of them
+    All,
+}
+
+/// Compare studies at equal total privacy on the same rows
+///
+/// Finds the noise at which every party of every study spends the same total over the whole run, runs them all, and shows loss,
+/// held-out accuracy and AUC with their spread, questions asked of the rows, messages and time. Training alone and averaging
+/// once are always among them.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm compare study.toml --with dvp --with pp     against the paper's rivals
+  radmm compare r-admm.toml dgd.toml --epsilon 1    two studies of yours, at a total of 1
+  radmm compare a.toml b.toml --out results         also results/report.html, compare.json, compare.svg, compare.csv")]
+pub(crate) struct CompareArgs {
+    /// Study files; they must agree on [data] and on the number of nodes
+    #[arg(required = true, value_name = "STUDY")]
+    pub studies: Vec<PathBuf>,
+
+    /// Also a rival made from the first study: dvp, pp or pvp; may be given several times
+    #[arg(long, value_name = "RIVAL", value_parser = rival)]
+    pub with: Vec<Rival>,
+
+    /// The total ε of every party over the whole run [default: what the first study spends]
+    #[arg(long, value_parser = limit, allow_negative_numbers = true)]
+    pub epsilon: Option<f64>,
+
+    /// Its δ [default: the largest of the studies']
+    #[arg(long, value_parser = delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+
+    /// How often everyone is run [default: as the first study says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
+    pub repetitions: Option<u32>,
+
+    /// Write report.html, compare.json, compare.svg and compare.csv into this folder, which is made if need be
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print compare.json in place of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// How to work.
+#[derive(clap::Args)]
+pub(crate) struct WorkArgs {
     /// How many threads to use [default: all cores]; the result is the same for any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     pub threads: Option<u16>,
@@ -55,5 +150,26 @@ fn limit(typed: &str) -> Result<f64, String> {
     match typed.parse::<f64>() {
         Ok(epsilon) if epsilon.is_finite() && epsilon > 0.0 => Ok(epsilon),
         _ => Err("must be a positive, finite number".into()),
+    }
+}
+
+fn delta(typed: &str) -> Result<f64, String> {
+    match typed.parse::<f64>() {
+        Ok(delta) if (0.0..1.0).contains(&delta) => Ok(delta),
+        _ => Err("must be at least 0 and below 1".into()),
+    }
+}
+
+fn rival(typed: &str) -> Result<Rival, String> {
+    let named = Rival::ALL.into_iter().find(|rival| rival.name() == typed);
+    named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
+}
+
+impl WorkArgs {
+    /// The threads to work on.
+    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads.map_or(0, usize::from))
+            .build()
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
-use radmm_lab::{RunError, TableError};
+use radmm_lab::{CompareError, PrepareError, RunError, TableError};
 use radmm_study::StudyError;
 use thiserror::Error;
 
@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Rows(#[from] TableError),
     #[error("{0}")]
     Run(#[from] RunError),
+    #[error("{0}")]
+    Compare(#[from] CompareError),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -36,10 +38,23 @@ impl Failure {
     /// 2 for what the user can put right in what was typed or written, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Study(_) | Self::Unreadable { .. } | Self::Run(_) | Self::Network { .. } => {
-                ExitCode::from(2)
-            }
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::Run(_)
+            | Self::Network { .. }
+            | Self::Compare(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
+        }
+    }
+
+    /// Why a study, by its name in messages, is not ready to run.
+    pub(crate) fn of_study(study: &str, error: PrepareError) -> Self {
+        match error {
+            PrepareError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            PrepareError::Table(cause) => Self::Rows(cause),
         }
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::failure::Failure;
 
 /// A study file's text, its name in messages, and the folder that its paths are relative to.
@@ -52,6 +54,12 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
         let _ = fs::remove_file(&beside);
         unwritable(path, cause)
     })
+}
+
+/// As JSON, with a line end.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
+    serde_json::to_string_pretty(value).expect("a result is valid JSON") + "\n"
 }
 
 /// Data for stdout.

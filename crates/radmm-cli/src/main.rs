@@ -3,11 +3,13 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod compare;
 mod failure;
 mod files;
 mod notes;
 mod progress;
 mod render;
+mod reproduce;
 mod run;
 
 use std::process::ExitCode;
@@ -19,6 +21,8 @@ use crate::args::{Args, Command};
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Run(typed) => run::run(typed),
+        Command::Compare(typed) => compare::run(typed),
+        Command::Reproduce(typed) => reproduce::run(&typed),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -227,7 +227,7 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-fn plain(header: &[&str]) -> Table {
+pub(crate) fn plain(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(header.to_vec());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile};
+use radmm_lab::{Experiment, Outcome, ResultFile};
 use radmm_study::Study;
 
 use crate::args::RunArgs;
@@ -24,28 +24,21 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
         },
     };
     let (study, notes) = Study::parse(&text, &name)?;
-    if !typed.quiet {
+    if !typed.work.quiet {
         notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     if let Some(out) = &typed.out {
         files::make_folder(out)?;
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(typed.threads.map_or(0, usize::from))
-        .build()?;
-    let experiment = Experiment::prepare(study, &folder).map_err(|error| match error {
-        PrepareError::Graph(cause) => Failure::Network {
-            study: name.clone(),
-            cause,
-        },
-        PrepareError::Table(cause) => Failure::Rows(cause),
-    })?;
-    if !typed.quiet {
+    let pool = typed.work.pool()?;
+    let experiment =
+        Experiment::prepare(study, &folder).map_err(|error| Failure::of_study(&name, error))?;
+    if !typed.work.quiet {
         notes::on_rows(&experiment)
             .iter()
             .for_each(|note| eprintln!("note: {note}"));
     }
-    let progress = Progress::new(experiment.steps(), typed.quiet);
+    let progress = Progress::new(experiment.steps(), typed.work.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();
@@ -65,7 +58,7 @@ fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(
     if let Some(out) = &typed.out {
         let path = out.join("result.json");
         files::write_whole(&path, &json)?;
-        if !typed.quiet {
+        if !typed.work.quiet {
             eprintln!("wrote {}", path.display());
         }
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use radmm::account::{Bound, Guarantee};
-use radmm::private::Mechanism;
+use radmm::private::{Mechanism, Score, Shard};
 use radmm::public::graph::{Graph, GraphError, NodeId};
 use radmm::public::plan;
 use radmm::public::release::Query;
-use radmm::sim::{Simulation, Snapshot};
+use radmm::sim::{Optimum, Simulation, Snapshot};
 use radmm_study::{Method, Study};
 use rayon::prelude::*;
 use thiserror::Error;
@@ -106,17 +106,27 @@ impl Experiment {
         } else {
             self.beside(&repetitions[0].nodes, progress)?
         };
-        let simulation = self.simulation(&Variant::first(&noise))?;
-        let centralised = simulation.centralised().ok();
-        let held_out = centralised.as_ref().zip(self.table.test.as_ref());
+        let (centralised, held_out) = self.pooled()?.unzip();
         Ok(Outcome {
             repetitions,
             beside,
-            centralised_held_out: held_out.map(|(optimum, rows)| {
-                simulation.held_out_of(&optimum.model, rows, self.study.problem.loss)
-            }),
             centralised,
+            centralised_held_out: held_out.flatten(),
         })
+    }
+
+    /// One party with all rows and no noise, and how good its model is on the rows held out, if there are any; `None` if the
+    /// minimiser could not be certified.
+    pub(crate) fn pooled(&self) -> Result<Option<(Optimum, Option<Score>)>, RunError> {
+        let simulation = self.simulation(&Variant::first(&self.noise()))?;
+        let Ok(optimum) = simulation.centralised() else {
+            return Ok(None);
+        };
+        let score = |rows: &Arc<Shard>| {
+            simulation.held_out_of(&optimum.model, rows, self.study.problem.loss)
+        };
+        let held_out = self.table.test.as_ref().map(score);
+        Ok(Some((optimum, held_out)))
     }
 
     /// Runs all repetitions with noise that was found for each node, and nothing beside them.

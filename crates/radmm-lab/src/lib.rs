@@ -32,17 +32,26 @@
 //! ```
 
 mod assemble;
+mod compare;
+mod contender;
 mod crew;
 mod equal;
 mod experiment;
 mod outcome;
 pub mod report;
+pub mod reproduce;
 mod result;
+mod rival;
 pub mod shown;
+mod spread;
 mod table;
 
 pub use assemble::RunError;
+pub use compare::{CompareError, Compared, Comparison, Pooled, Wanted};
+pub use contender::{Contender, HeldOut, Measured, Moment};
 pub use experiment::{Experiment, PrepareError};
 pub use outcome::{Beside, End, NodeResult, Outcome, Repetition, Runs};
 pub use result::{ResultFile, caveat};
+pub use rival::Rival;
+pub use spread::Spread;
 pub use table::{Counts, PartyRows, Table, TableError};

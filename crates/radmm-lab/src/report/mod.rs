@@ -25,6 +25,7 @@
 //! ```
 
 pub mod chart;
+mod compare;
 mod csv;
 mod figure;
 mod legend;

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::figure::Figure;
 use super::plate::{STYLE, anchor};
 use super::svg::escaped;
@@ -59,7 +61,7 @@ pub struct Grid {
 }
 
 /// A statement, and what became of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// What was to be seen.
     pub expected: String,

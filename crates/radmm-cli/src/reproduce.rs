@@ -1,0 +1,75 @@
+//! `radmm reproduce`.
+
+use std::fmt::Write;
+
+use radmm_lab::report::Claim;
+use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+
+use crate::args::{PaperFigure, ReproduceArgs};
+use crate::failure::Failure;
+use crate::files;
+use crate::progress::Progress;
+
+pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
+    files::make_folder(&typed.out)?;
+    let pool = typed.work.pool()?;
+    let which = which(&typed.figures);
+    let reproduction = pool
+        .install(|| Reproduction::prepare(&which, typed.repetitions))
+        .map_err(|error| Failure::of_study("the paper's figures", error))?;
+    let progress = Progress::new(reproduction.steps(), typed.work.quiet);
+    let reproduced = pool.install(|| reproduction.run(&|snapshot| progress.step(snapshot)))?;
+    progress.done();
+    write(typed, &reproduced)?;
+    match typed.json {
+        true => files::print(&files::json(&reproduced.claims)),
+        false => files::print(&claims(&reproduced.claims)),
+    }
+}
+
+fn which(typed: &[PaperFigure]) -> Vec<Which> {
+    let one = |figure: &PaperFigure| match figure {
+        PaperFigure::Fig1 => vec![Which::Fig1],
+        PaperFigure::Fig2 => vec![Which::Fig2],
+        PaperFigure::Fig3 => vec![Which::Fig3],
+        PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
+    };
+    typed.iter().flat_map(one).collect()
+}
+
+fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> {
+    let told = |name: &str, text: &str| {
+        let path = typed.out.join(name);
+        files::write_whole(&path, text)?;
+        if !typed.work.quiet {
+            eprintln!("wrote {}", path.display());
+        }
+        Ok::<(), Failure>(())
+    };
+    for figure in &reproduced.figures {
+        told(&format!("{}.svg", figure.id), &figure.to_svg())?;
+        told(&format!("{}.csv", figure.id), &figure.to_csv())?;
+    }
+    told("claims.json", &files::json(&reproduced.claims))?;
+    told("report.html", &reproduced.page.to_html())
+}
+
+/// What was expected, and what was seen.
+fn claims(claims: &[Claim]) -> String {
+    let mut text = String::new();
+    for claim in claims {
+        let mark = match claim.holds {
+            Some(true) => "yes",
+            Some(false) => "NO ",
+            None => "–  ",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{mark}  {}\n     {}", claim.expected, claim.observed);
+    }
+    let held = claims
+        .iter()
+        .filter(|claim| claim.holds == Some(true))
+        .count();
+    let _ = writeln!(text, "\n{held} of {} hold", claims.len());
+    text
+}

@@ -1,0 +1,265 @@
+//! Any number of studies at equal total privacy on the same rows.
+
+use radmm::account::Guarantee;
+use radmm::private::Mechanism;
+use radmm::public::graph::GraphError;
+use radmm::sim::{Optimum, Snapshot};
+use radmm_study::Study;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::assemble::RunError;
+use crate::contender::{Contender, HeldOut, Measured};
+use crate::experiment::Experiment;
+use crate::rival::Rival;
+use crate::spread::Spread;
+
+/// Studies ready to be compared.
+pub struct Comparison {
+    contenders: Vec<Contender>,
+    total: Guarantee,
+}
+
+/// What came out.
+#[derive(Serialize)]
+pub struct Compared {
+    /// What everyone may spend: ε is infinite if the first study has no noise.
+    #[serde(flatten)]
+    pub total: Guarantee,
+    /// What a neighbour is.
+    pub relation: &'static str,
+    /// Everyone who could be had at this total, in the order given; the baselines are last.
+    pub contenders: Vec<Measured>,
+    /// Who could not: no noise brings their cost down to the total.
+    pub too_dear: Vec<String>,
+    /// One party with all rows and no noise.
+    pub pooled: Option<Pooled>,
+}
+
+/// One party with all rows and no noise.
+#[derive(Serialize)]
+pub struct Pooled {
+    /// The mean loss on the training rows.
+    pub loss: f64,
+    /// The share of them classified rightly.
+    pub accuracy: f64,
+    /// On rows that nobody trained on, if there are any.
+    pub held_out: Option<HeldOut>,
+}
+
+/// Why studies cannot be compared.
+#[derive(Debug, Error)]
+pub enum CompareError {
+    /// Differences in the rows would be taken for differences between algorithms.
+    #[error(
+        "{study}: {section} differs from {first}’s; studies are compared on the same rows, dealt out in the same way"
+    )]
+    OtherRows {
+        /// The study that differs.
+        study: String,
+        /// Where.
+        section: &'static str,
+        /// What it differs from.
+        first: String,
+    },
+    /// A study's network is none.
+    #[error("{study}: [network] {cause}")]
+    Graph {
+        /// Which study.
+        study: String,
+        /// Why.
+        cause: GraphError,
+    },
+    /// A rival is made from a study that lacks what it needs.
+    #[error(
+        "{rival} cannot be made from {study}: it takes over the penalty and the noise’s law, and {study} lacks one of them; \
+         give it as a study of its own"
+    )]
+    NoRival {
+        /// As typed.
+        rival: &'static str,
+        /// The first study.
+        study: String,
+    },
+    /// There is nothing to be equal to.
+    #[error(
+        "{study}’s bound does not cover its questions; set bound = \"tight\", or give the total to be equal to"
+    )]
+    NoTotal {
+        /// The first study.
+        study: String,
+    },
+}
+
+/// What to compare.
+pub struct Wanted<'a> {
+    /// By name, on the rows of the first.
+    pub others: Vec<Study>,
+    /// Made from the first study.
+    pub rivals: &'a [Rival],
+    /// The total ε; without, the first study's own.
+    pub epsilon: Option<f64>,
+    /// δ; without, the largest of the studies'.
+    pub delta: Option<f64>,
+    /// How often everyone is run; without, as the first study says.
+    pub repetitions: Option<u32>,
+}
+
+impl Comparison {
+    /// Finds everyone's noise. The studies' own noise gives its kind; its scale is found, so that every party of every
+    /// contender spends the same total. A study without noise stays without.
+    pub fn new(first: Experiment, wanted: Wanted<'_>) -> Result<Self, CompareError> {
+        let leader = first.study().clone();
+        let mut studies = vec![leader.clone()];
+        for study in wanted.others {
+            same_rows(&leader, &study)?;
+            studies.push(study);
+        }
+        for rival in wanted.rivals {
+            studies.push(rival.of(&leader).ok_or_else(|| CompareError::NoRival {
+                rival: rival.name(),
+                study: leader.name.clone(),
+            })?);
+        }
+        let largest = studies
+            .iter()
+            .map(|study| study.privacy.delta)
+            .fold(0.0, f64::max);
+        let delta = wanted.delta.unwrap_or(largest);
+        let mut experiments = Vec::new();
+        for mut study in studies {
+            study.privacy.delta = delta;
+            study.run.repetitions = wanted.repetitions.unwrap_or(leader.run.repetitions);
+            let name = study.name.clone();
+            let on_rows = first.on_same_rows(study);
+            experiments.push(on_rows.map_err(|cause| CompareError::Graph { study: name, cause })?);
+        }
+        let own = || {
+            let course = experiments[0].course(&experiments[0].noise(), leader.privacy.bound)?;
+            course.last().copied()
+        };
+        let total = Guarantee {
+            epsilon: wanted
+                .epsilon
+                .or_else(own)
+                .ok_or_else(|| CompareError::NoTotal {
+                    study: leader.name.clone(),
+                })?,
+            delta,
+        };
+        let baselines = experiments[0].baselines();
+        let names = unique(experiments.iter().map(|other| other.study().name.clone()));
+        let named_baselines = baselines.into_iter().map(|other| {
+            let name = match other.study().name.as_str() {
+                "local" => "each party alone",
+                _ => "averaged once",
+            };
+            (name.to_owned(), other)
+        });
+        let contenders = names
+            .into_iter()
+            .zip(experiments)
+            .chain(named_baselines)
+            .map(
+                |(name, experiment)| match experiment.study().privacy.mechanism {
+                    Mechanism::None => Contender::as_it_is(&name, experiment),
+                    _ => Contender::at(&name, experiment, total),
+                },
+            )
+            .collect();
+        Ok(Self { contenders, total })
+    }
+
+    /// What everyone may spend.
+    pub fn total(&self) -> Guarantee {
+        self.total
+    }
+
+    /// Who is compared.
+    pub fn contenders(&self) -> &[Contender] {
+        &self.contenders
+    }
+
+    /// How often `progress` will be called, at most.
+    pub fn steps(&self) -> u64 {
+        self.contenders.iter().map(Contender::steps).sum()
+    }
+
+    /// Runs everyone, one after the other, each on all threads of the current pool.
+    pub fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<Compared, RunError> {
+        let mut compared = Compared {
+            total: self.total,
+            relation: Guarantee::RELATION,
+            contenders: Vec::new(),
+            too_dear: Vec::new(),
+            pooled: None,
+        };
+        for contender in &self.contenders {
+            match contender.measure(progress)? {
+                Some(measured) => compared.contenders.push(measured),
+                None => compared.too_dear.push(contender.name.clone()),
+            }
+        }
+        compared.pooled = self.contenders[0].experiment.pooled()?.map(pooled);
+        Ok(compared)
+    }
+}
+
+fn pooled((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Pooled {
+    Pooled {
+        loss: optimum.loss,
+        accuracy: optimum.accuracy,
+        held_out: score.map(|score| HeldOut {
+            loss: Spread::of([score.loss]),
+            accuracy: Spread::of([score.accuracy]),
+            auc: Spread::of([score.auc]),
+        }),
+    }
+}
+
+fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
+    let (a, b) = (&first.data, &other.data);
+    let sections = [
+        (a.source == b.source, "where [data] finds its rows"),
+        (a.schema == b.schema, "[data]"),
+        (a.split == b.split, "[data.split]"),
+        (
+            first.network.nodes == other.network.nodes,
+            "[network] nodes",
+        ),
+    ];
+    match sections.into_iter().find(|(same, _)| !same) {
+        None => Ok(()),
+        Some((_, section)) => Err(CompareError::OtherRows {
+            study: other.name.clone(),
+            section,
+            first: first.name.clone(),
+        }),
+    }
+}
+
+/// The same names, with a number where one comes again.
+fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut taken: Vec<String> = Vec::new();
+    for name in names {
+        let mut free = name.clone();
+        let mut number = 1;
+        while taken.contains(&free) {
+            number += 1;
+            free = format!("{name} ({number})");
+        }
+        taken.push(free);
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_again_get_a_number() {
+        let names = ["a", "b", "a", "a"].map(str::to_owned);
+        assert_eq!(unique(names.into_iter()), ["a", "b", "a (2)", "a (3)"]);
+    }
+}

@@ -1,0 +1,238 @@
+//! The report of `radmm compare`.
+
+use radmm::account::Guarantee;
+
+use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
+use crate::compare::{Compared, Comparison};
+use crate::contender::{Measured, Moment};
+use crate::result::caveat;
+use crate::shown::{count, epsilon, number, percent, thousands};
+use crate::spread::Spread;
+
+impl Compared {
+    /// What everyone may spend, in a sentence.
+    pub fn statement(&self) -> String {
+        match self.total.epsilon.is_finite() {
+            true => format!(
+                "every party spends a total ε of {} at δ = {} over every message of the run, for {}",
+                epsilon(self.total.epsilon),
+                self.total.delta,
+                Guarantee::RELATION
+            ),
+            false => "no privacy: answers are released without noise".to_owned(),
+        }
+    }
+
+    /// Loss over iterations, and over the questions that were asked.
+    pub fn figure(&self) -> Figure {
+        let panel = |label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
+            title: String::new(),
+            x: axis(label),
+            y: axis("average loss L(t)"),
+            series: self.series(x),
+        };
+        Figure {
+            id: "compare".to_owned(),
+            title: "Loss on the training rows at equal total privacy".to_owned(),
+            caption: "Mean over the runs, with bars from the least to the greatest. Left: by iteration. Right: by the questions \
+                      that a party’s rows have answered, which is what costs privacy and computation."
+                .to_owned(),
+            columns: 2,
+            panels: vec![
+                panel("iteration t", |t, _| t as f64),
+                panel("data steps so far", |t, course| {
+                    let asked = |at: &&Moment| at.kind == radmm::node::Kind::Data;
+                    course[..=t].iter().filter(asked).count() as f64
+                }),
+            ],
+        }
+    }
+
+    /// Everything on one page.
+    pub fn page(&self, comparison: &Comparison) -> Page {
+        let experiment = &comparison.contenders()[0].experiment;
+        let best = self
+            .contenders
+            .iter()
+            .min_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
+        let best = best.map_or(String::new(), |best| {
+            format!(
+                " The least loss on training rows has **{}**: {}.",
+                best.name,
+                number(best.loss.mean)
+            )
+        });
+        let lead = format!(
+            "{} on {} of {}, {}: {}.{best}",
+            count(comparison.contenders().len(), "contender", "contenders"),
+            count(experiment.table().rows(), "row", "rows"),
+            count(experiment.graph().len(), "party", "parties"),
+            count(experiment.study().run.repetitions as usize, "run", "runs"),
+            self.statement(),
+        );
+        let studies: Vec<String> = comparison
+            .contenders()
+            .iter()
+            .map(|contender| {
+                let study = serde_json::to_string_pretty(contender.experiment.study());
+                format!("{}\n{}", contender.name, study.unwrap_or_default())
+            })
+            .collect();
+        Page {
+            title: format!("{} and others at equal privacy", experiment.study().name),
+            lead,
+            sections: vec![
+                Section {
+                    heading: "How good".to_owned(),
+                    blocks: vec![Block::Figure(self.figure()), Block::Table(self.quality())],
+                },
+                Section {
+                    heading: "At which cost".to_owned(),
+                    blocks: vec![
+                        Block::Table(self.cost()),
+                        Block::Words(format!(
+                            "Each contender is {}.",
+                            caveat(&experiment.study().privacy.mechanism)
+                        )),
+                    ],
+                },
+                Section {
+                    heading: "The studies".to_owned(),
+                    blocks: studies.into_iter().map(Block::Code).collect(),
+                },
+            ],
+            footer: "The scale of the noise in a study is the one it came with; the table has the one that was found.".to_owned(),
+        }
+    }
+
+    fn series(&self, x: fn(usize, &[Moment]) -> f64) -> Vec<Series> {
+        let point = |t: usize, course: &[Moment]| {
+            let loss = course[t].loss;
+            Point {
+                x: x(t, course),
+                y: loss.mean,
+                range: (loss.low < loss.high).then_some((loss.low, loss.high)),
+            }
+        };
+        let iterating = self.contenders.iter().enumerate();
+        iterating
+            .map(|(colour, one)| match one.course.as_slice() {
+                // A single question: its answer is a level to be compared with.
+                course if one.data_touches <= 1 => Series {
+                    name: one.name.clone(),
+                    colour,
+                    style: Style::Level,
+                    points: course
+                        .len()
+                        .checked_sub(1)
+                        .map(|t| point(t, course))
+                        .into_iter()
+                        .collect(),
+                },
+                course => Series {
+                    name: one.name.clone(),
+                    colour,
+                    style: Style::Marked,
+                    points: (0..course.len()).map(|t| point(t, course)).collect(),
+                },
+            })
+            .collect()
+    }
+
+    fn quality(&self) -> Grid {
+        let mut rows: Vec<Vec<String>> = self.contenders.iter().map(quality_row).collect();
+        rows.extend(
+            self.too_dear
+                .iter()
+                .map(|name| vec![name.clone(), "cannot be had at this total".to_owned()]),
+        );
+        if let Some(pooled) = &self.pooled {
+            let held_out = pooled.held_out.as_ref();
+            rows.push(vec![
+                "pooled, no noise".to_owned(),
+                number(pooled.loss),
+                percent(pooled.accuracy),
+                held_out.map_or("–".to_owned(), |score| number(score.loss.mean)),
+                held_out.map_or("–".to_owned(), |score| percent(score.accuracy.mean)),
+                held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
+            ]);
+        }
+        Grid {
+            caption: "At the end: mean (least to greatest run)".to_owned(),
+            header: [
+                "",
+                "train loss",
+                "right on all training rows",
+                "held-out loss",
+                "held-out accuracy",
+                "held-out AUC",
+            ]
+            .map(str::to_owned)
+            .into(),
+            rows,
+            folded: false,
+        }
+    }
+
+    fn cost(&self) -> Grid {
+        let rows = self.contenders.iter().map(|one| {
+            vec![
+                one.name.clone(),
+                one.algorithm.to_owned(),
+                epsilon(one.total.epsilon),
+                one.noise.map_or("none".to_owned(), |[low, high]| {
+                    match number(low) == number(high) {
+                        true => number(low),
+                        false => format!("{} to {}", number(low), number(high)),
+                    }
+                }),
+                one.data_touches.to_string(),
+                thousands(one.messages),
+                format!("{:.2}", one.seconds.mean),
+            ]
+        });
+        Grid {
+            caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
+            header: ["", "algorithm", "total ε", "noise", "data steps", "messages", "seconds a run"]
+                .map(str::to_owned)
+                .into(),
+            rows: rows.collect(),
+            folded: false,
+        }
+    }
+}
+
+fn quality_row(one: &Measured) -> Vec<String> {
+    let held_out = |of: fn(&crate::contender::HeldOut) -> Spread, shown: fn(f64) -> String| {
+        let score = one.held_out.as_ref().map(of);
+        score.map_or("–".to_owned(), |score| spread(&score, shown))
+    };
+    vec![
+        one.name.clone(),
+        spread(&one.loss, number),
+        spread(&one.accuracy_everywhere, percent),
+        held_out(|score| score.loss, number),
+        held_out(|score| score.accuracy, percent),
+        held_out(|score| score.auc, number),
+    ]
+}
+
+fn spread(spread: &Spread, shown: fn(f64) -> String) -> String {
+    match spread.low < spread.high {
+        false => shown(spread.mean),
+        true => format!(
+            "{} ({} to {})",
+            shown(spread.mean),
+            shown(spread.low),
+            shown(spread.high)
+        ),
+    }
+}
+
+fn axis(label: &str) -> Axis {
+    Axis {
+        label: label.to_owned(),
+        scale: Scale::Linear,
+        limits: None,
+    }
+}

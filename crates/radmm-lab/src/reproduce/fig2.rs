@@ -1,0 +1,280 @@
+//! Figure 2: accuracy and privacy of R-ADMM and its rivals at equal total privacy.
+
+use radmm::account::Bound;
+
+use super::Part;
+use super::setting::{ALONE, AVERAGED, DVP, PP, PVP, RECYCLED, Seen};
+use super::words::{axis, claim, frame, list, losses, outside, spending};
+use crate::contender::Measured;
+use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Section, Series, Style};
+use crate::shown::{epsilon, number};
+
+/// Place in the palette.
+pub(super) fn colour(name: &str) -> usize {
+    match name {
+        RECYCLED => 0,
+        DVP => 1,
+        PP => 2,
+        PVP => 3,
+        ALONE => 4,
+        AVERAGED => 5,
+        _ => 6,
+    }
+}
+
+/// The figure by one bound; `seen` are its settings of α.
+pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
+    let claims: Vec<Claim> = seen
+        .iter()
+        .flat_map(|setting| claims(setting, bound))
+        .chain(gain(seen, bound))
+        .collect();
+    let better = claims.iter().all(|claim| claim.holds == Some(true));
+    let title = match (better, bound) {
+        (true, Bound::Paper) => {
+            "At equal privacy R-ADMM is more accurate and more stable than its rivals"
+        }
+        (true, Bound::Tight) => {
+            "The same totals by our bound buy less noise for all, and R-ADMM stays ahead"
+        }
+        (false, _) => "R-ADMM and its rivals at equal privacy",
+    };
+    let mut panels: Vec<Panel> = seen.iter().map(accuracy).collect();
+    panels.extend(seen.iter().map(|setting| privacy(setting, bound)));
+    let (id, heading) = match bound {
+        Bound::Paper => (
+            "fig2",
+            "Figure 2: accuracy and privacy, by the paper’s bound",
+        ),
+        Bound::Tight => ("fig2-tight", "Figure 2 again, by our bound"),
+    };
+    let above: String = seen
+        .iter()
+        .map(|setting| {
+            let others: Vec<&Measured> = setting.all.iter().collect();
+            outside(setting_frame(setting), &others).replacen(
+                ' ',
+                &format!(" α = {}: ", setting.alpha),
+                1,
+            )
+        })
+        .collect();
+    let figure = Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: format!(
+            "Above: mean loss, with bars from the least to the greatest run. Below: P(t), the total ε at δ = 0 so far. {}{above}",
+            match bound {
+                Bound::Paper => "α is R-ADMM’s; everyone’s total is R-ADMM’s.",
+                Bound::Tight =>
+                    "Totals are those of Figure 2; everyone’s noise is the least that fits them by our bound. Dashed: what the paper’s \
+                     bound charges for R-ADMM’s noise.",
+            }
+        ),
+        columns: 2,
+        panels,
+    };
+    let mut blocks = vec![Block::Figure(figure.clone())];
+    blocks.extend(seen.iter().map(|setting| Block::Table(table(setting))));
+    blocks.push(Block::Claims(claims.clone()));
+    Part {
+        section: Section {
+            heading: heading.to_owned(),
+            blocks,
+        },
+        figures: vec![figure],
+        claims,
+    }
+}
+
+/// The iterating algorithms set the frame, but for PVP, whose answers carry all of the noise.
+fn setting_frame(setting: &Seen) -> Option<(f64, f64)> {
+    frame(
+        [RECYCLED, DVP, PP]
+            .into_iter()
+            .filter_map(|name| setting.of(name)),
+    )
+}
+
+fn accuracy(setting: &Seen) -> Panel {
+    let mut series = Vec::new();
+    for measured in &setting.all {
+        let colour = colour(&measured.name);
+        match measured.name.as_str() {
+            ALONE | AVERAGED => series.push(Series {
+                name: measured.name.clone(),
+                colour,
+                style: Style::Level,
+                points: vec![Point {
+                    x: 0.0,
+                    y: measured.loss.mean,
+                    range: None,
+                }],
+            }),
+            _ => series.push(losses(measured, colour, Style::Marked)),
+        }
+    }
+    Panel {
+        title: format!(
+            "Accuracy, α = {}, P = {}",
+            setting.alpha,
+            epsilon(setting.total)
+        ),
+        x: axis("iteration t", None),
+        y: axis("average loss L(t)", setting_frame(setting)),
+        series,
+    }
+}
+
+fn privacy(setting: &Seen, bound: Bound) -> Panel {
+    let iterating = [RECYCLED, DVP, PP, PVP];
+    let mut series: Vec<Series> = setting
+        .all
+        .iter()
+        .filter(|measured| iterating.contains(&measured.name.as_str()))
+        .map(|measured| spending(measured, colour(&measured.name)))
+        .collect();
+    if let (Bound::Tight, Some(course)) = (bound, &setting.by_other_bound) {
+        series.push(Series {
+            name: "R-ADMM’s noise by the paper’s bound".to_owned(),
+            colour: 0,
+            style: Style::Dashed,
+            points: (0_u32..)
+                .zip(course)
+                .map(|(t, &total)| Point {
+                    x: f64::from(t),
+                    y: total,
+                    range: None,
+                })
+                .collect(),
+        });
+    }
+    Panel {
+        title: format!("Privacy, α = {}", setting.alpha),
+        x: axis("iteration t", None),
+        y: axis("total ε so far, P(t)", None),
+        series,
+    }
+}
+
+/// What the paper says of R-ADMM against each rival.
+fn claims(setting: &Seen, bound: Bound) -> Vec<Claim> {
+    let Some(own) = setting.of(RECYCLED) else {
+        return Vec::new();
+    };
+    let mut claims = Vec::new();
+    let total = epsilon(setting.total);
+    for name in [DVP, PP, PVP] {
+        let Some(rival) = setting.of(name) else {
+            continue;
+        };
+        claims.push(claim(
+            format!(
+                "mean loss of R-ADMM below {name}’s at equal P = {total} by {}",
+                words_of(bound)
+            ),
+            format!(
+                "{} against {}; both spent P to a part in {:.0e}",
+                number(own.loss.mean),
+                number(rival.loss.mean),
+                apart(own, rival)
+            ),
+            own.loss.mean < rival.loss.mean && apart(own, rival) < 1e-6,
+        ));
+        claims.push(claim(
+            format!(
+                "range of R-ADMM’s loss smaller than {name}’s at equal P = {total} by {}",
+                words_of(bound)
+            ),
+            format!(
+                "{} against {}",
+                number(own.range_in_second_half()),
+                number(rival.range_in_second_half())
+            ),
+            own.range_in_second_half() < rival.range_in_second_half(),
+        ));
+    }
+    claims
+}
+
+/// `the improvement is more significant with the smaller total privacy loss`.
+fn gain(seen: &[Seen], bound: Bound) -> Option<Claim> {
+    let gains: Vec<f64> = seen
+        .iter()
+        .filter_map(|setting| Some(setting.of(DVP)?.loss.mean - setting.of(RECYCLED)?.loss.mean))
+        .collect();
+    let totals: Vec<String> = seen.iter().map(|setting| epsilon(setting.total)).collect();
+    match gains.as_slice() {
+        [small, large] => Some(claim(
+            format!(
+                "the gain over DVP is larger at the smaller total, by {}",
+                words_of(bound)
+            ),
+            format!(
+                "{} for P = {}",
+                list(&[number(*small), number(*large)]),
+                list(&totals)
+            ),
+            small > large,
+        )),
+        _ => None,
+    }
+}
+
+pub(super) fn words_of(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Paper => "the paper’s bound",
+        Bound::Tight => "our bound",
+    }
+}
+
+/// By how much two totals differ, relative to them.
+pub(super) fn apart(one: &Measured, other: &Measured) -> f64 {
+    (one.total.epsilon / other.total.epsilon - 1.0).abs()
+}
+
+pub(super) fn table(setting: &Seen) -> Grid {
+    let mut rows: Vec<Vec<String>> = setting
+        .all
+        .iter()
+        .map(|measured| {
+            vec![
+                measured.name.clone(),
+                measured.noise.map_or(String::new(), |[low, high]| {
+                    match number(low) == number(high) {
+                        true => number(low),
+                        false => format!("{} to {}", number(low), number(high)),
+                    }
+                }),
+                measured.data_touches.to_string(),
+                number(measured.loss.mean),
+                number(measured.range_in_second_half()),
+                format!("{:.1} %", 100.0 * measured.accuracy_everywhere.mean),
+                epsilon(measured.total.epsilon),
+            ]
+        })
+        .collect();
+    for name in &setting.too_dear {
+        rows.push(vec![name.clone(), "cannot be had at this total".to_owned()]);
+    }
+    Grid {
+        caption: format!(
+            "α = {}: everyone at the end, at a total ε of P = {} (δ = 0)",
+            setting.alpha,
+            epsilon(setting.total)
+        ),
+        header: [
+            "algorithm",
+            "noise rate α",
+            "data steps",
+            "mean loss",
+            "range",
+            "right on all rows",
+            "total ε",
+        ]
+        .map(str::to_owned)
+        .into(),
+        rows,
+        folded: false,
+    }
+}

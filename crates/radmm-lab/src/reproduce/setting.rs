@@ -1,0 +1,147 @@
+//! One noise parameter and one bound: R-ADMM and its rivals at the same total.
+
+use radmm::account::{Bound, Guarantee};
+use radmm::private::{Law, Mechanism, Scaling};
+use radmm::sim::Snapshot;
+
+use super::{FIG3, study};
+use crate::assemble::RunError;
+use crate::contender::{Contender, Measured};
+use crate::experiment::{Experiment, PrepareError};
+use crate::rival::Rival;
+
+pub(super) const RECYCLED: &str = "R-ADMM";
+pub(super) const GROWING: &str = "R-ADMM, growing η";
+pub(super) const DVP: &str = "DVP";
+pub(super) const PP: &str = "PP";
+pub(super) const PVP: &str = "PVP";
+pub(super) const ALONE: &str = "each party alone";
+pub(super) const AVERAGED: &str = "averaged once";
+
+/// Who is needed.
+#[derive(Clone, Copy)]
+pub(super) struct Cast {
+    pub fig2: bool,
+    pub fig3: bool,
+    pub repetitions: u32,
+}
+
+/// One noise parameter and one bound.
+pub(super) struct Setting {
+    pub alpha: f64,
+    /// `P`: what R-ADMM costs with this parameter by the paper's bound.
+    pub total: f64,
+    contenders: Vec<Contender>,
+}
+
+/// What came of it.
+pub(super) struct Seen {
+    pub alpha: f64,
+    pub total: f64,
+    pub all: Vec<Measured>,
+    /// Who could not be had at this total.
+    pub too_dear: Vec<String>,
+    /// `P(t)` of R-ADMM's noise by the other bound.
+    pub by_other_bound: Option<Vec<f64>>,
+}
+
+impl Setting {
+    /// By the paper's bound R-ADMM has the rate `α`, and its total is everyone's. By ours, all of them have the noise at
+    /// which the run costs the `total` given.
+    pub(super) fn new(
+        first: &Experiment,
+        alpha: f64,
+        bound: Bound,
+        total: Option<f64>,
+        cast: Cast,
+    ) -> Result<Self, PrepareError> {
+        let mut recycled = first.study().clone();
+        recycled.run.repetitions = cast.repetitions;
+        recycled.privacy.bound = bound;
+        recycled.privacy.mechanism = Mechanism::Objective {
+            law: Law::Gamma { rate: alpha },
+            scale: Scaling::Fixed,
+        };
+        let base = first.on_same_rows(recycled)?;
+        let own = || base.course(&base.noise(), bound);
+        let total = total
+            .or_else(|| own().and_then(|course| course.last().copied()))
+            .unwrap_or(f64::INFINITY);
+        let equal = Guarantee {
+            epsilon: total,
+            delta: 0.0,
+        };
+        let mut others = Vec::new();
+        let mut add = |name, study| -> Result<(), PrepareError> {
+            let experiment = base.on_same_rows(study)?;
+            others.push(Contender::at(name, experiment, equal));
+            Ok(())
+        };
+        if cast.fig3 {
+            let mut growing = base.study().clone();
+            growing.algorithm = study(FIG3, "fig3.toml").algorithm;
+            add(GROWING, growing)?;
+        }
+        let rivals = [(DVP, Rival::Dvp), (PP, Rival::Pp), (PVP, Rival::Pvp)];
+        for (name, rival) in rivals {
+            // Figure 3 is about penalties; output perturbation is in Figure 2.
+            if let Some(study) = rival.of(base.study())
+                && (cast.fig2 || rival != Rival::Pvp)
+            {
+                add(name, study)?;
+            }
+        }
+        if cast.fig2 {
+            for (name, baseline) in [ALONE, AVERAGED].into_iter().zip(base.baselines()) {
+                others.push(Contender::at(name, baseline, equal));
+            }
+        }
+        let recycled = match bound {
+            Bound::Paper => Contender::as_it_is(RECYCLED, base),
+            Bound::Tight => Contender::at(RECYCLED, base, equal),
+        };
+        let mut contenders = vec![recycled];
+        contenders.append(&mut others);
+        Ok(Self {
+            alpha,
+            total,
+            contenders,
+        })
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.contenders.iter().map(Contender::steps).sum()
+    }
+
+    pub(super) fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<Seen, RunError> {
+        let mut seen = Seen {
+            alpha: self.alpha,
+            total: self.total,
+            all: Vec::new(),
+            too_dear: Vec::new(),
+            by_other_bound: self.by_other_bound(),
+        };
+        for contender in &self.contenders {
+            match contender.measure(progress)? {
+                Some(measured) => seen.all.push(measured),
+                None => seen.too_dear.push(contender.name.clone()),
+            }
+        }
+        Ok(seen)
+    }
+
+    fn by_other_bound(&self) -> Option<Vec<f64>> {
+        let recycled = &self.contenders[0];
+        let other = match recycled.experiment.study().privacy.bound {
+            Bound::Paper => Bound::Tight,
+            Bound::Tight => Bound::Paper,
+        };
+        recycled.experiment.course(recycled.noise.as_ref()?, other)
+    }
+}
+
+impl Seen {
+    pub(super) fn of(&self, name: &str) -> Option<&Measured> {
+        self.all.iter().find(|measured| measured.name == name)
+    }
+}
