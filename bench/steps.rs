@@ -126,9 +126,9 @@ fn alone(rows: &Rows) -> (f64, f64, f64, f64) {
     let modulus = RIDGE / f64::from(NEIGHBOURS + 1);
     let few = Rows::new(50);
     let ours = |_: usize| {
-        let mut first = node(0, rows, Box::new(Local), Mechanism::None);
+        let mut first = node(0, rows, Box::new(Local::new(0.0)), Mechanism::None);
         let said: Vec<Output> = (1..=NEIGHBOURS)
-            .flat_map(|i| node(i, &few, Box::new(Local), Mechanism::None).start())
+            .flat_map(|i| node(i, &few, Box::new(Local::new(0.0)), Mechanism::None).start())
             .collect();
         let clock = Instant::now();
         for output in said {

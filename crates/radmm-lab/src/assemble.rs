@@ -139,7 +139,9 @@ pub(crate) fn algorithm(
             recycle,
         } => Box::new(Recycled::new(dlm(penalty, damping), *damping, *recycle)),
         Method::Dgd { step } => Box::new(Dgd::new(graph.metropolis(id), *step)),
-        Method::Local => Box::new(Local),
-        Method::Average => Box::new(Average::new(graph.metropolis(id))),
+        Method::Local { extra_ridge } => Box::new(Local::new(*extra_ridge)),
+        Method::Average { extra_ridge } => {
+            Box::new(Average::new(*extra_ridge, graph.metropolis(id)))
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::assemble::RunError;
+use crate::baseline::Baseline;
 use crate::contender::{Contender, HeldOut, Measured};
 use crate::experiment::Experiment;
 use crate::rival::Rival;
@@ -147,19 +148,10 @@ impl Comparison {
                 })?,
             delta,
         };
-        let baselines = experiments[0].baselines();
         let names = unique(experiments.iter().map(|other| other.study().name.clone()));
-        let named_baselines = baselines.into_iter().map(|other| {
-            let name = match other.study().name.as_str() {
-                "local" => "each party alone",
-                _ => "averaged once",
-            };
-            (name.to_owned(), other)
-        });
         let contenders = names
             .into_iter()
             .zip(experiments)
-            .chain(named_baselines)
             .map(
                 |(name, experiment)| match experiment.study().privacy.mechanism {
                     Mechanism::None => Contender::as_it_is(&name, experiment),
@@ -175,14 +167,17 @@ impl Comparison {
         self.total
     }
 
-    /// Who is compared.
+    /// Who is compared, but for the baselines.
     pub fn contenders(&self) -> &[Contender] {
         &self.contenders
     }
 
     /// How often `progress` will be called, at most.
     pub fn steps(&self) -> u64 {
-        self.contenders.iter().map(Contender::steps).sum()
+        let first = &self.contenders[0].experiment;
+        let baselines = Baseline::all(first).into_iter();
+        let own: u64 = self.contenders.iter().map(Contender::steps).sum();
+        own + baselines.map(|baseline| baseline.steps(first)).sum::<u64>()
     }
 
     /// Runs everyone, one after the other, each on all threads of the current pool.
@@ -194,13 +189,20 @@ impl Comparison {
             too_dear: Vec::new(),
             pooled: None,
         };
-        for contender in &self.contenders {
+        let first = &self.contenders[0].experiment;
+        let totals = vec![self.total; first.graph().len()];
+        let mut add = |contender: &Contender| -> Result<(), RunError> {
             match contender.measure(progress)? {
                 Some(measured) => compared.contenders.push(measured),
                 None => compared.too_dear.push(contender.name.clone()),
             }
+            Ok(())
+        };
+        self.contenders.iter().try_for_each(&mut add)?;
+        for baseline in Baseline::all(first) {
+            add(&baseline.contender(first, &totals, progress)?)?;
         }
-        compared.pooled = self.contenders[0].experiment.pooled()?.map(pooled);
+        compared.pooled = first.pooled()?.map(pooled);
         Ok(compared)
     }
 }

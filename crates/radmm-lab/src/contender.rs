@@ -4,6 +4,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::sim::Snapshot;
+use radmm_study::Method;
 use serde::Serialize;
 
 use crate::assemble::RunError;
@@ -37,6 +38,9 @@ pub struct Measured {
     /// Everything released: the largest of the parties'.
     #[serde(flatten)]
     pub total: Guarantee,
+    /// Of a baseline: what its question had beyond the common ridge, the best of several in hindsight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_ridge: Option<f64>,
     /// The scale of the noise (rate of gamma noise, σ of Gaussian noise), least and greatest of the parties'.
     pub noise: Option<[f64; 2]>,
     /// On the rows that were trained on, at the end: each party's model on its own.
@@ -143,6 +147,12 @@ impl Contender {
                 .unwrap_or(0),
             messages: all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
             total: all[0].end().last.spent,
+            extra_ridge: match self.experiment.study().algorithm.method {
+                Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
+                    Some(extra_ridge)
+                }
+                _ => None,
+            },
             noise: scales(noise),
             loss: of(|run| run.end().last.loss),
             accuracy: of(|run| run.end().last.accuracy),

@@ -10,14 +10,15 @@ use radmm::public::graph::{Graph, GraphError, NodeId};
 use radmm::public::plan;
 use radmm::public::release::Query;
 use radmm::sim::{Optimum, Simulation, Snapshot};
-use radmm_study::{Method, Study};
+use radmm_study::Study;
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::assemble::{self, RunError, Variant};
+use crate::baseline::Baseline;
 use crate::crew::Pool;
-use crate::equal::{self, Asked};
-use crate::outcome::{Beside, NodeResult, Outcome, Repetition, Runs};
+use crate::equal::Asked;
+use crate::outcome::{NodeResult, Outcome, Repetition, Runs};
 use crate::table::{Table, TableError};
 
 /// A study with its graph and its rows.
@@ -63,6 +64,15 @@ impl Experiment {
         })
     }
 
+    /// The same network and rows with a study that differs in its algorithm, noise and repetitions alone.
+    pub(crate) fn with(&self, study: Study) -> Self {
+        Self {
+            study,
+            graph: self.graph.clone(),
+            table: self.table.clone(),
+        }
+    }
+
     /// What is run.
     pub fn study(&self) -> &Study {
         &self.study
@@ -80,9 +90,8 @@ impl Experiment {
 
     /// How often `progress` will be called by [`run`](Self::run), at most.
     pub fn steps(&self) -> u64 {
-        let beside = self.baselines();
-        let all = beside.iter().map(Self::own_steps);
-        all.sum::<u64>() + self.own_steps()
+        let beside = Baseline::all(self).into_iter();
+        self.own_steps() + beside.map(|baseline| baseline.steps(self)).sum::<u64>()
     }
 
     /// How often `progress` will be called by [`repeat`](Self::repeat), at most.
@@ -101,11 +110,18 @@ impl Experiment {
         let noise = self.noise();
         let repetitions = self.repeat(&noise, limit, progress)?.repetitions;
         let stopped = repetitions.iter().any(|run| run.stopped.is_some());
-        let beside = if stopped {
-            Vec::new()
-        } else {
-            self.beside(&repetitions[0].nodes, progress)?
-        };
+        let mut beside = Vec::new();
+        if !stopped {
+            // Each party spends on its one answer what it spent on the whole run.
+            let spent = |node: &NodeResult| Guarantee {
+                epsilon: node.epsilon_tight,
+                delta: self.study.privacy.delta,
+            };
+            let totals: Vec<Guarantee> = repetitions[0].nodes.iter().map(spent).collect();
+            for baseline in Baseline::all(self) {
+                beside.push(baseline.beside(self, &totals, progress)?);
+            }
+        }
         let (centralised, held_out) = self.pooled()?.unzip();
         Ok(Outcome {
             repetitions,
@@ -203,30 +219,6 @@ impl Experiment {
         Some(largest)
     }
 
-    /// Training alone and averaging once on the same rows, unless the study is one of them. Priced by our bound: the paper's
-    /// may not cover a question without a penalty.
-    pub fn baselines(&self) -> Vec<Self> {
-        let own = self.study.algorithm.method.name();
-        let iterations = self.study.algorithm.iterations;
-        [(Method::Local, 1), (Method::Average, iterations)]
-            .into_iter()
-            .filter(|(method, _)| method.name() != own)
-            .map(|(method, iterations)| {
-                let mut study = self.study.clone();
-                study.name = method.name().to_owned();
-                study.algorithm.method = method;
-                study.algorithm.iterations = iterations;
-                study.privacy.mechanism = equal::for_one_answer(&self.study.privacy.mechanism);
-                study.privacy.bound = Bound::Tight;
-                Self {
-                    study,
-                    graph: self.graph.clone(),
-                    table: self.table.clone(),
-                }
-            })
-            .collect()
-    }
-
     /// What node `i` will be asked, and in which iterations.
     fn questions(&self, i: usize) -> Vec<(u32, Query)> {
         let id = NodeId(i as u32);
@@ -274,35 +266,5 @@ impl Experiment {
             held_out,
             largest_residual,
         })
-    }
-
-    /// Training alone and averaging once, each party spending on its one answer what it spent on the whole run.
-    fn beside(
-        &self,
-        nodes: &[NodeResult],
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Vec<Beside>, RunError> {
-        let totals: Vec<Guarantee> = nodes
-            .iter()
-            .map(|node| Guarantee {
-                epsilon: node.epsilon_tight,
-                delta: self.study.privacy.delta,
-            })
-            .collect();
-        let baselines = self.baselines();
-        let beside = baselines.iter().map(|other| {
-            let ends = match other.noise_for(&totals) {
-                None => Vec::new(),
-                Some(noise) => {
-                    let runs = other.repeat(&noise, None, progress)?;
-                    runs.repetitions.iter().map(Repetition::end).collect()
-                }
-            };
-            Ok(Beside {
-                name: other.study.algorithm.method.name(),
-                ends,
-            })
-        });
-        beside.collect()
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 
 mod assemble;
+mod baseline;
 mod compare;
 mod contender;
 mod crew;

@@ -76,6 +76,8 @@ pub struct NodeResult {
 pub struct Beside {
     /// `local` or `average`.
     pub name: &'static str,
+    /// What its question had beyond the common ridge: the best of several in hindsight.
+    pub extra_ridge: f64,
     /// By repetition; empty if it cannot be had at this privacy.
     pub ends: Vec<End>,
 }

@@ -86,7 +86,7 @@ fn penalty(method: &Method) -> Option<Schedule> {
         Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
             penalty.first().copied()
         }
-        Method::Dgd { .. } | Method::Local | Method::Average => None,
+        Method::Dgd { .. } | Method::Local { .. } | Method::Average { .. } => None,
     }
 }
 

@@ -2,13 +2,13 @@
 
 use radmm::public::schedule::Schedule;
 
-use crate::entry::{Entry, POSITIVE, Range};
+use crate::entry::{Entry, NON_NEGATIVE, POSITIVE, Range};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 use crate::schedule::{self, Role};
 use crate::{Algorithm, Method, Start};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "name",
     "iterations",
     "recycle",
@@ -16,6 +16,7 @@ const KEYS: [&str; 9] = [
     "damping",
     "dual_step",
     "step",
+    "extra_ridge",
     "start",
     "tolerance",
 ];
@@ -98,7 +99,7 @@ fn used(kind: Kind) -> &'static [&'static str] {
         Kind::MRecycledAdmm => &["penalty", "damping", "recycle", "dual_step"],
         Kind::Dlm => &["penalty", "damping"],
         Kind::Dgd => &["step"],
-        Kind::Local | Kind::Average => &[],
+        Kind::Local | Kind::Average => &["extra_ridge"],
     }
 }
 
@@ -158,8 +159,12 @@ impl Parameters<'_> {
                 recycle: self.recycle()?,
             },
             Kind::Dgd => Method::Dgd { step: self.step()? },
-            Kind::Local => Method::Local,
-            Kind::Average => Method::Average,
+            Kind::Local => Method::Local {
+                extra_ridge: self.extra_ridge()?,
+            },
+            Kind::Average => Method::Average {
+                extra_ridge: self.extra_ridge()?,
+            },
         })
     }
 
@@ -171,6 +176,7 @@ impl Parameters<'_> {
             "damping" => each(Role::Damping).map(drop),
             "step" => schedule::one(entry, Role::Step, self.iterations).map(drop),
             "dual_step" => entry.number(POSITIVE).map(drop),
+            "extra_ridge" => entry.number(NON_NEGATIVE).map(drop),
             "recycle" => recycle(entry).map(drop),
             _ => Ok(()),
         }
@@ -209,6 +215,13 @@ impl Parameters<'_> {
             .section
             .required("step", "the step s, a positive number")?;
         schedule::one(&entry, Role::Step, self.iterations)
+    }
+
+    fn extra_ridge(&self) -> Result<f64, StudyError> {
+        let given = self
+            .section
+            .optional("extra_ridge", |entry| entry.number(NON_NEGATIVE))?;
+        Ok(given.unwrap_or(0.0))
     }
 
     fn recycle(&self) -> Result<u32, StudyError> {

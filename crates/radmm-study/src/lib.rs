@@ -221,10 +221,16 @@ pub enum Method {
     },
     /// Every node alone.
     #[serde(rename = "local")]
-    Local,
+    Local {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    },
     /// Every node alone, then the mean of all models.
     #[serde(rename = "average")]
-    Average,
+    Average {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    },
 }
 
 /// Which noise protects the rows, and how its cost is stated.
@@ -310,8 +316,8 @@ impl Method {
             Self::Dlm { .. } => "dlm",
             Self::RecycledDlm { .. } => "r-dlm",
             Self::Dgd { .. } => "dgd",
-            Self::Local => "local",
-            Self::Average => "average",
+            Self::Local { .. } => "local",
+            Self::Average { .. } => "average",
         }
     }
 
@@ -323,8 +329,8 @@ impl Method {
             | Self::RecycledAdmm { .. }
             | Self::MAdmm { .. }
             | Self::MRecycledAdmm { .. }
-            | Self::Local
-            | Self::Average => false,
+            | Self::Local { .. }
+            | Self::Average { .. } => false,
         }
     }
 }

@@ -160,7 +160,7 @@ fn applicable_scale(
         return Ok(Scaling::Fixed);
     };
     let scale = scale(&entry)?;
-    let has_penalty = !matches!(method, Method::Local | Method::Average);
+    let has_penalty = !matches!(method, Method::Local { .. } | Method::Average { .. });
     match (kind, scale) {
         (Kind::Objective, Scaling::Penalty) if !has_penalty => {
             let name = method.name();

@@ -377,8 +377,14 @@ fn every_algorithm_is_understood() {
         method("name = \"dgd\"\nstep = 0.5"),
         Method::Dgd { step: HALF }
     );
-    assert_eq!(method("name = \"local\""), Method::Local);
-    assert_eq!(method("name = \"average\""), Method::Average);
+    assert_eq!(
+        method("name = \"local\""),
+        Method::Local { extra_ridge: 0.0 }
+    );
+    assert_eq!(
+        method("name = \"average\"\nextra_ridge = 17.5"),
+        Method::Average { extra_ridge: 17.5 }
+    );
 }
 
 #[test]

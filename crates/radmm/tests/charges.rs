@@ -89,11 +89,11 @@ fn every_algorithm_is_charged_for_its_data_steps_and_no_others() {
         ("admm", GAMMA, Box::new(admm), 20),
         ("admm, output", OUTPUT, Box::new(admm), 20),
         ("r-admm, m = 3", GAMMA, Box::new(recycled(3)), 5),
-        ("local", GAMMA, Box::new(|_| Box::new(Local)), 1),
+        ("local", GAMMA, Box::new(|_| Box::new(Local::new(0.0))), 1),
         (
             "average",
             OUTPUT,
-            Box::new(|i| Box::new(Average::new(weights(i)))),
+            Box::new(|i| Box::new(Average::new(0.5, weights(i)))),
             1,
         ),
         (
@@ -187,7 +187,7 @@ fn a_question_that_the_mechanism_does_not_protect_is_refused_and_not_charged() {
                 law: Law::Gamma { rate: 2.0 },
                 scale: Scaling::Penalty,
             },
-            |_| Box::new(Local),
+            |_| Box::new(Local::new(0.0)),
         ),
     ] {
         let mut simulation = network(mechanism, 2).simulation(make);

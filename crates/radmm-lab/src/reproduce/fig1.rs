@@ -118,8 +118,8 @@ pub(super) fn run(
             heading: "Figure 1: convergence without noise".to_owned(),
             blocks: vec![
                 Block::Figure(figure.clone()),
-                Block::Table(table(&seen)),
                 Block::Claims(claims.clone()),
+                Block::Table(table(&seen)),
             ],
         },
         figures: vec![figure],

@@ -3,7 +3,7 @@
 use radmm::account::Bound;
 
 use super::Part;
-use super::fig2::{apart, colour, table, words_of};
+use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
 use super::words::{axis, claim, frame, losses};
 use crate::contender::Measured;
@@ -35,9 +35,11 @@ pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
         columns: seen.len().max(1),
         panels: seen.iter().map(panel).collect(),
     };
-    let mut blocks = vec![Block::Figure(figure.clone())];
-    blocks.extend(seen.iter().map(|setting| Block::Table(table(setting))));
-    blocks.push(Block::Claims(claims.clone()));
+    let mut blocks = vec![Block::Figure(figure.clone()), Block::Claims(claims.clone())];
+    blocks.extend(
+        seen.iter()
+            .map(|setting| Block::Table(table(setting, |name| SHOWN.contains(&name)))),
+    );
     Part {
         section: Section {
             heading: heading.to_owned(),
@@ -74,12 +76,12 @@ fn claims(setting: &Seen, bound: Bound) -> Option<Claim> {
             words_of(bound)
         ),
         format!(
-            "{} against {}; P(t) differs by {:.2} % of P at most over the whole period, by a part in {:.0e} at the end",
+            "{} against {}; over the whole period P(t) differs by {:.2} % of P at most{}",
             number(growing.loss.mean),
             number(constant.loss.mean),
             100.0 * gap,
-            apart(growing, constant)
+            spent(growing, constant)
         ),
-        growing.loss.mean < constant.loss.mean && apart(growing, constant) < 1e-6,
+        growing.loss.mean < constant.loss.mean && apart(growing, constant) < EQUAL,
     ))
 }

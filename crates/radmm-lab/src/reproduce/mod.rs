@@ -18,7 +18,7 @@ use radmm_study::Study;
 
 use crate::assemble::RunError;
 use crate::experiment::{Experiment, PrepareError};
-use crate::report::{Block, Claim, Figure, Page, Section};
+use crate::report::{Claim, Figure, Page, Section};
 use setting::{Seen, Setting};
 
 /// A figure of the paper.
@@ -119,29 +119,23 @@ impl Reproduction {
             parts.push(fig3::part(paper, Bound::Paper));
             parts.push(fig3::part(tight, Bound::Tight));
         }
-        Ok(self.page(parts))
+        Ok(self.page(parts, words::glance(&seen)))
     }
 
-    fn page(&self, parts: Vec<Part>) -> Reproduced {
+    fn page(&self, parts: Vec<Part>, glance: Option<Section>) -> Reproduced {
         let claims: Vec<Claim> = parts.iter().flat_map(|part| part.claims.clone()).collect();
         let held = claims
             .iter()
             .filter(|claim| claim.holds == Some(true))
             .count();
         let lead = format!(
-            "**{held} of the {} statements** that the paper makes about its figures, or that follow from it, hold for the numbers \
-             below; {}. Ten lines of TOML a figure, the UCI Adult data, {} a setting, seeds that repeat: every number comes out \
-             the same on every machine.",
+            "The paper’s experiments on the UCI Adult data, with {} a setting. **Of {} statements about the figures {held} hold**; {}.",
+            words::runs(self.repetitions),
             claims.len(),
             words::exceptions(&claims),
-            words::runs(self.repetitions),
         );
         let figures = parts.iter().flat_map(|part| part.figures.clone()).collect();
-        let summary = Section {
-            heading: "What the paper says, and what is seen".to_owned(),
-            blocks: vec![Block::Claims(claims.clone())],
-        };
-        let mut sections = vec![summary];
+        let mut sections = Vec::from_iter(glance);
         sections.extend(parts.into_iter().map(|part| part.section));
         sections.push(words::method());
         Reproduced {

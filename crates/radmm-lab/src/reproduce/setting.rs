@@ -6,6 +6,7 @@ use radmm::sim::Snapshot;
 
 use super::{FIG3, study};
 use crate::assemble::RunError;
+use crate::baseline::Baseline;
 use crate::contender::{Contender, Measured};
 use crate::experiment::{Experiment, PrepareError};
 use crate::rival::Rival;
@@ -15,8 +16,6 @@ pub(super) const GROWING: &str = "R-ADMM, growing η";
 pub(super) const DVP: &str = "DVP";
 pub(super) const PP: &str = "PP";
 pub(super) const PVP: &str = "PVP";
-pub(super) const ALONE: &str = "each party alone";
-pub(super) const AVERAGED: &str = "averaged once";
 
 /// Who is needed.
 #[derive(Clone, Copy)]
@@ -32,6 +31,7 @@ pub(super) struct Setting {
     /// `P`: what R-ADMM costs with this parameter by the paper's bound.
     pub total: f64,
     contenders: Vec<Contender>,
+    with_baselines: bool,
 }
 
 /// What came of it.
@@ -91,11 +91,6 @@ impl Setting {
                 add(name, study)?;
             }
         }
-        if cast.fig2 {
-            for (name, baseline) in [ALONE, AVERAGED].into_iter().zip(base.baselines()) {
-                others.push(Contender::at(name, baseline, equal));
-            }
-        }
         let recycled = match bound {
             Bound::Paper => Contender::as_it_is(RECYCLED, base),
             Bound::Tight => Contender::at(RECYCLED, base, equal),
@@ -106,11 +101,22 @@ impl Setting {
             alpha,
             total,
             contenders,
+            with_baselines: cast.fig2,
         })
     }
 
     pub(super) fn steps(&self) -> u64 {
-        self.contenders.iter().map(Contender::steps).sum()
+        let first = &self.contenders[0].experiment;
+        let own: u64 = self.contenders.iter().map(Contender::steps).sum();
+        let baselines = self.baselines().into_iter();
+        own + baselines.map(|baseline| baseline.steps(first)).sum::<u64>()
+    }
+
+    fn baselines(&self) -> Vec<Baseline> {
+        match self.with_baselines {
+            true => Baseline::all(&self.contenders[0].experiment),
+            false => Vec::new(),
+        }
     }
 
     pub(super) fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<Seen, RunError> {
@@ -121,11 +127,22 @@ impl Setting {
             too_dear: Vec::new(),
             by_other_bound: self.by_other_bound(),
         };
-        for contender in &self.contenders {
+        let mut add = |contender: &Contender| -> Result<(), RunError> {
             match contender.measure(progress)? {
                 Some(measured) => seen.all.push(measured),
                 None => seen.too_dear.push(contender.name.clone()),
             }
+            Ok(())
+        };
+        self.contenders.iter().try_for_each(&mut add)?;
+        let first = &self.contenders[0].experiment;
+        let equal = Guarantee {
+            epsilon: self.total,
+            delta: 0.0,
+        };
+        let totals = vec![equal; first.graph().len()];
+        for baseline in self.baselines() {
+            add(&baseline.contender(first, &totals, progress)?)?;
         }
         Ok(seen)
     }

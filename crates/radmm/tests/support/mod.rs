@@ -152,7 +152,7 @@ pub fn centralised(network: &Network) -> Vec<f64> {
         iterations: 1,
         ..Network::new(Vec::new(), Vec::new(), 1)
     };
-    let mut simulation = alone.simulation(|_| Box::new(Local));
+    let mut simulation = alone.simulation(|_| Box::new(Local::new(0.0)));
     run(&mut simulation);
     models(&simulation).swap_remove(0)
 }

@@ -1,0 +1,149 @@
+//! What a user would otherwise do, at its best: training alone and averaging once, at equal privacy.
+//!
+//! One noisy answer needs more ridge than the common objective has, how much depends on the noise and on the rows. So both are
+//! tried with several ridges, and the best on everybody's rows is taken. Whoever really trains alone cannot choose with that
+//! hindsight: the comparison is in the baselines' favour.
+
+use radmm::account::{Bound, Guarantee};
+use radmm::private::Mechanism;
+use radmm::sim::Snapshot;
+use radmm_study::{Method, Study};
+
+use crate::assemble::RunError;
+use crate::contender::Contender;
+use crate::equal;
+use crate::experiment::Experiment;
+use crate::outcome::{Beside, Repetition};
+
+/// Ridges that are tried, as shares of `C`, the weight of the loss.
+const RIDGES: [f64; 6] = [0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
+
+/// What a user would otherwise do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Baseline {
+    /// Training alone.
+    Alone,
+    /// Averaging once.
+    Averaged,
+}
+
+impl Baseline {
+    /// Both, unless the study itself is one of them.
+    pub(crate) fn all(experiment: &Experiment) -> Vec<Self> {
+        let own = experiment.study().algorithm.method.name();
+        let mut all = vec![Self::Alone, Self::Averaged];
+        all.retain(|baseline| baseline.method(0.0).name() != own);
+        all
+    }
+
+    /// In tables and legends.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Alone => "each party alone",
+            Self::Averaged => "averaged once",
+        }
+    }
+
+    fn method(self, extra_ridge: f64) -> Method {
+        match self {
+            Self::Alone => Method::Local { extra_ridge },
+            Self::Averaged => Method::Average { extra_ridge },
+        }
+    }
+
+    /// How often `progress` will be called, at most.
+    pub(crate) fn steps(self, beside: &Experiment) -> u64 {
+        let chosen = beside.with(self.study(beside, 0.0));
+        let tried = match ridges(beside).len() {
+            1 => 0,
+            many => many as u64,
+        };
+        let once = u64::from(chosen.study().algorithm.iterations) + 1;
+        chosen.own_steps() + tried * once
+    }
+
+    /// With the ridge that is best in the first repetition, each party spending its total.
+    pub(crate) fn contender(
+        self,
+        beside: &Experiment,
+        totals: &[Guarantee],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Contender, RunError> {
+        let ridges = ridges(beside);
+        let mut best = (f64::INFINITY, ridges[0]);
+        if ridges.len() > 1 {
+            for &ridge in &ridges {
+                let mut study = self.study(beside, ridge);
+                study.run.repetitions = 1;
+                let tried = beside.with(study);
+                let Some(noise) = tried.noise_for(totals) else {
+                    continue;
+                };
+                let runs = tried.repeat(&noise, None, progress)?;
+                let loss = runs.repetitions[0].everywhere.loss;
+                if loss < best.0 {
+                    best = (loss, ridge);
+                }
+            }
+        }
+        let experiment = beside.with(self.study(beside, best.1));
+        Ok(Contender {
+            name: self.title().to_owned(),
+            noise: experiment.noise_for(totals),
+            experiment,
+        })
+    }
+
+    /// The same, run.
+    pub(crate) fn beside(
+        self,
+        beside: &Experiment,
+        totals: &[Guarantee],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Beside, RunError> {
+        let contender = self.contender(beside, totals, progress)?;
+        let method = &contender.experiment.study().algorithm.method;
+        let ends = match &contender.noise {
+            None => Vec::new(),
+            Some(noise) => {
+                let runs = contender.experiment.repeat(noise, None, progress)?;
+                runs.repetitions.iter().map(Repetition::end).collect()
+            }
+        };
+        Ok(Beside {
+            name: method.name(),
+            extra_ridge: extra_ridge(method),
+            ends,
+        })
+    }
+
+    /// Priced by our bound: the paper's may not cover a question without a penalty.
+    fn study(self, beside: &Experiment, extra_ridge: f64) -> Study {
+        let mut study = beside.study().clone();
+        study.name = self.title().to_owned();
+        study.algorithm.method = self.method(extra_ridge);
+        if self == Self::Alone {
+            study.algorithm.iterations = 1;
+        }
+        study.privacy.mechanism = equal::for_one_answer(&study.privacy.mechanism);
+        study.privacy.bound = Bound::Tight;
+        study
+    }
+}
+
+/// Without noise there is nothing that more ridge could help against.
+fn ridges(beside: &Experiment) -> Vec<f64> {
+    let study = beside.study();
+    match study.privacy.mechanism {
+        Mechanism::None => vec![0.0],
+        _ => RIDGES.map(|share| share * study.problem.weight).into(),
+    }
+}
+
+/// What a baseline adds to the common ridge; nothing for other methods.
+pub(crate) fn extra_ridge(method: &Method) -> f64 {
+    match method {
+        Method::Local { extra_ridge } | Method::Average { extra_ridge } => *extra_ridge,
+        _ => 0.0,
+    }
+}
