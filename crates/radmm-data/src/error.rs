@@ -8,6 +8,8 @@ use std::io;
 use radmm::private::RowError;
 use thiserror::Error;
 
+use crate::holdout::HoldoutProblem;
+
 /// Why a table cannot be taken: the file, the line as an editor counts it, the cause and the cure.
 #[derive(Debug, Error)]
 pub enum DataError {
@@ -300,44 +302,6 @@ pub enum SplitProblem {
     Alpha {
         /// As in the study.
         alpha: f64,
-    },
-}
-
-/// Why rows cannot be held out.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum HoldoutProblem {
-    /// More than there are.
-    #[error(
-        "the last {rows} rows are held out of {complete} (without those dropped), and none is left to train on; lower [data.test] last"
-    )]
-    Last {
-        /// To be held out.
-        rows: usize,
-        /// Rows without a missing field.
-        complete: usize,
-    },
-    /// Nothing to test on.
-    #[error("no rows are held out; raise [data.test] last, or leave [data.test] out")]
-    Zero,
-    /// A small share of few rows.
-    #[error(
-        "none of {complete} rows (without those dropped) is held out at share = {share}; raise [data.test] share or change its seed"
-    )]
-    NothingDrawn {
-        /// Of the rows, on average.
-        share: f64,
-        /// Rows without a missing field.
-        complete: usize,
-    },
-    /// A large share of few rows.
-    #[error(
-        "all {complete} rows (without those dropped) are held out at share = {share}, and none is left to train on; lower [data.test] share or change its seed"
-    )]
-    AllDrawn {
-        /// Of the rows, on average.
-        share: f64,
-        /// Rows without a missing field.
-        complete: usize,
     },
 }
 

@@ -12,8 +12,9 @@ use radmm::private::{Shard, ShardBuilder};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
+use thiserror::Error;
 
-use crate::error::{DataError, HoldoutProblem, add_label};
+use crate::error::{DataError, add_label};
 use crate::schema::Schema;
 
 /// Which complete rows of a table are held out: tested on, not trained on. Serialised as a study has it.
@@ -41,6 +42,44 @@ pub struct Held {
     pub shard: Shard,
     /// The first few values of their label, in order of appearance.
     pub labels: Vec<String>,
+}
+
+/// Why rows cannot be held out.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum HoldoutProblem {
+    /// More than there are.
+    #[error(
+        "the last {rows} rows are held out of {complete} (without those dropped), and none is left to train on; lower [data.test] last"
+    )]
+    Last {
+        /// To be held out.
+        rows: usize,
+        /// Rows without a missing field.
+        complete: usize,
+    },
+    /// Nothing to test on.
+    #[error("no rows are held out; raise [data.test] last, or leave [data.test] out")]
+    Zero,
+    /// A small share of few rows.
+    #[error(
+        "none of {complete} rows (without those dropped) is held out at share = {share}; raise [data.test] share or change its seed"
+    )]
+    NothingDrawn {
+        /// Of the rows, on average.
+        share: f64,
+        /// Rows without a missing field.
+        complete: usize,
+    },
+    /// A large share of few rows.
+    #[error(
+        "all {complete} rows (without those dropped) are held out at share = {share}, and none is left to train on; lower [data.test] share or change its seed"
+    )]
+    AllDrawn {
+        /// Of the rows, on average.
+        share: f64,
+        /// Rows without a missing field.
+        complete: usize,
+    },
 }
 
 /// A complete row, and what may have to be told of it when it is known to be trained on. Neither `Debug`, `Clone` nor

@@ -43,7 +43,7 @@ mod table;
 
 pub use self::builtin::Builtin;
 pub use self::csv::{deal_csv, read_csv, read_test_csv};
-pub use self::error::{DataError, FieldProblem, HoldoutProblem, SplitProblem};
-pub use self::holdout::{Held, Holdout};
+pub use self::error::{DataError, FieldProblem, SplitProblem};
+pub use self::holdout::{Held, Holdout, HoldoutProblem};
 pub use self::partition::{Deal, Part, Partition};
 pub use self::schema::{Categorical, Numeric, Scale, Schema, Split};

@@ -1,4 +1,5 @@
 //! The Adult table, as its code book declares it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 
