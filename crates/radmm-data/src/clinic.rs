@@ -8,12 +8,11 @@
 
 use std::fmt::Write;
 
-use radmm::private::NormPolicy;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use crate::csv::tests::encoded;
-use crate::{Builtin, Categorical, Numeric, Schema, Split, read_csv};
+use crate::{Builtin, Schema, Split, read_csv};
 
 const PATIENTS: usize = 2000;
 
@@ -141,35 +140,9 @@ fn rounded(value: f64, parts: f64, low: f64, high: f64) -> f64 {
 }
 
 fn schema() -> Schema {
-    let numeric = |(name, low, high): (&str, f64, f64)| {
-        let name = name.to_owned();
-        Numeric { name, low, high }
-    };
-    let categorical = |(name, values): (&str, &[&str])| Categorical {
-        name: name.to_owned(),
-        values: values.iter().map(|value| value.to_string()).collect(),
-    };
     Schema {
-        label: "readmitted".into(),
-        positive: "yes".into(),
-        missing: vec!["?".into()],
-        rows: NormPolicy::Unit,
         intercept: true,
-        numeric: [
-            ("age", 18.0, 95.0),
-            ("bmi", 15.0, 50.0),
-            ("systolic", 90.0, 200.0),
-            ("cholesterol", 2.5, 9.0),
-        ]
-        .map(numeric)
-        .into(),
-        categorical: [
-            ("smoker", &["no", "yes"][..]),
-            ("sex", &["f", "m"]),
-            ("exercise", &["none", "some", "regular"]),
-        ]
-        .map(categorical)
-        .into(),
+        ..Builtin::Clinic.schema()
     }
 }
 

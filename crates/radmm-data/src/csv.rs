@@ -3,16 +3,13 @@
 use std::io::Read;
 
 use crate::encode::Encoder;
-use crate::error::{DataError, FEW, FieldProblem, excerpt, first_few, nearest};
-use crate::partition::{Dealer, Partition};
+use crate::error::{DataError, FieldProblem, add_label, excerpt, first_few, nearest};
+use crate::holdout::{Gate, Held, HeldRows, Row};
+use crate::partition::{Deal, Dealer, Partition};
 use crate::records::{Column, Record, Records};
 use crate::schema::{Schema, Split};
 
-/// Reads a table, encodes its rows and deals them out to `nodes` nodes, in one pass.
-///
-/// The first line names the columns. Fields are separated by commas, quoted as in RFC 4180, and trimmed. Columns that
-/// neither the schema nor the split names are ignored; a row with a missing value in one of the others is dropped.
-/// `file` is how errors call the source.
+/// [`deal_csv`] with no rows held out.
 pub fn read_csv(
     source: impl Read,
     file: &str,
@@ -20,13 +17,36 @@ pub fn read_csv(
     split: &Split,
     nodes: usize,
 ) -> Result<Partition, DataError> {
-    let mut dealer = Dealer::new(file, schema, split, nodes)?;
+    let deal = Deal {
+        split,
+        nodes,
+        holdout: None,
+    };
+    deal_csv(source, file, schema, deal)
+}
+
+/// Reads a table, encodes its rows, holds some out and deals the others out to nodes, in one pass.
+///
+/// The first line names the columns. Fields are separated by commas, quoted as in RFC 4180, and trimmed. Columns that
+/// neither the schema nor the split names are ignored; a row with a missing value in one of the others is dropped.
+/// `file` is how errors call the source.
+pub fn deal_csv(
+    source: impl Read,
+    file: &str,
+    schema: &Schema,
+    deal: Deal<'_>,
+) -> Result<Partition, DataError> {
+    let mut dealer = Dealer::new(file, schema, deal.split, deal.nodes)?;
+    let mut gate = Gate::new(file, schema, deal.holdout);
     let mut records = Records::new(source, file)?;
     let header = Header::of(records.next()?, file)?;
     let encoder = Encoder::new(schema, |name| header.find(name))?;
-    let split_by = match split {
+    let split_by = match deal.split {
         Split::Column { column, .. } => Some(header.find(column)?),
-        Split::RoundRobin | Split::Shuffled { .. } | Split::Dirichlet { .. } => None,
+        Split::RoundRobin
+        | Split::Shuffled { .. }
+        | Split::Sizes { .. }
+        | Split::Dirichlet { .. } => None,
     };
     let used: Vec<Column<'_>> = encoder.columns().chain(split_by).collect();
 
@@ -34,7 +54,7 @@ pub fn read_csv(
         clipped: vec![0; schema.numeric.len()],
         ..Tally::default()
     };
-    let mut entries = Vec::new();
+    let mut row = Row::default();
     while let Some(record) = records.next()? {
         header.check_width(&record)?;
         tally.read += 1;
@@ -42,31 +62,93 @@ pub fn read_csv(
             tally.dropped += 1;
             continue;
         }
-        let positive = encoder.encode(&record, &mut entries, &mut tally.clipped)?;
-        tally.count(positive, record.field(encoder.label())?);
+        row.fill(&encoder, &record, split_by)?;
+        let Some(passed) = gate.pass(std::mem::take(&mut row))? else {
+            continue;
+        };
+        row = passed;
+        tally.count(&row);
         let node = match split_by {
             Some(column) => {
-                let value = record.field(column)?;
-                let node = dealer.named(value);
-                let unknown = || record.refuse(column, no_node_for(value, dealer.values()));
+                let node = dealer.named(&row.party);
+                let unknown = || DataError::Field {
+                    file: file.to_owned(),
+                    line: row.line,
+                    column: column.name.to_owned(),
+                    problem: no_node_for(&row.party, dealer.values()),
+                };
                 Some(node.ok_or_else(unknown)?)
             }
             None => dealer.turn(),
         };
-        dealer.push(node, &entries, positive)?;
+        dealer.push(node, &row.entries, row.positive)?;
     }
-    tally.check(file, schema)?;
+    tally.check_complete(file)?;
+    let held = gate.finish(tally.trained)?;
+    tally.check_classes(file, schema)?;
     let names = schema.numeric.iter().map(|column| column.name.clone());
     let clipped = names.zip(tally.clipped).filter(|(_, count)| *count > 0);
+    let mut labels = tally.labels;
+    for label in held.iter().flat_map(|held| &held.labels) {
+        add_label(&mut labels, label);
+    }
     Ok(Partition {
         parts: dealer.finish()?,
-        read: tally.read,
+        test: held.map(|held| held.shard),
+        read: tally.dropped + tally.trained,
         dropped: tally.dropped,
         positive: tally.positive,
         ignored: header.without(&used),
-        labels: tally.labels,
+        labels,
         clipped: clipped.collect(),
     })
+}
+
+/// Reads a table of rows to test on. The split has no say in it: its column may be missing.
+pub fn read_test_csv(source: impl Read, file: &str, schema: &Schema) -> Result<Held, DataError> {
+    let mut records = Records::new(source, file)?;
+    let header = Header::of(records.next()?, file)?;
+    let encoder = Encoder::new(schema, |name| header.find(name))?;
+    let used: Vec<Column<'_>> = encoder.columns().collect();
+    let mut tally = Tally::default();
+    let mut held = HeldRows::new(schema);
+    let mut row = Row::default();
+    while let Some(record) = records.next()? {
+        header.check_width(&record)?;
+        tally.read += 1;
+        if is_missing(&record, &used, &schema.missing)? {
+            tally.dropped += 1;
+            continue;
+        }
+        row.fill(&encoder, &record, None)?;
+        held.push(file, &row)?;
+    }
+    tally.check_complete(file)?;
+    // A complete row has been pushed.
+    held.finish().ok_or_else(|| DataError::NoRows {
+        file: file.to_owned(),
+    })
+}
+
+impl Row {
+    fn fill(
+        &mut self,
+        encoder: &Encoder<'_>,
+        record: &Record<'_>,
+        split_by: Option<Column<'_>>,
+    ) -> Result<(), DataError> {
+        self.clipped.clear();
+        self.clipped.resize(encoder.numeric(), 0);
+        self.positive = encoder.encode(record, &mut self.entries, &mut self.clipped)?;
+        self.line = record.line();
+        self.label.clear();
+        self.label.push_str(record.field(encoder.label())?);
+        self.party.clear();
+        if let Some(column) = split_by {
+            self.party.push_str(record.field(column)?);
+        }
+        Ok(())
+    }
 }
 
 /// The names in the first line.
@@ -162,6 +244,8 @@ fn no_node_for(value: &str, values: &[String]) -> FieldProblem {
 struct Tally {
     read: usize,
     dropped: usize,
+    trained: usize,
+    /// Of those trained on.
     positive: usize,
     /// The first few values of the label.
     labels: Vec<String>,
@@ -170,30 +254,36 @@ struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, positive: bool, label: &str) {
-        self.positive += usize::from(positive);
-        if self.labels.len() < FEW && !self.labels.iter().any(|seen| seen == label) {
-            self.labels.push(excerpt(label));
+    /// Counts a row to be trained on.
+    fn count(&mut self, row: &Row) {
+        self.trained += 1;
+        self.positive += usize::from(row.positive);
+        add_label(&mut self.labels, &row.label);
+        for (count, clipped) in self.clipped.iter_mut().zip(&row.clipped) {
+            *count += clipped;
         }
     }
 
-    fn check(&mut self, file: &str, schema: &Schema) -> Result<(), DataError> {
+    fn check_complete(&self, file: &str) -> Result<(), DataError> {
+        let (file, read) = (file.to_owned(), self.read);
+        match read - self.dropped {
+            0 if read == 0 => Err(DataError::NoRows { file }),
+            0 => Err(DataError::AllDropped { file, read }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_classes(&mut self, file: &str, schema: &Schema) -> Result<(), DataError> {
         let file = file.to_owned();
         let (column, positive) = (schema.label.clone(), schema.positive.clone());
-        let kept = self.read - self.dropped;
-        if self.read == 0 {
-            Err(DataError::NoRows { file })
-        } else if kept == 0 {
-            let read = self.read;
-            Err(DataError::AllDropped { file, read })
-        } else if self.positive == 0 {
+        if self.positive == 0 {
             Err(DataError::OnlyNegative {
                 file,
                 column,
                 positive,
                 seen: std::mem::take(&mut self.labels),
             })
-        } else if self.positive == kept {
+        } else if self.positive == self.trained {
             Err(DataError::OnlyPositive {
                 file,
                 column,
@@ -219,11 +309,7 @@ pub(crate) mod tests {
             missing: vec!["?".into(), "".into()],
             rows: NormPolicy::Unit,
             intercept: true,
-            numeric: vec![Numeric {
-                name: "age".into(),
-                low: 0.0,
-                high: 100.0,
-            }],
+            numeric: vec![Numeric::within("age", 0.0, 100.0)],
             categorical: vec![Categorical {
                 name: "smoker".into(),
                 values: vec!["yes".into(), "no".into()],

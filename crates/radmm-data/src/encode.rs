@@ -1,20 +1,27 @@
 //! One record of text, one row of numbers.
 //!
-//! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]. A
-//! categorical field becomes a one in the column of its value. The intercept is a one. Norms are left to the shard.
+//! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]; with
+//! public bins it becomes a one in the column of its bin. A categorical field becomes a one in the column of its
+//! value. The intercept is a one. Norms are left to the shard.
 
 use std::collections::HashMap;
 
 use crate::error::{DataError, FieldProblem, excerpt, first_few};
 use crate::records::{Column, Record};
-use crate::schema::{Categorical, Numeric, Schema};
+use crate::schema::{Categorical, Scale, Schema};
 
 /// A schema laid over the columns of one file.
 pub(crate) struct Encoder<'a> {
     label: (Column<'a>, &'a str),
-    numeric: Vec<(Column<'a>, &'a Numeric)>,
+    numeric: Vec<(Column<'a>, Numbers<'a>)>,
     categorical: Vec<(Column<'a>, Vocabulary<'a>)>,
     intercept: Option<u32>,
+}
+
+struct Numbers<'a> {
+    scale: &'a Scale,
+    /// The first of its encoded columns.
+    first: u32,
 }
 
 struct Vocabulary<'a> {
@@ -29,11 +36,13 @@ impl<'a> Encoder<'a> {
         schema: &'a Schema,
         mut find: impl FnMut(&'a str) -> Result<Column<'a>, DataError>,
     ) -> Result<Self, DataError> {
+        let mut next = 0;
         let mut numeric = Vec::new();
-        for bounds in &schema.numeric {
-            numeric.push((find(&bounds.name)?, bounds));
+        for column in &schema.numeric {
+            let (scale, first) = (&column.scale, next);
+            next += scale.width();
+            numeric.push((find(&column.name)?, Numbers { scale, first }));
         }
-        let mut next = numeric.len() as u32;
         let mut categorical = Vec::new();
         for column in &schema.categorical {
             let codes = (next..).zip(&column.values);
@@ -59,6 +68,11 @@ impl<'a> Encoder<'a> {
         numeric.chain(categorical).chain([self.label.0])
     }
 
+    /// How many numeric columns the file has.
+    pub(crate) fn numeric(&self) -> usize {
+        self.numeric.len()
+    }
+
     pub(crate) fn label(&self) -> Column<'a> {
         self.label.0
     }
@@ -72,10 +86,17 @@ impl<'a> Encoder<'a> {
         clipped: &mut [usize],
     ) -> Result<bool, DataError> {
         entries.clear();
-        for (at, (column, bounds)) in (0..).zip(&self.numeric) {
+        for ((column, numbers), clipped) in self.numeric.iter().zip(clipped) {
             let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
-            entries.push((at, scaled(number, bounds)));
-            clipped[at as usize] += usize::from(number < bounds.low || number > bounds.high);
+            match *numbers.scale {
+                Scale::Bounds { low, high } => {
+                    entries.push((numbers.first, scaled(number, low, high)));
+                    *clipped += usize::from(number < low || number > high);
+                }
+                Scale::Bins { ref edges } => {
+                    entries.push((numbers.first + bin(number, edges), 1.0));
+                }
+            }
         }
         for (column, vocabulary) in &self.categorical {
             let value = record.field(*column)?;
@@ -108,35 +129,43 @@ fn parse(field: &str) -> Result<f64, FieldProblem> {
     }
 }
 
-fn scaled(number: f64, bounds: &Numeric) -> f64 {
+fn scaled(number: f64, low: f64, high: f64) -> f64 {
     // Not `clamp`, which panics on bounds that are the wrong way round.
-    number.max(bounds.low).min(bounds.high) / bounds.low.abs().max(bounds.high.abs())
+    number.max(low).min(high) / low.abs().max(high.abs())
+}
+
+/// How many edges are at or below the number.
+fn bin(number: f64, edges: &[f64]) -> u32 {
+    edges.partition_point(|edge| *edge <= number) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bounds(low: f64, high: f64) -> Numeric {
-        let name = "x".to_owned();
-        Numeric { name, low, high }
-    }
-
     #[test]
     fn numbers_are_clipped_then_divided_by_the_larger_bound() {
         let cases = [
-            (bounds(0.0, 50.0), [(25.0, 0.5), (80.0, 1.0), (-3.0, 0.0)]),
-            (bounds(-4.0, 2.0), [(1.0, 0.25), (9.0, 0.5), (-9.0, -1.0)]),
-            (
-                bounds(-8.0, -2.0),
-                [(-2.0, -0.25), (0.0, -0.25), (-8.0, -1.0)],
-            ),
+            ((0.0, 50.0), [(25.0, 0.5), (80.0, 1.0), (-3.0, 0.0)]),
+            ((-4.0, 2.0), [(1.0, 0.25), (9.0, 0.5), (-9.0, -1.0)]),
+            ((-8.0, -2.0), [(-2.0, -0.25), (0.0, -0.25), (-8.0, -1.0)]),
         ];
-        for (bounds, pairs) in cases {
+        for ((low, high), pairs) in cases {
             for (number, expected) in pairs {
-                assert_eq!(scaled(number, &bounds), expected, "{number} in {bounds:?}");
+                assert_eq!(
+                    scaled(number, low, high),
+                    expected,
+                    "{number} in {low}..{high}"
+                );
             }
         }
+    }
+
+    #[test]
+    fn a_bin_begins_at_its_edge() {
+        let edges = [25.0, 35.0, 65.0];
+        let bins = [-1e9, 24.999, 25.0, 34.0, 35.0, 64.0, 65.0, 1e9].map(|age| bin(age, &edges));
+        assert_eq!(bins, [0, 0, 1, 1, 2, 2, 3, 3]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::io;
 use radmm::private::RowError;
 use thiserror::Error;
 
+use crate::holdout::HoldoutProblem;
+
 /// Why a table cannot be taken: the file, the line as an editor counts it, the cause and the cure.
 #[derive(Debug, Error)]
 pub enum DataError {
@@ -151,6 +153,14 @@ pub enum DataError {
         /// Why not.
         problem: SplitProblem,
     },
+    /// Held-out rows leave nothing to train on, or nothing is held out.
+    #[error("{file}: {problem}")]
+    Holdout {
+        /// As given by the caller.
+        file: String,
+        /// Why not.
+        problem: HoldoutProblem,
+    },
     /// The schema's bounds are not those of numbers.
     #[error("{file}: a row cannot be taken: {cause}; are the bounds in the study finite?")]
     Row {
@@ -261,6 +271,32 @@ pub enum SplitProblem {
         /// Of the Dirichlet distribution.
         alpha: f64,
     },
+    /// A split by sizes must have one a node.
+    #[error("there are {sizes} sizes for {nodes} nodes; give each node one")]
+    WrongSizes {
+        /// Sizes given.
+        sizes: usize,
+        /// Nodes to give them to.
+        nodes: usize,
+    },
+    /// Not a proportion.
+    #[error("the size {size} is not a positive finite number")]
+    Size {
+        /// As in the study.
+        size: f64,
+    },
+    /// Too small a proportion.
+    #[error(
+        "node {node} is left without rows: its size, {size}, is a share of less than one of {rows} rows; raise it"
+    )]
+    NoRowsForSize {
+        /// Its number, from 0.
+        node: usize,
+        /// As in the study.
+        size: f64,
+        /// Rows kept, of all nodes.
+        rows: usize,
+    },
     /// Not a parameter of a Dirichlet distribution.
     #[error("alpha = {alpha} is not a positive finite number")]
     Alpha {
@@ -286,6 +322,13 @@ pub(crate) fn excerpt(field: &str) -> String {
 /// The first few names.
 pub(crate) fn first_few<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     names.into_iter().take(FEW).map(excerpt).collect()
+}
+
+/// Adds a value of the label to the first few.
+pub(crate) fn add_label(labels: &mut Vec<String>, label: &str) {
+    if labels.len() < FEW && !labels.iter().any(|seen| seen == label) {
+        labels.push(excerpt(label));
+    }
 }
 
 /// The header's name that `wanted` was probably meant to be: the least edits away, case aside, if that is no more than

@@ -1,7 +1,8 @@
 //! Rows in: a table of text becomes shards of unit-norm rows, one a node.
 //!
 //! A [`Schema`] says what the columns mean, in public facts only: bounds and vocabularies agreed on beforehand,
-//! never taken from the rows. A [`Split`] says which row goes to which node. [`read_csv`] does both in one pass.
+//! never taken from the rows. A [`Split`] says which row goes to which node, a [`Holdout`] which go to none and are
+//! tested on. [`deal_csv`] does it all in one pass.
 //!
 //! ```
 //! use radmm::private::NormPolicy;
@@ -13,7 +14,7 @@
 //!     missing: vec!["?".into()],
 //!     rows: NormPolicy::Unit,
 //!     intercept: true,
-//!     numeric: vec![Numeric { name: "age".into(), low: 0.0, high: 100.0 }],
+//!     numeric: vec![Numeric::within("age", 0.0, 100.0)],
 //!     categorical: vec![],
 //! };
 //! let text = "age,ill\n71,yes\n34,no\n?,no\n58,no\n";
@@ -26,12 +27,14 @@
 //! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The one exception is
 //! a [`DataError`], which quotes the field at fault to the party that owns the file.
 
+mod adult;
 mod builtin;
 #[cfg(test)]
 mod clinic;
 mod csv;
 mod encode;
 mod error;
+mod holdout;
 mod partition;
 mod records;
 mod schema;
@@ -39,7 +42,8 @@ mod split;
 mod table;
 
 pub use self::builtin::Builtin;
-pub use self::csv::read_csv;
+pub use self::csv::{deal_csv, read_csv, read_test_csv};
 pub use self::error::{DataError, FieldProblem, SplitProblem};
-pub use self::partition::{Part, Partition};
-pub use self::schema::{Categorical, Numeric, Schema, Split};
+pub use self::holdout::{Held, Holdout, HoldoutProblem};
+pub use self::partition::{Deal, Part, Partition};
+pub use self::schema::{Categorical, Numeric, Scale, Schema, Split};

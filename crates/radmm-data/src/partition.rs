@@ -5,15 +5,29 @@ use std::collections::HashMap;
 use radmm::private::{Shard, ShardBuilder};
 
 use crate::error::{DataError, SplitProblem};
+use crate::holdout::Holdout;
 use crate::schema::{Schema, Split};
 use crate::split;
 use crate::table::Table;
+
+/// To whom rows go.
+#[derive(Clone, Copy, Debug)]
+pub struct Deal<'a> {
+    /// Which row goes to which node.
+    pub split: &'a Split,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Which rows go to none of them.
+    pub holdout: Option<&'a Holdout>,
+}
 
 /// A table dealt out to the nodes, and what became of its rows.
 pub struct Partition {
     /// One a node, in order.
     pub parts: Vec<Part>,
-    /// Rows in the file.
+    /// Rows held out, if any were to be.
+    pub test: Option<Shard>,
+    /// Rows in the file, without those held out.
     pub read: usize,
     /// Rows left out because a used field is missing.
     pub dropped: usize,
@@ -21,10 +35,17 @@ pub struct Partition {
     pub positive: usize,
     /// Columns that neither the schema nor the split names, in order.
     pub ignored: Vec<String>,
-    /// The first few values of the label, in order of appearance. Many mean that some are misspelt.
+    /// The first few values of the label, in order of appearance, those of held-out rows last. Many mean that some are misspelt.
     pub labels: Vec<String>,
     /// Numeric columns with values beyond their bounds, and how many. Many mean that the bounds are in other units.
     pub clipped: Vec<(String, usize)>,
+}
+
+impl Partition {
+    /// How many rows are held out.
+    pub fn held_out(&self) -> usize {
+        self.test.as_ref().map_or(0, Shard::rows)
+    }
 }
 
 /// What one node gets.
@@ -152,12 +173,13 @@ impl<'a> Dealer<'a> {
             return Err(self.wrong_values(column, self.values.len()));
         }
         let positive = self.held.positive();
-        let node_of = match *self.split {
-            Split::RoundRobin | Split::Column { .. } => Vec::new(),
-            Split::Shuffled { seed } => split::shuffled(rows, nodes, seed),
-            Split::Dirichlet { alpha, seed } => split::dirichlet(positive, nodes, alpha, seed)
-                .map_err(|problem| self.refuse(problem))?,
+        let node_of = match self.split {
+            Split::RoundRobin | Split::Column { .. } => Ok(Vec::new()),
+            Split::Shuffled { seed } => Ok(split::shuffled(rows, nodes, *seed)),
+            Split::Sizes { sizes, seed } => split::sized(rows, nodes, sizes, *seed),
+            Split::Dirichlet { alpha, seed } => split::dirichlet(positive, nodes, *alpha, *seed),
         };
+        let node_of = node_of.map_err(|problem| self.refuse(problem))?;
         let mut entries = Vec::new();
         for (r, node) in node_of.into_iter().enumerate() {
             self.held.copy_row(r, &mut entries);
@@ -217,11 +239,13 @@ impl<'a> Dealer<'a> {
                 node,
                 alpha: *alpha,
             },
-            // Unreachable: by turns, as many rows as nodes are enough.
-            Split::RoundRobin | Split::Shuffled { .. } => SplitProblem::TooFewRows {
-                rows: self.rows,
-                nodes: self.nodes,
-            },
+            // Unreachable: by turns, as many rows as nodes are enough, and sizes that are too small are refused.
+            Split::RoundRobin | Split::Shuffled { .. } | Split::Sizes { .. } => {
+                SplitProblem::TooFewRows {
+                    rows: self.rows,
+                    nodes: self.nodes,
+                }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which row goes to which node, when that depends on all rows.
 //!
 //! - *shuffled*: row π(k) to node k mod N, for a uniform permutation π;
+//! - *sizes*: the permuted rows cut where the nodes' shares of the sizes add up to, rounded as below;
 //! - *Dirichlet* (Hsu, Qi and Brown 2019, arXiv:1909.06335): for each class with n rows, p ~ Dirichlet(α, …, α); in
 //!   random order, node i gets the class's rows from round(n·(p₀ + … + pᵢ₋₁)) to round(n·(p₀ + … + pᵢ)).
 //!
@@ -22,6 +23,41 @@ pub(crate) fn shuffled(rows: usize, nodes: usize, seed: u64) -> Vec<usize> {
         node_of[r] = k % nodes;
     }
     node_of
+}
+
+/// The node of each row, for rows in random order cut in proportion to sizes.
+pub(crate) fn sized(
+    rows: usize,
+    nodes: usize,
+    sizes: &[f64],
+    seed: u64,
+) -> Result<Vec<usize>, SplitProblem> {
+    if sizes.len() != nodes {
+        let sizes = sizes.len();
+        return Err(SplitProblem::WrongSizes { sizes, nodes });
+    }
+    if let Some(&size) = sizes.iter().find(|s| !(**s > 0.0 && s.is_finite())) {
+        return Err(SplitProblem::Size { size });
+    }
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut generator(seed));
+    // Relative to the largest, so that their sum is finite.
+    let largest = sizes.iter().copied().fold(0.0, f64::max);
+    let total: f64 = sizes.iter().map(|size| size / largest).sum();
+    let shares: Vec<f64> = sizes.iter().map(|size| size / largest / total).collect();
+    let mut node_of = vec![0; rows];
+    let mut start = 0;
+    for (node, end) in ends(rows, &shares).into_iter().enumerate() {
+        if end == start {
+            let size = sizes[node];
+            return Err(SplitProblem::NoRowsForSize { node, size, rows });
+        }
+        for r in &order[start..end] {
+            node_of[*r] = node;
+        }
+        start = end;
+    }
+    Ok(node_of)
 }
 
 /// The node of each row, given its class: positive rows are drawn first.
@@ -130,8 +166,47 @@ mod tests {
     }
 
     #[test]
+    fn sized_nodes_get_their_share_to_within_a_row() {
+        let shares = |rows, sizes: &[f64]| {
+            let node_of = sized(rows, sizes.len(), sizes, 3).unwrap();
+            let [counts, _] = counts(&node_of, &vec![false; rows], sizes.len());
+            counts
+        };
+        assert_eq!(
+            shares(1100, &[4.0, 3.0, 2.0, 1.0, 1.0]),
+            [400, 300, 200, 100, 100]
+        );
+        assert_eq!(shares(10, &[1.0, 1.0, 1.0]), [3, 4, 3]);
+        assert_eq!(shares(30, &[f64::MAX, f64::MAX, f64::MAX]), [10, 10, 10]);
+    }
+
+    #[test]
+    fn a_size_is_positive_one_a_node_and_large_enough_for_a_row() {
+        assert_eq!(
+            sized(9, 3, &[1.0, 1.0], 1),
+            Err(SplitProblem::WrongSizes { sizes: 2, nodes: 3 })
+        );
+        for size in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let problem = sized(9, 2, &[1.0, size], 1);
+            assert!(matches!(problem, Err(SplitProblem::Size { .. })), "{size}");
+        }
+        assert_eq!(
+            sized(9, 3, &[100.0, 1.0, 50.0], 1),
+            Err(SplitProblem::NoRowsForSize {
+                node: 1,
+                size: 1.0,
+                rows: 9
+            })
+        );
+    }
+
+    #[test]
     fn a_seed_means_one_split_for_ever() {
         assert_eq!(shuffled(10, 3, 1), [0, 2, 1, 2, 1, 1, 0, 0, 2, 0]);
+        assert_eq!(
+            sized(10, 3, &[3.0, 2.0, 1.0], 1),
+            Ok(vec![2, 2, 0, 0, 1, 0, 0, 0, 1, 1])
+        );
         let positive = [
             true, false, false, true, false, false, true, false, false, true,
         ];
@@ -144,6 +219,7 @@ mod tests {
     #[test]
     fn another_seed_means_another_split() {
         assert_ne!(shuffled(100, 3, 1), shuffled(100, 3, 2));
+        assert_ne!(sized(100, 2, &[2.0, 1.0], 1), sized(100, 2, &[2.0, 1.0], 2));
         let positive: Vec<bool> = (0..100).map(|r| r % 2 == 0).collect();
         assert_ne!(
             dirichlet(&positive, 3, 1.0, 1),

@@ -11,11 +11,7 @@ fn schema() -> Schema {
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
         intercept: true,
-        numeric: vec![Numeric {
-            name: "age".into(),
-            low: -50.0,
-            high: 100.0,
-        }],
+        numeric: vec![Numeric::within("age", -50.0, 100.0)],
         categorical: vec![Categorical {
             name: "ward".into(),
             values: vec!["A".into(), "B".into(), "C".into()],
@@ -76,6 +72,17 @@ fn round_robin_and_shuffled_nodes_differ_by_one_row_at_most() {
 }
 
 #[test]
+fn sizes_are_those_of_the_nodes() {
+    let split = Split::Sizes {
+        sizes: vec![3.0, 1.0, 2.0],
+        seed: 4,
+    };
+    let table = read_csv(SEVEN.as_bytes(), "rows.csv", &schema(), &split, 3).unwrap();
+    assert_eq!(sizes(&table), [3, 1, 2]);
+    assert_eq!(names(&table), ["node 0", "node 1", "node 2"]);
+}
+
+#[test]
 fn a_column_split_names_its_nodes_after_the_values() {
     let table = read_csv(SEVEN.as_bytes(), "rows.csv", &schema(), &by_ward(), 3).unwrap();
     assert_eq!(names(&table), ["C", "A", "B"]);
@@ -122,6 +129,8 @@ fn any_split() -> impl Strategy<Value = Split> {
         Just(Split::RoundRobin),
         any::<u64>().prop_map(|seed| Split::Shuffled { seed }),
         Just(by_ward()),
+        (prop::collection::vec(0.01..10.0_f64, 3), any::<u64>())
+            .prop_map(|(sizes, seed)| Split::Sizes { sizes, seed }),
         (1e-4..1e4_f64, any::<u64>()).prop_map(|(alpha, seed)| Split::Dirichlet { alpha, seed }),
     ]
 }
@@ -163,7 +172,10 @@ proptest! {
                 positive == 0
                     || positive == kept.len()
                     || kept.len() < 3
-                    || matches!(split, Split::Column { .. } | Split::Dirichlet { .. }),
+                    || matches!(
+                        split,
+                        Split::Column { .. } | Split::Dirichlet { .. } | Split::Sizes { .. }
+                    ),
                 "{}", error
             ),
         }
@@ -193,11 +205,7 @@ proptest! {
 fn without_given_values_nodes_are_named_as_values_first_appear() {
     let text = "x,site,ill\n1,north,yes\n2,south,no\n3,north,no\n4,east,yes\n";
     let schema = Schema {
-        numeric: vec![Numeric {
-            name: "x".into(),
-            low: 0.0,
-            high: 9.0,
-        }],
+        numeric: vec![Numeric::within("x", 0.0, 9.0)],
         categorical: vec![],
         ..schema()
     };

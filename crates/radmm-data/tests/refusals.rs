@@ -14,11 +14,7 @@ fn schema() -> Schema {
         missing: vec!["?".into()],
         rows: NormPolicy::Unit,
         intercept: true,
-        numeric: vec![Numeric {
-            name: "age".into(),
-            low: 0.0,
-            high: 100.0,
-        }],
+        numeric: vec![Numeric::within("age", 0.0, 100.0)],
         categorical: vec![Categorical {
             name: "smoker".into(),
             values: vec!["yes".into(), "no".into()],
@@ -234,6 +230,10 @@ fn there_are_nodes_and_no_more_of_them_than_rows() {
     for split in [
         Split::RoundRobin,
         Split::Shuffled { seed: 1 },
+        Split::Sizes {
+            sizes: vec![1.0; 4],
+            seed: 1,
+        },
         Split::Dirichlet {
             alpha: 1.0,
             seed: 1,
@@ -309,6 +309,29 @@ fn every_node_of_a_dirichlet_split_has_a_row() {
 }
 
 #[test]
+fn every_node_of_a_split_by_sizes_has_a_size_and_a_row() {
+    let message = |sizes: &[f64]| {
+        let split = Split::Sizes {
+            sizes: sizes.to_vec(),
+            seed: 1,
+        };
+        split_message(THREE, &split, 2)
+    };
+    assert_eq!(
+        message(&[1.0, 0.1]),
+        "rows.csv: node 1 is left without rows: its size, 0.1, is a share of less than one of 3 rows; raise it"
+    );
+    assert_eq!(
+        message(&[1.0]),
+        "rows.csv: there are 1 sizes for 2 nodes; give each node one"
+    );
+    assert_eq!(
+        message(&[1.0, 0.0]),
+        "rows.csv: the size 0 is not a positive finite number"
+    );
+}
+
+#[test]
 fn alpha_is_positive() {
     let split = Split::Dirichlet {
         alpha: -1.0,
@@ -323,8 +346,7 @@ fn alpha_is_positive() {
 #[test]
 fn bounds_that_are_no_numbers_do_not_make_rows() {
     let mut schema = schema();
-    schema.numeric[0].low = 0.0;
-    schema.numeric[0].high = 0.0;
+    schema.numeric[0] = Numeric::within("age", 0.0, 0.0);
     let error = error(THREE.as_bytes(), &schema, &Split::RoundRobin, 2);
     assert!(matches!(error, DataError::Row { .. }), "{error}");
 }

@@ -225,6 +225,7 @@ fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
         (a.source == b.source, "where [data] finds its rows"),
         (a.schema == b.schema, "[data]"),
         (a.split == b.split, "[data.split]"),
+        (a.test == b.test, "[data.test]"),
         (
             first.network.nodes == other.network.nodes,
             "[network] nodes",

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use radmm::private::Shard;
-use radmm_data::{DataError, Partition, read_csv};
-use radmm_study::{Source, Study};
+use radmm_data::{DataError, Deal, Held, Partition, deal_csv, read_test_csv};
+use radmm_study::{Source, Study, Test};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -26,12 +26,14 @@ pub struct Table {
 /// What became of the rows of the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counts {
-    /// Rows in the file.
+    /// Rows in the file, without those held out.
     pub read: usize,
     /// Of these, left out because a field was missing.
     pub dropped: usize,
     /// Of the others, those of the positive class.
     pub positive: usize,
+    /// Rows to test on, of this file or of another: no row above is among them.
+    pub held_out: usize,
     /// Columns of the file that the study does not name.
     pub ignored_columns: Vec<String>,
     /// The first few values of the label.
@@ -52,10 +54,12 @@ pub struct PartyRows {
 #[derive(Debug, Error)]
 pub enum TableError {
     /// The file cannot be opened.
-    #[error("{}: {cause}; [data] path is relative to the study file", path.display())]
+    #[error("{}: {cause}; {key} is relative to the study file", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
+        /// By which key of the study.
+        key: &'static str,
         /// What the operating system says.
         cause: std::io::Error,
     },
@@ -67,27 +71,39 @@ pub enum TableError {
 impl Table {
     /// Reads the rows of a study; `folder` is where the study file is.
     pub fn read(study: &Study, folder: &Path) -> Result<Self, TableError> {
-        let schema = &study.data.schema;
-        let nodes = study.network.nodes as usize;
-        let partition = match &study.data.source {
-            Source::File(name) => {
-                let path = folder.join(name);
-                let file = File::open(&path).map_err(|cause| TableError::Open {
-                    path: path.clone(),
-                    cause,
-                })?;
-                let shown = path.display().to_string();
-                read_csv(file, &shown, schema, &study.data.split, nodes)?
-            }
-            Source::Builtin(table) => {
-                let (text, name) = (table.csv(), table.name());
-                read_csv(text.as_bytes(), name, schema, &study.data.split, nodes)?
-            }
+        let data = &study.data;
+        let schema = &data.schema;
+        let deal = Deal {
+            split: &data.split,
+            nodes: study.network.nodes as usize,
+            holdout: match &data.test {
+                Some(Test::Held(holdout)) => Some(holdout),
+                Some(Test::File { .. }) | None => None,
+            },
         };
+        let mut partition = match &data.source {
+            Source::File(name) => {
+                let (file, shown) = open(folder, name, "[data] path")?;
+                deal_csv(file, &shown, schema, deal)?
+            }
+            Source::Builtin(table) => deal_csv(table.csv().as_bytes(), table.name(), schema, deal)?,
+        };
+        if let Some(Test::File { path }) = &data.test {
+            let (file, shown) = open(folder, path, "[data.test] path")?;
+            let Held { shard, labels } = read_test_csv(file, &shown, schema)?;
+            partition.test = Some(shard);
+            // A label that is spelt in another way there shows.
+            let new = labels
+                .into_iter()
+                .filter(|label| !partition.labels.contains(label));
+            let new: Vec<String> = new.collect();
+            partition.labels.extend(new);
+        }
         Ok(Self::new(partition, schema.columns()))
     }
 
     fn new(partition: Partition, columns: Vec<String>) -> Self {
+        let held_out = partition.held_out();
         let parties = partition.parts.into_iter().map(|part| PartyRows {
             name: part.name,
             shard: Arc::new(part.shard),
@@ -95,11 +111,12 @@ impl Table {
         Self {
             columns,
             parties: parties.collect(),
-            test: None,
+            test: partition.test.map(Arc::new),
             counts: Counts {
                 read: partition.read,
                 dropped: partition.dropped,
                 positive: partition.positive,
+                held_out,
                 ignored_columns: partition.ignored,
                 labels: partition.labels,
                 clipped: partition.clipped.into_iter().collect(),
@@ -107,8 +124,17 @@ impl Table {
         }
     }
 
-    /// Rows that are used.
+    /// Rows that are trained on.
     pub fn rows(&self) -> usize {
         self.counts.read - self.counts.dropped
+    }
+}
+
+/// A file of the study, and its name in messages.
+fn open(folder: &Path, name: &str, key: &'static str) -> Result<(File, String), TableError> {
+    let path = folder.join(name);
+    match File::open(&path) {
+        Ok(file) => Ok((file, path.display().to_string())),
+        Err(cause) => Err(TableError::Open { path, key, cause }),
     }
 }

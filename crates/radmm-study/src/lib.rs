@@ -43,6 +43,7 @@ mod algorithm;
 mod data;
 mod entry;
 mod error;
+mod features;
 mod network;
 mod privacy;
 mod problem;
@@ -51,6 +52,7 @@ mod run;
 mod schedule;
 mod spelling;
 mod split;
+mod test;
 
 use std::path::Path;
 
@@ -58,7 +60,7 @@ use radmm::account::Bound;
 use radmm::private::{Loss, Mechanism};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Schema, Split};
+use radmm_data::{Builtin, Holdout, Schema, Split};
 use serde::Serialize;
 use toml::de::DeTable;
 
@@ -94,6 +96,21 @@ pub struct Data {
     pub schema: Schema,
     /// Which node they belong to.
     pub split: Split,
+    /// Which are tested on and not trained on.
+    pub test: Option<Test>,
+}
+
+/// Rows that are tested on and not trained on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Test {
+    /// Some rows of the table.
+    Held(Holdout),
+    /// All rows of another file.
+    File {
+        /// As written: relative to the study file.
+        path: String,
+    },
 }
 
 /// Where rows are.
@@ -282,6 +299,7 @@ impl Study {
         let (source, schema) = data::read(&top)?;
         let network = network::read(&top, &mut notes)?;
         let split = split::read(&top, &schema, network.nodes, &mut notes)?;
+        let test = test::read(&top, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
@@ -294,6 +312,7 @@ impl Study {
                 source,
                 schema,
                 split,
+                test,
             },
             network,
             problem,

@@ -7,12 +7,13 @@ use crate::entry::{POSITIVE, SEEDS};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 
-const KEYS: [&str; 5] = ["method", "seed", "name", "values", "alpha"];
+const KEYS: [&str; 6] = ["method", "seed", "name", "values", "alpha", "sizes"];
 
 #[derive(Clone, Copy)]
 enum Kind {
     RoundRobin,
     Shuffled,
+    Sizes,
     Column,
     Dirichlet,
 }
@@ -28,12 +29,17 @@ pub(crate) fn read(
         entry.choice(&[
             ("round-robin", Kind::RoundRobin),
             ("shuffled", Kind::Shuffled),
+            ("sizes", Kind::Sizes),
             ("column", Kind::Column),
             ("dirichlet", Kind::Dirichlet),
         ])
     })?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
     let alpha = section.optional("alpha", |entry| entry.number(POSITIVE))?;
+    let sizes = section.optional("sizes", |entry| {
+        let sizes = entry.elements()?;
+        sizes.iter().map(|size| size.number(POSITIVE)).collect()
+    })?;
     section.optional("name", |entry| entry.words())?;
     section.optional("values", |entry| entry.vocabulary())?;
 
@@ -50,6 +56,23 @@ pub(crate) fn read(
         Kind::Shuffled => {
             section.note_all_but(&["method", "seed"], "shuffled", notes);
             Ok(Split::Shuffled { seed: seed()? })
+        }
+        Kind::Sizes => {
+            section.note_all_but(&["method", "sizes", "seed"], "sizes", notes);
+            let sizes: Vec<f64> = sizes.ok_or_else(|| {
+                section.missing("sizes", "how large the nodes are, such as [4, 2, 1]")
+            })?;
+            if sizes.len() != nodes as usize {
+                let count = sizes.len();
+                let entry = section.required("sizes", "how large the nodes are")?;
+                return Err(entry.wrong(format!(
+                    "{count} sizes for {nodes} nodes; give each node one, or change [network] nodes"
+                )));
+            }
+            Ok(Split::Sizes {
+                sizes,
+                seed: seed()?,
+            })
         }
         Kind::Column => {
             section.note_all_but(&["method", "name", "values"], "column", notes);

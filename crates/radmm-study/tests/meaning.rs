@@ -4,8 +4,10 @@ use radmm::account::Bound;
 use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Categorical, Numeric, Schema, Split};
-use radmm_study::{Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study};
+use radmm_data::{Builtin, Categorical, Holdout, Numeric, Schema, Split};
+use radmm_study::{
+    Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study, Test,
+};
 
 const EXAMPLE: &str = include_str!("example.toml");
 const REFERENCE: &str = include_str!("../../../docs/study.md");
@@ -99,16 +101,8 @@ fn the_example_means_what_it_says() {
                 rows: NormPolicy::Unit,
                 intercept: false,
                 numeric: vec![
-                    Numeric {
-                        name: "age".into(),
-                        low: 0.0,
-                        high: 90.0,
-                    },
-                    Numeric {
-                        name: "hours per week".into(),
-                        low: 1.0,
-                        high: 99.0,
-                    },
+                    Numeric::within("age", 0.0, 90.0),
+                    Numeric::within("hours per week", 1.0, 99.0),
                 ],
                 categorical: vec![
                     Categorical {
@@ -122,6 +116,7 @@ fn the_example_means_what_it_says() {
                 ],
             },
             split: Split::Shuffled { seed: 7 },
+            test: None,
         },
         network: Network {
             nodes: 5,
@@ -232,11 +227,107 @@ fn columns_keep_the_order_of_the_file() {
         (numeric, categorical),
         (vec!["b", "c", "a"], vec!["z", "y"])
     );
-    assert_eq!(
-        (schema.numeric[2].low, schema.numeric[2].high),
-        (-1.5, 16.0)
-    );
+    assert_eq!(schema.numeric[2], Numeric::within("a", -1.5, 16.0));
     assert_eq!(schema.categorical[1].values, ["v", "u"]);
+}
+
+#[test]
+fn bins_are_edges_or_a_number_of_equal_widths() {
+    let age = |form: &str| {
+        let study = with(&[("age = [0, 90]", form)]);
+        study.data.schema.numeric[0].clone()
+    };
+    let edges = [25.0, 45.5, 65.0];
+    let given = age("age = { bins = [25, 45.5, 65] }");
+    assert_eq!(given, Numeric::binned("age", edges));
+    let equal = age("age = { bounds = [-10, 80], bins = 9 }");
+    let tens = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0];
+    assert_eq!(equal, Numeric::binned("age", tens));
+    let header = age("[data.numeric.age]\nbounds = [0, 1]\nbins = 2");
+    assert_eq!(header, Numeric::binned("age", [0.5]));
+}
+
+#[test]
+fn a_built_in_table_needs_no_schema() {
+    for table in Builtin::ALL {
+        let schema = "path = \"rows.csv\"\nlabel = \"outcome\"\npositive = \"yes\"\n[data.numeric]\nage = [0, 90]\n";
+        let study = with(&[(schema, &format!("builtin = {:?}\n", table.name()))]);
+        assert_eq!(study.data.source, Source::Builtin(table));
+        assert_eq!(study.data.schema, table.schema());
+    }
+}
+
+#[test]
+fn what_a_study_says_of_a_built_in_table_takes_the_place_of_a_whole_section() {
+    let own = Builtin::Clinic.schema();
+    let with = |lines: &str| {
+        let label = "path = \"rows.csv\"\nlabel = \"outcome\"\npositive = \"yes\"\n";
+        let changes = [
+            (label, "builtin = \"clinic\"\nrows = \"clip\"\n"),
+            ("[data.numeric]\nage = [0, 90]\n", lines),
+        ];
+        with(&changes).data.schema
+    };
+    let clip = Schema {
+        rows: NormPolicy::Clip,
+        ..own
+    };
+    assert_eq!(with(""), clip);
+    let numeric = with("[data.numeric]\nage = [0, 90]\n");
+    assert_eq!(
+        numeric,
+        Schema {
+            numeric: vec![Numeric::within("age", 0.0, 90.0)],
+            ..clip.clone()
+        }
+    );
+    assert_eq!(
+        with("[data.categorical]\n"),
+        Schema {
+            categorical: vec![],
+            ..clip.clone()
+        }
+    );
+    assert_eq!(
+        with("missing = [\"-\"]\n"),
+        Schema {
+            missing: words(&["-"]),
+            ..clip.clone()
+        }
+    );
+    // Another value of the same label, or another label with its own value.
+    assert_eq!(with("positive = \"no\"\n").positive, "no");
+    let other = with("label = \"hospital\"\npositive = \"Birch\"\n");
+    assert_eq!(
+        (other.label.as_str(), other.numeric),
+        ("hospital", clip.numeric)
+    );
+}
+
+#[test]
+fn every_way_to_test_is_understood() {
+    let test = |lines: &str| {
+        let lines = format!("[data.test]\n{lines}\n[data.split]");
+        with(&[("[data.split]", &lines)]).data.test
+    };
+    assert_eq!(
+        test("last = 15060"),
+        Some(Test::Held(Holdout::Last { rows: 15060 }))
+    );
+    assert_eq!(
+        test("share = 0.2\nseed = 0"),
+        Some(Test::Held(Holdout::Share {
+            share: 0.2,
+            seed: 0
+        }))
+    );
+    assert_eq!(
+        test("path = \"test.csv\""),
+        Some(Test::File {
+            path: "test.csv".into()
+        })
+    );
+    assert_eq!(with(&[]).data.test, None);
 }
 
 #[test]
@@ -251,6 +342,13 @@ fn every_split_is_understood() {
         Split::Dirichlet {
             alpha: 1.0,
             seed: (1 << 63) - 1
+        }
+    );
+    assert_eq!(
+        split("method = \"sizes\"\nsizes = [6, 5.5, 4, 3, 2, 1]\nseed = 3"),
+        Split::Sizes {
+            sizes: vec![6.0, 5.5, 4.0, 3.0, 2.0, 1.0],
+            seed: 3
         }
     );
     let values = words(&["a", "b", "c", "d", "e", "f"]);

@@ -91,7 +91,9 @@ fn every_key_is_mistaken_in_type_and_in_range() {
             "[data]",
             "path builtin label positive missing rows intercept",
         ),
-        ("[data.split]", "method seed name values alpha"),
+        ("[data.numeric.age]", "bins bounds"),
+        ("[data.split]", "method seed name values alpha sizes"),
+        ("[data.test]", "last share seed path"),
         (
             "[network]",
             "nodes topology edges width probability degree rewire seed",

@@ -102,6 +102,31 @@ fn parameters_of_other_splits_and_losses_are_noted() {
         ]
     );
     assert_eq!(
+        said(&[(
+            "\"shuffled\"",
+            "\"sizes\"\nsizes = [1, 2, 3, 4, 5]\nalpha = 1"
+        )]),
+        ["study.toml:22: [data.split] alpha is not used by sizes"]
+    );
+    assert_eq!(
+        said(&[("\"shuffled\"", "\"shuffled\"\nsizes = [1, 2]")]),
+        ["study.toml:21: [data.split] sizes is not used by shuffled"]
+    );
+    assert_eq!(
+        said(&[(
+            "[data.split]",
+            "[data.test]\nlast = 9\nseed = 1\n[data.split]"
+        )]),
+        ["study.toml:21: [data.test] seed is not used by last"]
+    );
+    assert_eq!(
+        said(&[(
+            "[data.split]",
+            "[data.test]\npath = \"test.csv\"\nseed = 1\n[data.split]"
+        )]),
+        ["study.toml:21: [data.test] seed is not used by path"]
+    );
+    assert_eq!(
         said(&[("\"logistic\"", "\"logistic\"\nwidth = 1")]),
         ["study.toml:31: [problem] width is not used by logistic"]
     );

@@ -101,6 +101,40 @@ fn the_example_has_the_keys_of_its_file() {
 }
 
 #[test]
+fn the_schema_of_a_built_in_table_is_written_out() {
+    let text = r#"
+        [data]
+        builtin = "adult"
+        [data.test]
+        last = 15060
+        [network]
+        nodes = 5
+        topology = "ring"
+        [problem]
+        weight = 1750
+        ridge = 0.003
+        [algorithm]
+        name = "local"
+        iterations = 1
+    "#;
+    returns(text);
+    let data = &serialised(text)["data"];
+    assert_eq!(data["label"], "income");
+    assert_eq!(data["positive"], ">50K");
+    assert_eq!(data["missing"], json!(["?"]));
+    assert_eq!(data["numeric"]["capital-loss"], json!([0.0, 4356.0]));
+    assert_eq!(data["categorical"]["sex"], json!(["Female", "Male"]));
+    assert_eq!(data["test"], json!({ "last": 15060 }));
+}
+
+#[test]
+fn bins_are_written_as_edges() {
+    let text = EXAMPLE.replace("age = [0, 90]", "age = { bounds = [0, 90], bins = 3 }");
+    let numeric = &serialised(&text)["data"]["numeric"];
+    assert_eq!(numeric["age"], json!({ "bins": [30.0, 60.0] }));
+}
+
+#[test]
 fn a_penalty_is_written_once_if_it_is_everyones() {
     let penalty = |penalty: &str| {
         let text = EXAMPLE
@@ -120,7 +154,19 @@ fn written_as_toml_it_is_the_same_study() {
     let changes = [
         ("", ""),
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
+        ("age = [0, 90]", "age = { bins = [25, 35.5] }"),
+        ("age = [0, 90]", "age = { bounds = [0, 1], bins = 3 }"),
+        ("[data.split]", "[data.test]\nlast = 9\n[data.split]"),
+        (
+            "[data.split]",
+            "[data.test]\nshare = 0.1\nseed = 2\n[data.split]",
+        ),
+        (
+            "[data.split]",
+            "[data.test]\npath = \"test.csv\"\n[data.split]",
+        ),
         ("\"shuffled\"", "\"round-robin\""),
+        ("\"shuffled\"", "\"sizes\"\nsizes = [5, 4, 3, 2, 1.5]"),
         ("\"shuffled\"", "\"column\"\nname = \"clinic\""),
         ("\"shuffled\"", "\"dirichlet\"\nalpha = 0.3"),
         ("\"random\"", "\"ring\""),
@@ -145,6 +191,7 @@ fn written_as_toml_it_is_the_same_study() {
         ("\"gamma\"", "\"gaussian\"\nsigma = 2\ndelta = 1e-6"),
     ];
     for (old, new) in changes {
+        assert!(EXAMPLE.contains(old), "{old}");
         // The example has a `recycle` of its own.
         let text = EXAMPLE.replace("recycle = 1\n", "").replacen(old, new, 1);
         returns(&text);
