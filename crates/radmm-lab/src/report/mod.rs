@@ -25,6 +25,7 @@
 //! ```
 
 pub mod chart;
+mod course;
 mod csv;
 mod figure;
 mod legend;
@@ -34,8 +35,11 @@ mod page;
 mod panel;
 mod picture;
 mod plate;
+mod run;
 pub mod svg;
+pub mod tables;
 mod ticks;
 
 pub use figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
 pub use page::{Block, Claim, Grid, Page, Section};
+pub use run::of_run;

@@ -22,13 +22,26 @@ pub(super) fn around(scale: Scale, low: f64, high: f64, count: usize) -> (f64, f
             finite(ends, (low, high))
         }
         Scale::Log => {
-            let (low, high) = if low < high {
-                (low, high)
-            } else {
-                (low / 2.0, low * 2.0)
-            };
+            let (low, high) = separate(low, high);
             let wide = high / low > 30.0;
             finite((round_down(low, wide), round_up(high, wide)), (low, high))
+        }
+    }
+}
+
+/// The ends of an axis that goes a little beyond the data, so that markers and bars at the ends have room.
+pub(super) fn beyond(scale: Scale, low: f64, high: f64) -> (f64, f64) {
+    const ROOM: f64 = 0.02;
+    match scale {
+        Scale::Linear => {
+            let (low, high) = apart(low, high);
+            let room = ROOM * high - ROOM * low;
+            finite((low - room, high + room), (low, high))
+        }
+        Scale::Log => {
+            let (low, high) = separate(low, high);
+            let room = libm::pow(high / low, ROOM);
+            finite((low / room, high * room), (low, high))
         }
     }
 }
@@ -61,6 +74,15 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
+/// The same in ratios.
+fn separate(low: f64, high: f64) -> (f64, f64) {
+    if low < high {
+        (low, high)
+    } else {
+        (low / 2.0, low * 2.0)
+    }
+}
+
 /// The rounded ends, unless they are beyond what a number can be or no longer apart.
 fn finite(ends: (f64, f64), otherwise: (f64, f64)) -> (f64, f64) {
     let good = ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1;
@@ -75,7 +97,7 @@ fn step(low: f64, high: f64, count: usize) -> f64 {
     let unit = power(exponent(rough));
     let times = [1.0, 2.0, 5.0]
         .into_iter()
-        .find(|times| times * unit >= rough * 0.999);
+        .find(|times| times * unit >= 0.8 * rough);
     times.unwrap_or(10.0) * unit
 }
 
@@ -112,6 +134,8 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
     let decades = usize::try_from(last - first).unwrap_or(0) + 1;
     let inside = |value: f64| low * (1.0 - 1e-9) <= value && value <= high * (1.0 + 1e-9);
     let stride = decades.div_ceil(count.max(2));
+    // One way of writing along one axis.
+    let plain = first >= -3 && last <= 4;
     let mut ticks = Ticks {
         labelled: Vec::new(),
         minor: Vec::new(),
@@ -130,9 +154,13 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
                 _ => false,
             };
             if words {
-                ticks
-                    .labelled
-                    .push((value.clamp(low, high), decimal(value, f64::from(times), k)));
+                let written = if plain {
+                    let decimals = usize::try_from(-k).unwrap_or(0);
+                    format!("{value:.decimals$}")
+                } else {
+                    scientific(f64::from(times), k)
+                };
+                ticks.labelled.push((value.clamp(low, high), written));
             } else if stride == 1 {
                 ticks.minor.push(value.clamp(low, high));
             }
@@ -190,15 +218,6 @@ fn label(value: f64, step: f64, largest: f64) -> String {
     }
     let decimals = usize::try_from(-k).unwrap_or(0);
     minus(&format!("{value:.decimals$}"))
-}
-
-fn decimal(value: f64, times: f64, k: i32) -> String {
-    if (-3..=4).contains(&k) {
-        let decimals = usize::try_from(-k).unwrap_or(0);
-        format!("{value:.decimals$}")
-    } else {
-        scientific(times, k)
-    }
 }
 
 /// `10⁻⁷`, `2.5×10⁶`.
