@@ -2,11 +2,11 @@
 
 use radmm::account::Guarantee;
 use radmm::node::Kind;
-use radmm::sim::Snapshot;
+use radmm::sim::{Optimum, Snapshot};
 
 use super::figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
-use super::tables::{beside_name, mean};
-use crate::experiment::{End, Outcome, Repetition};
+use super::tables::beside_name;
+use crate::experiment::{Outcome, Repetition};
 use crate::shown::{count, thousands};
 
 /// More points than this a line cannot show.
@@ -23,140 +23,168 @@ const POOLED: usize = 6;
 
 /// Loss; then privacy, if there is any, and accuracy.
 pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
-    let run = &outcome.repetitions[0];
-    let over = match outcome.repetitions.len() {
-        1 => String::new(),
-        many => format!(" Bars: the range over {} repetitions.", thousands(many)),
-    };
-    let asked = format!(
+    let run = longest(&outcome.repetitions);
+    let total = run.end().last.spent;
+    let private = total.epsilon.is_finite();
+    let mut notes = vec![format!(
         "Of {}, {} asked the rows and {} recycled earlier answers.",
         count(run.iterations.len() - 1, "iteration", "iterations"),
         thousands(run.count(Kind::Data)),
         thousands(run.count(Kind::Recycled))
-    );
+    )];
+    let bars = match outcome.repetitions.len() {
+        1 => String::new(),
+        many => format!("Bars: the range over {} repetitions.", thousands(many)),
+    };
+    notes.push(bars.clone());
+    if !outcome.beside.is_empty() {
+        let equal = if private { " at equal privacy" } else { "" };
+        notes.push(format!("Level lines: where others end{equal}."));
+    }
     let loss = Figure {
         id: "loss".to_owned(),
         title: "Mean loss of the parties’ models on their own rows".to_owned(),
-        caption: format!(
-            "{asked}{over} Dashed: where others end at equal privacy, and one party with all rows and no noise."
-        ),
+        caption: joined(&notes),
         columns: 1,
-        panels: vec![panel("mean loss", outcome, |made| made.loss, Levels::LOSS)],
+        panels: vec![Measure::LOSS.panel(outcome)],
     };
-    let total = run.end().last.spent;
-    let accuracy = Panel {
-        title: "Accuracy".to_owned(),
-        ..panel(
-            "share of own rows classified rightly",
-            outcome,
-            |made| made.accuracy,
-            Levels::ACCURACY,
-        )
-    };
-    let rest = if total.epsilon.is_finite() {
+    let accuracy = Measure::ACCURACY.panel(outcome);
+    let without =
+        "Iteration 0, before anything is learned, is left out of the accuracy.".to_owned();
+    let rest = if private {
+        let paid = format!(
+            "Left: the total ε of every message so far, the largest of the parties’, at δ = {}, for {}; it rises where \
+             rows are asked.",
+            total.delta,
+            Guarantee::RELATION
+        );
         Figure {
             id: "privacy".to_owned(),
             title: "What was paid, and what it bought".to_owned(),
-            caption: format!(
-                "Left: the total ε of every message so far, the largest of the parties’, at δ = {}, for {}; it rises where \
-                 rows are asked.{over}",
-                total.delta,
-                Guarantee::RELATION
-            ),
+            caption: joined(&[paid, bars, without]),
             columns: 2,
             panels: vec![stairs(run, total), accuracy],
         }
     } else {
         Figure {
             id: "accuracy".to_owned(),
-            title: "Share of their own rows that the parties’ models classify rightly".to_owned(),
-            caption: over.trim().to_owned(),
+            title: "How many of their own rows the parties’ models classify rightly".to_owned(),
+            caption: joined(&[bars, without]),
             columns: 1,
-            panels: vec![Panel {
-                title: String::new(),
-                ..accuracy
-            }],
+            panels: vec![accuracy],
         }
     };
     vec![loss, rest]
 }
 
-/// What the others and the optimum end at.
-struct Levels {
-    end: fn(&End) -> f64,
-    optimum: fn(&radmm::sim::Optimum) -> f64,
+/// Sentences.
+fn joined(notes: &[String]) -> String {
+    let said: Vec<&str> = notes
+        .iter()
+        .map(String::as_str)
+        .filter(|note| !note.is_empty())
+        .collect();
+    said.join(" ")
 }
 
-impl Levels {
+/// The repetition that came farthest; they differ if one was stopped.
+fn longest(runs: &[Repetition]) -> &Repetition {
+    let mut best = &runs[0];
+    for run in runs {
+        if run.iterations.len() > best.iterations.len() {
+            best = run;
+        }
+    }
+    best
+}
+
+/// Something that models are measured by.
+struct Measure {
+    title: &'static str,
+    label: &'static str,
+    /// The first iteration that is worth looking at.
+    first: usize,
+    of: fn(&Snapshot) -> f64,
+    optimum: fn(&Optimum) -> f64,
+}
+
+impl Measure {
     const LOSS: Self = Self {
-        end: |end| end.last.loss,
+        title: "",
+        label: "mean loss",
+        first: 0,
+        of: |made| made.loss,
         optimum: |optimum| optimum.loss,
     };
     const ACCURACY: Self = Self {
-        end: |end| end.last.accuracy,
-        optimum: |optimum| optimum.accuracy,
+        title: "Accuracy on own rows",
+        label: "classified rightly, %",
+        // A model of zeros tells nothing apart, and would flatten the rest.
+        first: 1,
+        of: |made| 100.0 * made.accuracy,
+        optimum: |optimum| 100.0 * optimum.accuracy,
     };
-}
 
-fn panel(label: &str, outcome: &Outcome, of: fn(&Snapshot) -> f64, levels: Levels) -> Panel {
-    let all = over_repetitions(&outcome.repetitions, of);
-    let name = match outcome.repetitions.len() {
-        1 => "this run".to_owned(),
-        many => format!("mean of {} repetitions", thousands(many)),
-    };
-    let mut series: Vec<Series> = Vec::new();
-    for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-        let colour = if other.name == "local" {
-            ALONE
-        } else {
-            AVERAGED
-        };
-        series.push(level(
-            beside_name(other.name),
-            colour,
-            mean(&other.ends, levels.end),
-        ));
-    }
-    if let Some(optimum) = &outcome.centralised {
-        series.push(level("pooled, no noise", POOLED, (levels.optimum)(optimum)));
-    }
-    series.push(Series {
-        name,
-        colour: OWN,
-        style: Style::Line,
-        points: thinned(&all),
-    });
-    let kinds = &outcome.repetitions[0].iterations;
-    if kinds.len() <= MARKED + 1 {
-        for (name, kind, colour) in [
-            ("data step", Kind::Data, OWN),
-            ("recycled step", Kind::Recycled, RECYCLED),
-        ] {
-            let points: Vec<Point> = kinds
-                .iter()
-                .zip(&all)
-                .filter(|(made, _)| made.kind == kind)
-                .map(|(_, point)| Point {
-                    range: None,
-                    ..*point
-                })
-                .collect();
-            if !points.is_empty() {
-                series.push(Series {
-                    name: name.to_owned(),
-                    colour,
-                    style: Style::Dots,
-                    points,
-                });
-            }
+    fn panel(&self, outcome: &Outcome) -> Panel {
+        let all = over_repetitions(&outcome.repetitions, self.of);
+        let all = &all[self.first.min(all.len())..];
+        let mut series = vec![Series {
+            name: match outcome.repetitions.len() {
+                1 => "this run".to_owned(),
+                many => format!("mean of {} repetitions", thousands(many)),
+            },
+            colour: OWN,
+            style: Style::Line,
+            points: thinned(all),
+        }];
+        if all.len() <= MARKED + 1 {
+            let made = &longest(&outcome.repetitions).iterations;
+            series.extend(steps("data step", OWN, Kind::Data, made, all));
+            series.extend(steps("recycled step", RECYCLED, Kind::Recycled, made, all));
+        }
+        for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
+            let colour = match other.name {
+                "local" => ALONE,
+                _ => AVERAGED,
+            };
+            let ends: Vec<f64> = other.ends.iter().map(|end| (self.of)(&end.last)).collect();
+            let mean = ends.iter().sum::<f64>() / ends.len() as f64;
+            series.push(level(beside_name(other.name), colour, mean));
+        }
+        if let Some(optimum) = &outcome.centralised {
+            series.push(level("pooled, no noise", POOLED, (self.optimum)(optimum)));
+        }
+        Panel {
+            title: self.title.to_owned(),
+            x: axis("iteration"),
+            y: axis(self.label),
+            series,
         }
     }
-    Panel {
-        title: String::new(),
-        x: axis("iteration"),
-        y: axis(label),
-        series,
-    }
+}
+
+/// The points of one kind of step, if there are any.
+fn steps(
+    name: &str,
+    colour: usize,
+    kind: Kind,
+    made: &[Snapshot],
+    all: &[Point],
+) -> Option<Series> {
+    let points: Vec<Point> = all
+        .iter()
+        .filter(|point| made[point.x as usize].kind == kind)
+        .map(|point| Point {
+            range: None,
+            ..*point
+        })
+        .collect();
+    (!points.is_empty()).then(|| Series {
+        name: name.to_owned(),
+        colour,
+        style: Style::Dots,
+        points,
+    })
 }
 
 fn stairs(run: &Repetition, total: Guarantee) -> Panel {
@@ -175,7 +203,7 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
         y: axis(&format!("total ε so far, at δ = {}", total.delta)),
         series: vec![Series {
             name: "total ε so far".to_owned(),
-            colour: 1,
+            colour: OWN,
             style: Style::Stairs,
             points: thinned(&points),
         }],
@@ -184,11 +212,6 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
 
 /// By iteration, the mean over those repetitions that came so far, and their range if there are several.
 fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> f64) -> Vec<Point> {
-    let longest = runs
-        .iter()
-        .map(|run| run.iterations.len())
-        .max()
-        .unwrap_or(0);
     let at = |t: usize| {
         let values: Vec<f64> = runs
             .iter()
@@ -202,7 +225,7 @@ fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> f64) -> Vec<Point>
             range: (runs.len() > 1).then_some((low, high)),
         }
     };
-    (0..longest).map(at).collect()
+    (0..longest(runs).iterations.len()).map(at).collect()
 }
 
 /// So many that a line looks the same, with both ends.

@@ -27,7 +27,7 @@ pub(super) fn shared(figure: &Figure) -> Option<&[Series]> {
         .panels
         .iter()
         .all(|panel| panel.series.iter().all(known));
-    (figure.panels.len() > 1 && every).then_some(&all.series)
+    every.then_some(&all.series)
 }
 
 /// How much room it takes across this width.

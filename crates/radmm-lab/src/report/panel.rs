@@ -10,8 +10,8 @@ use super::ticks::{self, Ticks};
 /// A tick of the upward axis has about this much room, and one of the other.
 const UP: f64 = 46.0;
 const RIGHT: f64 = 66.0;
-/// With more points than this, not every one has a bar: they would hide each other.
-const BARS: usize = 26;
+/// Bars need about this much room each; where there is less, not every point has one.
+const BAR: f64 = 2.7;
 
 /// Where the parts of a panel are; the same for all panels of a figure, so that they line up.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Margins {
             bottom: 56.0,
             right: 14.0,
             legend: tallest
-                .map(|panel| legend::height(&panel.series, width - 8.0))
+                .map(|panel| legend::height(&panel.series, width - 8.0) + 8.0)
                 .fold(0.0, f64::max),
         }
     }
@@ -203,6 +203,8 @@ struct Brush<'a> {
     among: usize,
     /// A little to the side, so that bars do not hide each other.
     aside: f64,
+    /// Every how many points there is a bar.
+    stride: usize,
     /// Whether a line alone would leave the colour to tell it from others.
     told_apart: bool,
     /// Between neighbouring points.
@@ -231,6 +233,8 @@ fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, all: &[&'a Series]) -> Vec<Br
             rank,
             among: all.len(),
             aside,
+            // Odd, so that steps of two kinds that take turns both have theirs.
+            stride: (BAR * bars as f64 / spacing).ceil().max(1.0) as usize | 1,
             told_apart: look::told_apart(&panel.series),
             spacing,
         });
@@ -246,12 +250,7 @@ impl Brush<'_> {
 
     /// Low to high with small caps, at every point or evenly spread and not where the other series have theirs.
     fn bars(&self, svg: &mut Svg) {
-        let count = self.series.points.len();
-        let stride = if count > BARS {
-            count.div_ceil(BARS - 6)
-        } else {
-            1
-        };
+        let stride = self.stride;
         let first = self.rank * stride / self.among.max(1);
         let cap = (self.spacing * stride as f64 / 5.0).clamp(1.0, 3.0);
         for point in self.series.points.iter().skip(first).step_by(stride) {

@@ -56,7 +56,7 @@ fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
     let mut paragraphs = vec![format!(
         "{} {} {}",
         setting(experiment),
-        spent(&outcome.repetitions[0]),
+        spent(total(outcome)),
         quality(outcome)
     )];
     if let Some((k, reason)) = stopped(outcome) {
@@ -105,8 +105,15 @@ fn setting(experiment: &Experiment) -> String {
     )
 }
 
-fn spent(run: &Repetition) -> String {
-    let total = run.end().last.spent;
+/// The largest of the repetitions': they differ if one was stopped.
+fn total(outcome: &Outcome) -> Guarantee {
+    let totals = outcome.repetitions.iter().map(|run| run.end().last.spent);
+    let worse = |a: Guarantee, b: Guarantee| if b.epsilon > a.epsilon { b } else { a };
+    // There is at least one repetition.
+    totals.reduce(worse).expect("a repetition")
+}
+
+fn spent(total: Guarantee) -> String {
     if total.epsilon.is_finite() {
         format!("They spent **{}**.", statement(total))
     } else {
@@ -166,7 +173,7 @@ fn quality(outcome: &Outcome) -> String {
 }
 
 fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
-    let total = outcome.repetitions[0].end().last.spent;
+    let total = total(outcome);
     let meaning = if total.epsilon.is_finite() {
         format!(
             " Every ε is a total over every message of the run, the largest of the parties’, at δ = {}, for {}.",

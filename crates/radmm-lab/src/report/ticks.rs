@@ -245,3 +245,82 @@ fn scientific(mantissa: f64, k: i32) -> String {
 fn minus(digits: &str) -> String {
     digits.replace('-', "−")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(ticks: &Ticks) -> Vec<&str> {
+        ticks
+            .labelled
+            .iter()
+            .map(|(_, words)| words.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let linear = |range, whole| within(Scale::Linear, range, 5, whole);
+        assert_eq!(
+            words(&linear((0.0, 60.0), true)),
+            ["0", "10", "20", "30", "40", "50", "60"]
+        );
+        assert_eq!(
+            words(&linear((0.3, 0.7), false)),
+            ["0.3", "0.4", "0.5", "0.6", "0.7"]
+        );
+        assert_eq!(
+            words(&linear((-1.0, 1.0), false)),
+            ["−1.0", "−0.5", "0", "0.5", "1.0"]
+        );
+        assert_eq!(words(&linear((0.0, 2.0), true)), ["0", "1", "2"]);
+        assert_eq!(
+            words(&linear((0.0, 4e7), false)),
+            ["0", "10⁷", "2×10⁷", "3×10⁷", "4×10⁷"]
+        );
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_decades_with_marks_between_them() {
+        let ticks = within(Scale::Log, (0.01, 10.0), 6, false);
+        assert_eq!(words(&ticks), ["0.01", "0.1", "1", "10"]);
+        assert_eq!(ticks.minor.len(), 3 * 8);
+        let few = within(Scale::Log, (0.2, 1.0), 6, false);
+        assert_eq!(words(&few), ["0.2", "0.5", "1"]);
+        let many = within(Scale::Log, (1e-12, 1.0), 6, false);
+        assert_eq!(words(&many)[..2], ["10⁻¹²", "10⁻⁹"]);
+        // No round number: equal differences will do.
+        assert!(within(Scale::Log, (0.31, 0.34), 5, false).labelled.len() >= 2);
+    }
+
+    proptest! {
+        #[test]
+        fn ends_cover_the_data_and_ticks_are_between_them(
+            a in -1e9..1e9f64, b in -1e9..1e9f64, shrink in -12..1i32, count in 2..9usize, log: bool,
+        ) {
+            // Of every size, and sometimes very close to each other.
+            let (scale, a, b) = if log {
+                (Scale::Log, libm::exp(a / 2e7), libm::exp(b / 2e7))
+            } else {
+                (Scale::Linear, a, a + (b - a) * power(shrink))
+            };
+            let (low, high) = (a.min(b), a.max(b));
+            for ends in [around(scale, low, high, count), beyond(scale, low, high)] {
+                prop_assert!(ends.0 <= low && high <= ends.1 && ends.0 < ends.1);
+                let ticks = within(scale, ends, count, false);
+                let all = || ticks.labelled.iter().map(|(value, _)| *value);
+                prop_assert!(all().chain(ticks.minor.iter().copied()).all(|v| ends.0 <= v && v <= ends.1));
+                prop_assert!(all().zip(all().skip(1)).all(|(a, b)| a < b));
+                prop_assert!((1..=4 * count + 4).contains(&ticks.labelled.len()), "{:?}", ticks);
+            }
+        }
+
+        #[test]
+        fn one_value_has_an_axis_around_it(value in -1e9..1e9f64, log: bool) {
+            let (scale, value) = if log { (Scale::Log, libm::exp(value / 2e7)) } else { (Scale::Linear, value) };
+            let (low, high) = around(scale, value, value, 5);
+            prop_assert!(low < high && low <= value && value <= high);
+        }
+    }
+}
