@@ -7,12 +7,15 @@ use radmm::sim::{Optimum, Snapshot};
 use super::figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
 use super::tables::beside_name;
 use crate::experiment::{Outcome, Repetition};
-use crate::shown::{count, thousands};
+use crate::shown::{count, number, thousands};
 
 /// More points than this a line cannot show.
 const POINTS: usize = 400;
 /// With more iterations than this, markers of single ones would run into each other.
 const MARKED: usize = 100;
+
+/// A level that would leave the run a smaller part of the panel than one in so many is not drawn.
+const FAR: f64 = 6.0;
 
 /// Places in the palette.
 const OWN: usize = 0;
@@ -41,19 +44,21 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         let equal = if private { " at equal privacy" } else { "" };
         notes.push(format!("Level lines: where others end{equal}."));
     }
+    let (loss, far) = Measure::LOSS.panel(outcome);
+    notes.extend(far);
     let loss = Figure {
         id: "loss".to_owned(),
         title: "Mean loss of the parties’ models on their own rows".to_owned(),
         caption: joined(&notes),
         columns: 1,
-        panels: vec![Measure::LOSS.panel(outcome)],
+        panels: vec![loss],
     };
-    let accuracy = Measure::ACCURACY.panel(outcome);
+    let (accuracy, far) = Measure::ACCURACY.panel(outcome);
     let without =
         "Iteration 0, before anything is learned, is left out of the accuracy.".to_owned();
     let rest = if private {
         let paid = format!(
-            "Left: the total ε of every message so far, the largest of the parties’, at δ = {}, for {}; it rises where \
+            "Privacy: the total ε of every message so far, the largest of the parties’, at δ = {}, for {}; it rises where \
              rows are asked.",
             total.delta,
             Guarantee::RELATION
@@ -61,7 +66,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         Figure {
             id: "privacy".to_owned(),
             title: "What was paid, and what it bought".to_owned(),
-            caption: joined(&[paid, bars, without]),
+            caption: joined(&[&[paid, bars, without][..], &far].concat()),
             columns: 2,
             panels: vec![stairs(run, total), accuracy],
         }
@@ -69,7 +74,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         Figure {
             id: "accuracy".to_owned(),
             title: "How many of their own rows the parties’ models classify rightly".to_owned(),
-            caption: joined(&[bars, without]),
+            caption: joined(&[&[bars, without][..], &far].concat()),
             columns: 1,
             panels: vec![accuracy],
         }
@@ -88,7 +93,7 @@ fn joined(notes: &[String]) -> String {
 }
 
 /// The repetition that came farthest; they differ if one was stopped.
-fn longest(runs: &[Repetition]) -> &Repetition {
+pub(super) fn longest(runs: &[Repetition]) -> &Repetition {
     let mut best = &runs[0];
     for run in runs {
         if run.iterations.len() > best.iterations.len() {
@@ -125,7 +130,8 @@ impl Measure {
         optimum: |optimum| 100.0 * optimum.accuracy,
     };
 
-    fn panel(&self, outcome: &Outcome) -> Panel {
+    /// The panel, and what is to be said of levels that are too far off to be in it.
+    fn panel(&self, outcome: &Outcome) -> (Panel, Vec<String>) {
         let all = over_repetitions(&outcome.repetitions, self.of);
         let all = &all[self.first.min(all.len())..];
         let mut series = vec![Series {
@@ -142,6 +148,27 @@ impl Measure {
             series.extend(steps("data step", OWN, Kind::Data, made, all));
             series.extend(steps("recycled step", RECYCLED, Kind::Recycled, made, all));
         }
+        let (near, far): (Vec<Series>, Vec<Series>) = self
+            .levels(outcome)
+            .into_iter()
+            .partition(|level| near(all, level.points[0].y));
+        series.extend(near);
+        let words = |level: &Series| {
+            let end = number(level.points[0].y);
+            format!("Too far off to be seen here: {}, {end}.", level.name)
+        };
+        let panel = Panel {
+            title: self.title.to_owned(),
+            x: axis("iteration"),
+            y: axis(self.label),
+            series,
+        };
+        (panel, far.iter().map(words).collect())
+    }
+
+    /// Where the others end.
+    fn levels(&self, outcome: &Outcome) -> Vec<Series> {
+        let mut levels = Vec::new();
         for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
             let colour = match other.name {
                 "local" => ALONE,
@@ -149,18 +176,27 @@ impl Measure {
             };
             let ends: Vec<f64> = other.ends.iter().map(|end| (self.of)(&end.last)).collect();
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
-            series.push(level(beside_name(other.name), colour, mean));
+            levels.push(level(beside_name(other.name), colour, mean));
         }
         if let Some(optimum) = &outcome.centralised {
-            series.push(level("pooled, no noise", POOLED, (self.optimum)(optimum)));
+            levels.push(level("pooled, no noise", POOLED, (self.optimum)(optimum)));
         }
-        Panel {
-            title: self.title.to_owned(),
-            x: axis("iteration"),
-            y: axis(self.label),
-            series,
-        }
+        levels
     }
+}
+
+/// Whether a level is so near that drawing it leaves the run itself a fair share of the panel.
+fn near(all: &[Point], level: f64) -> bool {
+    let ends = all
+        .iter()
+        .map(|point| point.range.unwrap_or((point.y, point.y)));
+    let (low, high) = ends.fold((level, level), |(low, high), end| {
+        (low.min(end.0), high.max(end.1))
+    });
+    let own = all.iter().map(|point| point.y);
+    let span = own.clone().fold(f64::MIN, f64::max) - own.fold(f64::MAX, f64::min);
+    // A run that stands still has no span to compare with.
+    high - low <= (FAR * span).max(level.abs())
 }
 
 /// The points of one kind of step, if there are any.
@@ -198,9 +234,9 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
         })
         .collect();
     Panel {
-        title: "Privacy".to_owned(),
+        title: format!("Privacy, at δ = {}", total.delta),
         x: axis("iteration"),
-        y: axis(&format!("total ε so far, at δ = {}", total.delta)),
+        y: axis("total ε so far"),
         series: vec![Series {
             name: "total ε so far".to_owned(),
             colour: OWN,

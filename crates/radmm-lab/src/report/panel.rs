@@ -8,7 +8,7 @@ use super::svg::{Anchor, Area, Spot, Svg, through};
 use super::ticks::{self, Ticks};
 
 /// A tick of the upward axis has about this much room, and one of the other.
-const UP: f64 = 46.0;
+const UP: f64 = 40.0;
 const RIGHT: f64 = 66.0;
 /// Bars need about this much room each; where there is less, not every point has one.
 const BAR: f64 = 2.7;

@@ -55,7 +55,7 @@ fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
     let mechanism = &experiment.study().privacy.mechanism;
     let mut paragraphs = vec![format!(
         "{} {} {}",
-        setting(experiment),
+        setting(experiment, outcome),
         spent(total(outcome)),
         quality(outcome)
     )];
@@ -75,7 +75,7 @@ fn stopped(outcome: &Outcome) -> Option<(usize, &str)> {
     runs.find_map(|(k, run)| run.stopped.as_deref().map(|reason| (k, reason)))
 }
 
-fn setting(experiment: &Experiment) -> String {
+fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     let (study, table) = (experiment.study(), experiment.table());
     let names: Vec<&str> = table
         .parties
@@ -87,17 +87,20 @@ fn setting(experiment: &Experiment) -> String {
         0..=NAMED if !names.iter().all(numbered) => format!(" ({})", names.join(", ")),
         _ => String::new(),
     };
+    let iterations = study.algorithm.iterations as usize;
+    let planned = count(iterations, "iteration", "iterations");
+    // Iteration 0 is the start.
+    let made = course::longest(&outcome.repetitions).iterations.len() - 1;
     format!(
         "{}{named} with {} in all trained a linear classifier by `{}`, talking to their neighbours over {}: {}{}.",
         count(table.parties.len(), "party", "parties"),
         count(table.rows(), "row", "rows"),
         study.algorithm.method.name(),
         count(experiment.graph().edge_count(), "edge", "edges"),
-        count(
-            study.algorithm.iterations as usize,
-            "iteration",
-            "iterations"
-        ),
+        match stopped(outcome) {
+            Some(_) => format!("{} of {planned}", thousands(made)),
+            None => planned,
+        },
         match study.run.repetitions {
             1 => String::new(),
             many => format!(", {} repetitions", thousands(many as usize)),
@@ -147,7 +150,7 @@ fn quality(outcome: &Outcome) -> String {
             right(&other.ends)
         ));
     }
-    let equal = if against.is_empty() {
+    let equal = if against.is_empty() || total(outcome).epsilon.is_infinite() {
         ""
     } else {
         " at equal privacy"
@@ -183,12 +186,15 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     } else {
         String::new()
     };
+    let range = match outcome.repetitions.len() {
+        1 => "",
+        _ => "; range: the largest less the smallest of the repetitions",
+    };
     let mut blocks = vec![
         Block::Table(tables::comparison(experiment, outcome)),
         Block::Words(format!(
-            "Loss: the mean over the parties on their own rows; range: largest less smallest over the repetitions. Own rows, \
-             all rows: the share of them that is classified rightly. Consensus: the largest distance of a model from the mean \
-             model.{meaning}"
+            "Loss: the mean over the parties on their own rows{range}. Own rows, all rows: the share of them that is \
+             classified rightly. Consensus: the largest distance of a model from the mean model.{meaning}"
         )),
     ];
     if outcome.beside.iter().any(|other| other.ends.is_empty()) {

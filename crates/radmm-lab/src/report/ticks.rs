@@ -1,6 +1,7 @@
 //! Round numbers along an axis: where it ends, and which values are written beside it.
 
 use super::figure::Scale;
+use crate::shown::thousands;
 
 /// What is written beside an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -216,6 +217,11 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         let k = exponent(value.abs());
         return scientific(value / power(k), k);
     }
+    if k >= 0 && largest >= 1e4 {
+        // Whole, and below a million.
+        let sign = if value < 0.0 { "−" } else { "" };
+        return format!("{sign}{}", thousands(value.abs() as usize));
+    }
     let decimals = usize::try_from(-k).unwrap_or(0);
     minus(&format!("{value:.decimals$}"))
 }
@@ -275,6 +281,10 @@ mod tests {
             ["−1.0", "−0.5", "0", "0.5", "1.0"]
         );
         assert_eq!(words(&linear((0.0, 2.0), true)), ["0", "1", "2"]);
+        assert_eq!(
+            words(&linear((-5000.0, 10000.0), false)),
+            ["−5,000", "0", "5,000", "10,000"]
+        );
         assert_eq!(
             words(&linear((0.0, 4e7), false)),
             ["0", "10⁷", "2×10⁷", "3×10⁷", "4×10⁷"]
