@@ -192,6 +192,19 @@ fn a_level_far_off_is_told_in_place_of_being_drawn() {
 }
 
 #[test]
+fn the_study_is_there_as_it_was_understood() {
+    let (experiment, outcome) = run(STUDY, None);
+    let page = of_run(&experiment, &outcome);
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    let codes = blocks.filter_map(|block| match block {
+        Block::Code(code) => Some(code.as_str()),
+        _ => None,
+    });
+    let written: serde_json::Value = serde_json::from_str(codes.last().unwrap()).unwrap();
+    assert_eq!(written, serde_json::to_value(experiment.study()).unwrap());
+}
+
+#[test]
 fn many_parties_are_cut_to_twenty() {
     let page = report(&STUDY.replace("nodes = 4", "nodes = 50"), None);
     let text = text(&page);

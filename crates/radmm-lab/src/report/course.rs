@@ -193,10 +193,11 @@ fn near(all: &[Point], level: f64) -> bool {
     let (low, high) = ends.fold((level, level), |(low, high), end| {
         (low.min(end.0), high.max(end.1))
     });
-    let own = all.iter().map(|point| point.y);
-    let span = own.clone().fold(f64::MIN, f64::max) - own.fold(f64::MAX, f64::min);
+    let own = || all.iter().map(|point| point.y);
+    let span = own().fold(f64::MIN, f64::max) - own().fold(f64::MAX, f64::min);
     // A run that stands still has no span to compare with.
-    high - low <= (FAR * span).max(level.abs())
+    let size = own().map(f64::abs).fold(0.0, f64::max);
+    all.is_empty() || high - low <= (FAR * span).max(size)
 }
 
 /// The points of one kind of step, if there are any.

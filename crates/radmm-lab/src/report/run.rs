@@ -1,6 +1,7 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
+use serde_json::Value;
 
 use super::course;
 use super::page::{Block, Page, Section};
@@ -230,7 +231,10 @@ fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
 fn again(experiment: &Experiment) -> Vec<Block> {
     let study = experiment.study();
     // Every map has string keys, so that nothing is left to fail.
-    let code = serde_json::to_string_pretty(study).expect("a study is valid JSON");
+    let code = written(
+        &serde_json::to_value(study).expect("a study is valid JSON"),
+        1,
+    );
     vec![
         Block::Words(format!(
             "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads.",
@@ -240,4 +244,20 @@ fn again(experiment: &Experiment) -> Vec<Block> {
         Block::Words("The study as it was understood:".to_owned()),
         Block::Code(code),
     ]
+}
+
+/// JSON with one line a key: lists stay on theirs.
+fn written(value: &Value, depth: usize) -> String {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let indent = "  ".repeat(depth);
+            let line = |(key, value): (&String, &Value)| {
+                let key = Value::from(key.as_str());
+                format!("{indent}{key}: {}", written(value, depth + 1))
+            };
+            let lines: Vec<String> = map.iter().map(line).collect();
+            format!("{{\n{}\n{}}}", lines.join(",\n"), "  ".repeat(depth - 1))
+        }
+        other => other.to_string(),
+    }
 }
