@@ -33,7 +33,7 @@ pub(crate) struct RunArgs {
     /// The study file; without one, a built-in study on invented patients
     pub study: Option<PathBuf>,
 
-    /// Write result.json into this folder, which is made if need be
+    /// Write result.json and report.html into this folder, which is made if need be
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use comfy_table::Table;
-use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{Compared, Comparison, Experiment, Measured, Spread, Wanted};
+use radmm_lab::report::Grid;
+use radmm_lab::shown::{count, number, percent};
+use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Spread, Wanted};
 use radmm_study::{Source, Study};
 
 use crate::args::CompareArgs;
@@ -109,7 +110,7 @@ fn tables(comparison: &Comparison, compared: &Compared) -> String {
         compared.statement(),
         quality(compared),
         LEGEND,
-        cost(compared),
+        plain(&compared.cost()),
     )
 }
 
@@ -118,62 +119,38 @@ const LEGEND: &str =
  accuracy, AUC: on rows held out, or accuracy on all training rows if there are none";
 
 fn quality(compared: &Compared) -> Table {
-    let mut table = plain(&["", "train loss", "accuracy", "AUC"]);
-    for one in &compared.contenders {
+    let contender = |one: &Measured| {
         let (accuracy, auc) = match &one.held_out {
             Some(score) => (score.accuracy, spread(&score.auc, number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
-        table.add_row(vec![
+        vec![
             one.name.clone(),
             spread(&one.loss, number),
             spread(&accuracy, percent),
             auc,
-        ]);
-    }
-    for name in &compared.too_dear {
-        table.add_row(vec![name.as_str(), "too dear", "", ""]);
-    }
-    if let Some(pooled) = &compared.pooled {
+        ]
+    };
+    let too_dear = |name: &String| vec![name.clone(), "too dear".to_owned()];
+    let pooled = |pooled: &Pooled| {
         let held_out = pooled.held_out.as_ref();
-        table.add_row(vec![
+        vec![
             "pooled, no noise".to_owned(),
             number(pooled.loss),
             percent(held_out.map_or(pooled.accuracy, |score| score.accuracy.mean)),
             held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
-        ]);
-    }
-    table
-}
-
-fn cost(compared: &Compared) -> Table {
-    let mut table = plain(&[
-        "",
-        "total ε",
-        "data steps",
-        "messages",
-        "noise",
-        "seconds a run",
-    ]);
-    for one in &compared.contenders {
-        table.add_row(vec![
-            one.name.clone(),
-            epsilon(one.total.epsilon),
-            one.data_touches.to_string(),
-            thousands(one.messages),
-            noise(one),
-            format!("{:.2}", one.seconds.mean),
-        ]);
-    }
-    table
-}
-
-fn noise(one: &Measured) -> String {
-    match one.noise {
-        None => "none".to_owned(),
-        Some([low, high]) if number(low) == number(high) => number(low),
-        Some([low, high]) => format!("{} to {}", number(low), number(high)),
-    }
+        ]
+    };
+    let rows = compared.contenders.iter().map(contender);
+    let rows = rows.chain(compared.too_dear.iter().map(too_dear));
+    plain(&Grid {
+        caption: String::new(),
+        header: ["", "train loss", "accuracy", "AUC"]
+            .map(str::to_owned)
+            .into(),
+        rows: rows.chain(compared.pooled.iter().map(pooled)).collect(),
+        folded: false,
+    })
 }
 
 fn spread(spread: &Spread, shown: fn(f64) -> String) -> String {

@@ -6,11 +6,10 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::Mechanism;
+use radmm_lab::report::{Grid, tables};
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{End, Experiment, NodeResult, Outcome, Repetition, caveat};
+use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 
-/// More parties than this are in result.json alone.
-const PARTIES: usize = 20;
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
 
@@ -28,7 +27,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(experiment));
-    let _ = writeln!(page, "{}", comparison(experiment, outcome));
+    let _ = writeln!(page, "{}", plain(&tables::comparison(experiment, outcome)));
     let _ = writeln!(page, "{LEGEND}\n");
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", course(first, outcome.repetitions.len()));
@@ -62,81 +61,11 @@ fn headline(experiment: &Experiment) -> String {
     )
 }
 
-/// The study's algorithm beside training alone, averaging once, and one party with all rows.
-fn comparison(experiment: &Experiment, outcome: &Outcome) -> Table {
-    let several = outcome.repetitions.len() > 1;
-    let loss = if several { "loss (range)" } else { "loss" };
-    let mut table = plain(&["", loss, "own rows", "all rows", "consensus", "total ε"]);
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
-    table.add_row(ends_row(experiment.study().algorithm.method.name(), &ends));
-    for other in &outcome.beside {
-        let name = match other.name {
-            "local" => "each party alone",
-            _ => "averaged once",
-        };
-        if other.ends.is_empty() {
-            table.add_row(vec![name, "too dear", "", "", "", ""]);
-        } else {
-            table.add_row(ends_row(name, &other.ends));
-        }
-    }
-    if let Some(optimum) = &outcome.centralised {
-        table.add_row(vec![
-            "pooled, no noise".to_owned(),
-            number(optimum.loss),
-            percent(optimum.accuracy),
-            percent(optimum.accuracy),
-            "0".to_owned(),
-            "∞".to_owned(),
-        ]);
-    }
-    table
-}
-
-fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
-    let mean = |of: fn(&End) -> f64| ends.iter().map(of).sum::<f64>() / ends.len() as f64;
-    let losses = || ends.iter().map(|end| end.last.loss);
-    let mut loss = number(mean(|end| end.last.loss));
-    if ends.len() > 1 {
-        let range = losses().fold(f64::MIN, f64::max) - losses().fold(f64::MAX, f64::min);
-        let _ = write!(loss, " ({})", number(range));
-    }
-    vec![
-        name.to_owned(),
-        loss,
-        percent(mean(|end| end.last.accuracy)),
-        percent(mean(|end| end.everywhere.accuracy)),
-        number(mean(|end| end.last.consensus)),
-        epsilon(ends[0].last.spent.epsilon),
-    ]
-}
-
+/// The first of the parties, and how many there are beyond.
 fn parties(run: &Repetition, bound: Bound) -> String {
-    // Beside the study's own bound the other one, where it has something to say.
-    let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
-        Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
-        Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
-    };
-    let compared = run.nodes.iter().any(|node| of_other(node).is_some());
-    let mut header = vec!["party", "rows", "neighbours", "data steps", "total ε"];
-    if compared {
-        header.push(other);
-    }
-    let mut table = plain(&header);
-    for node in run.nodes.iter().take(PARTIES) {
-        let mut row = vec![
-            node.name.clone(),
-            thousands(node.rows),
-            node.degree.to_string(),
-            node.data_steps.to_string(),
-            epsilon(node.spent.epsilon),
-        ];
-        if compared {
-            row.push(of_other(node).map_or("–".to_owned(), epsilon));
-        }
-        table.add_row(row);
-    }
-    match run.nodes.len().saturating_sub(PARTIES) {
+    let grid = tables::parties(run, bound);
+    let table = plain(&grid);
+    match run.nodes.len() - grid.rows.len() {
         0 => table.to_string(),
         more => format!("{table}\n … and {} more, in result.json", thousands(more)),
     }
@@ -227,10 +156,13 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-pub(crate) fn plain(header: &[&str]) -> Table {
+pub(crate) fn plain(grid: &Grid) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
-    table.set_header(header.to_vec());
+    table.set_header(grid.header.clone());
+    for row in &grid.rows {
+        table.add_row(row.clone());
+    }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, ResultFile};
 use radmm_study::Study;
 
@@ -56,10 +57,13 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
 fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(), Failure> {
     let json = ResultFile::new(experiment, outcome).to_json();
     if let Some(out) = &typed.out {
-        let path = out.join("result.json");
-        files::write_whole(&path, &json)?;
-        if !typed.work.quiet {
-            eprintln!("wrote {}", path.display());
+        let report = report::of_run(experiment, outcome).to_html();
+        for (name, text) in [("result.json", &json), ("report.html", &report)] {
+            let path = out.join(name);
+            files::write_whole(&path, text)?;
+            if !typed.work.quiet {
+                eprintln!("wrote {}", path.display());
+            }
         }
     }
     match typed.json {

@@ -272,7 +272,59 @@ fn out_makes_the_folder_and_writes_the_same_json() {
     let left: Vec<_> = fs::read_dir(folder.path().join("deep/er"))
         .unwrap()
         .collect();
-    assert_eq!(left.len(), 1, "nothing half-written stays");
+    assert_eq!(left.len(), 2, "nothing half-written stays");
+}
+
+#[test]
+fn out_writes_a_report_with_the_numbers_of_the_terminal() {
+    let folder = folder(&(STUDY.to_owned() + "repetitions = 3\n"));
+    let output = radmm(folder.path(), &["run", "study.toml", "--out", "out"]);
+    assert!(text(&output.stderr).contains("wrote out/report.html"));
+    let report = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let shown = text(&output.stdout);
+    let comparison = shown.lines().skip_while(|line| !line.contains("─"));
+    let mut compared = 0;
+    // Cells are at least two columns apart.
+    for line in comparison.skip(1).take(4) {
+        for cell in line
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+        {
+            assert!(
+                report.contains(&format!(">{cell}</td>")),
+                "{cell} of {line}"
+            );
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 4 * 6);
+    for part in [
+        "at δ = 0, over every message of the run",
+        "one row of one party replaced",
+        "This is a simulation: it holds all rows",
+        "Bars: the range over 3 repetitions",
+    ] {
+        assert!(report.contains(part), "{part}");
+    }
+    let again = radmm(
+        folder.path(),
+        &[
+            "run",
+            "study.toml",
+            "--out",
+            "again",
+            "--quiet",
+            "--threads",
+            "1",
+        ],
+    );
+    assert_eq!(text(&again.stderr), "");
+    let same = fs::read_to_string(folder.path().join("again/report.html")).unwrap();
+    assert!(
+        report == same,
+        "the same study gives the same bytes on any number of threads"
+    );
 }
 
 #[test]
@@ -309,6 +361,8 @@ fn a_limit_stops_the_run_and_what_was_done_is_kept() {
     assert!(result["privacy"]["epsilon"].as_f64().unwrap() <= 2.0);
     assert!(result["stopped"].as_str().unwrap().contains("iteration 5"));
     assert!(folder.path().join("result.json").exists());
+    let report = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(report.contains("<strong>The run stopped early</strong>: node 0 refused"));
 }
 
 #[test]

@@ -174,7 +174,8 @@ impl Compared {
         }
     }
 
-    fn cost(&self) -> Grid {
+    /// What everyone spent, asked and sent.
+    pub fn cost(&self) -> Grid {
         let rows = self.contenders.iter().map(|one| {
             vec![
                 one.name.clone(),

@@ -1,7 +1,7 @@
 //! Which line is which.
 
 use super::figure::{Figure, Panel, Series};
-use super::look::Look;
+use super::look::{self, Look};
 use super::svg::{Anchor, Svg};
 
 /// Of a sample beside a name.
@@ -27,7 +27,7 @@ pub(super) fn shared(figure: &Figure) -> Option<&[Series]> {
         .panels
         .iter()
         .all(|panel| panel.series.iter().all(known));
-    (figure.panels.len() > 1 && every).then_some(&all.series)
+    every.then_some(&all.series)
 }
 
 /// How much room it takes across this width.
@@ -37,11 +37,12 @@ pub(super) fn height(series: &[Series], width: f64) -> f64 {
 
 /// Draws it, from this corner on.
 pub(super) fn draw(svg: &mut Svg, series: &[Series], (left, top): (f64, f64), width: f64) {
+    let told_apart = look::told_apart(series);
     for (row, line) in lines(series, width).into_iter().enumerate() {
         let y = top + LINE * (row as f64 + 0.5);
         let mut x = left;
         for one in line {
-            Look::of(one).sample(svg, (x, y), SAMPLE);
+            Look::of(one).sample(svg, (x, y), SAMPLE, told_apart);
             svg.text("", (x + SAMPLE + 8.0, y + 5.0), Anchor::Start, &one.name);
             x += room(one);
         }
@@ -83,7 +84,13 @@ fn room(one: &Series) -> f64 {
 
 /// About how wide words are in letters of this size: the reader's font is not known here, so it is a generous guess.
 pub(super) fn across(words: &str, size: f64) -> f64 {
-    words.chars().count() as f64 * size * 0.54
+    let share = |letter: char| match letter {
+        ' ' | '.' | ',' | ':' | ';' | '\'' | 'i' | 'j' | 'l' | 'I' | '(' | ')' | '|' => 0.36,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.94,
+        'A'..='Z' => 0.72,
+        _ => 0.6,
+    };
+    words.chars().map(share).sum::<f64>() * size
 }
 
 /// Whether a panel needs a legend.

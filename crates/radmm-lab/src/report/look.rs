@@ -13,6 +13,12 @@ pub(super) struct Look {
     style: Style,
 }
 
+/// Whether lines need a few markers: there are several.
+pub(super) fn told_apart(series: &[Series]) -> bool {
+    let bare = |one: &&Series| matches!(one.style, Style::Line | Style::Dashed | Style::Stairs);
+    series.iter().filter(bare).count() > 1
+}
+
 impl Look {
     pub(super) fn of(series: &Series) -> Self {
         Self {
@@ -37,11 +43,16 @@ impl Look {
     }
 
     /// A sample beside a name, its left end here.
-    pub(super) fn sample(&self, svg: &mut Svg, (x, y): Spot, width: f64) {
+    pub(super) fn sample(&self, svg: &mut Svg, (x, y): Spot, width: f64, told_apart: bool) {
         if self.style != Style::Dots {
             svg.line(&self.line(), (x, y), (x + width, y));
         }
-        if self.style != Style::Level {
+        let marked = match self.style {
+            Style::Marked | Style::Dots => true,
+            Style::Line | Style::Dashed | Style::Stairs => told_apart,
+            Style::Level => false,
+        };
+        if marked {
             self.mark(svg, (x + width / 2.0, y), 3.6);
         }
     }

@@ -26,6 +26,7 @@
 
 pub mod chart;
 mod compare;
+mod course;
 mod csv;
 mod figure;
 mod legend;
@@ -35,8 +36,11 @@ mod page;
 mod panel;
 mod picture;
 mod plate;
+mod run;
 pub mod svg;
+pub mod tables;
 mod ticks;
 
 pub use figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
 pub use page::{Block, Claim, Grid, Page, Section};
+pub use run::of_run;

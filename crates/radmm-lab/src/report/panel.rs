@@ -3,15 +3,15 @@
 use super::chart::{Chart, Ruler};
 use super::figure::{Axis, Panel, Point, Scale, Series, Style};
 use super::legend;
-use super::look::Look;
+use super::look::{self, Look};
 use super::svg::{Anchor, Area, Spot, Svg, through};
 use super::ticks::{self, Ticks};
 
 /// A tick of the upward axis has about this much room, and one of the other.
-const UP: f64 = 46.0;
-const RIGHT: f64 = 74.0;
-/// With more points than this, not every one has a bar: they would hide each other.
-const BARS: usize = 26;
+const UP: f64 = 40.0;
+const RIGHT: f64 = 66.0;
+/// Bars need about this much room each; where there is less, not every point has one.
+const BAR: f64 = 2.7;
 
 /// Where the parts of a panel are; the same for all panels of a figure, so that they line up.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Margins {
             bottom: 56.0,
             right: 14.0,
             legend: tallest
-                .map(|panel| legend::height(&panel.series, width - 8.0))
+                .map(|panel| legend::height(&panel.series, width - 8.0) + 8.0)
                 .fold(0.0, f64::max),
         }
     }
@@ -96,10 +96,10 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, area: Area, margins: Margins, i
     for series in levels {
         level(svg, panel, &chart, series);
     }
-    for brush in brushes(panel, &chart, &others) {
-        brush.bars(svg);
-    }
-    for brush in brushes(panel, &chart, &others) {
+    let brushes = brushes(panel, &chart, &others);
+    // No bar hides a mean.
+    brushes.iter().for_each(|brush| brush.bars(svg));
+    for brush in &brushes {
         brush.line(svg);
         brush.marks(svg);
     }
@@ -118,7 +118,7 @@ fn chart(panel: &Panel, place: Area, height: f64, gap: f64) -> Chart {
     };
     let values = || across(panel);
     let count = ((place.width / RIGHT) as usize).clamp(2, 12);
-    let range = ends(&panel.x, values(), count);
+    let range = ends(&panel.x, values(), ticks::beyond);
     let whole = values().all(|x| x.fract() == 0.0);
     let ticks = ticks::within(panel.x.scale, range, count, whole);
     let x = Ruler {
@@ -142,7 +142,9 @@ fn up(panel: &Panel, height: f64) -> ((f64, f64), Ticks) {
             range.chain([point.y])
         });
     let count = (((height - 90.0) / UP) as usize).clamp(2, 9);
-    let range = ends(&panel.y, values, count);
+    let range = ends(&panel.y, values, |scale, low, high| {
+        ticks::around(scale, low, high, count)
+    });
     (range, ticks::within(panel.y.scale, range, count, false))
 }
 
@@ -159,7 +161,11 @@ fn across(panel: &Panel) -> impl Iterator<Item = f64> {
 }
 
 /// What is at the ends of an axis.
-fn ends(axis: &Axis, values: impl Iterator<Item = f64>, count: usize) -> (f64, f64) {
+fn ends(
+    axis: &Axis,
+    values: impl Iterator<Item = f64>,
+    outward: impl Fn(Scale, f64, f64) -> (f64, f64),
+) -> (f64, f64) {
     let usable = |(low, high): &(f64, f64)| axis.holds(*low) && axis.holds(*high) && low < high;
     if let Some(limits) = axis.limits.filter(usable) {
         return limits;
@@ -170,7 +176,7 @@ fn ends(axis: &Axis, values: impl Iterator<Item = f64>, count: usize) -> (f64, f
             (low.min(value), high.max(value))
         });
     if low <= high {
-        ticks::around(axis.scale, low, high, count)
+        outward(axis.scale, low, high)
     } else if axis.scale == Scale::Log {
         (0.1, 1.0)
     } else {
@@ -197,17 +203,21 @@ struct Brush<'a> {
     among: usize,
     /// A little to the side, so that bars do not hide each other.
     aside: f64,
+    /// Every how many points there is a bar.
+    stride: usize,
+    /// Whether a line alone would leave the colour to tell it from others.
+    told_apart: bool,
     /// Between neighbouring points.
     spacing: f64,
 }
 
-fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, series: &[&'a Series]) -> Vec<Brush<'a>> {
+fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, all: &[&'a Series]) -> Vec<Brush<'a>> {
     let ranged = |series: &Series| series.points.iter().any(|point| point.range.is_some());
-    let bars = series.iter().filter(|series| ranged(series)).count();
+    let bars = all.iter().filter(|series| ranged(series)).count();
     let width = chart.x.place.1 - chart.x.place.0;
     let mut bar = 0;
-    let mut all = Vec::new();
-    for (rank, &series) in series.iter().enumerate() {
+    let mut brushes = Vec::new();
+    for (rank, &series) in all.iter().enumerate() {
         let spacing = width / (series.points.len().max(2) - 1) as f64;
         let mut aside = 0.0;
         if ranged(series) {
@@ -215,27 +225,21 @@ fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, series: &[&'a Series]) -> Vec
             aside = apart * (f64::from(bar) - (bars as f64 - 1.0) / 2.0);
             bar += 1;
         }
-        all.push(Brush {
+        brushes.push(Brush {
             panel,
             chart,
             series,
             look: Look::of(series),
             rank,
-            among: all_len(panel),
+            among: all.len(),
             aside,
+            // Odd, so that steps of two kinds that take turns both have theirs.
+            stride: (BAR * bars as f64 / spacing).ceil().max(1.0) as usize | 1,
+            told_apart: look::told_apart(&panel.series),
             spacing,
         });
     }
-    all
-}
-
-/// Series that need to be told apart.
-fn all_len(panel: &Panel) -> usize {
-    let lines = panel
-        .series
-        .iter()
-        .filter(|series| series.style != Style::Level);
-    lines.count()
+    brushes
 }
 
 impl Brush<'_> {
@@ -246,12 +250,7 @@ impl Brush<'_> {
 
     /// Low to high with small caps, at every point or evenly spread and not where the other series have theirs.
     fn bars(&self, svg: &mut Svg) {
-        let count = self.series.points.len();
-        let stride = if count > BARS {
-            count.div_ceil(BARS - 6)
-        } else {
-            1
-        };
+        let stride = self.stride;
         let first = self.rank * stride / self.among.max(1);
         let cap = (self.spacing * stride as f64 / 5.0).clamp(1.0, 3.0);
         for point in self.series.points.iter().skip(first).step_by(stride) {
@@ -316,7 +315,7 @@ impl Brush<'_> {
                     self.look.mark(svg, self.at(point), r);
                 }
             }
-            _ if self.among > 1 => {
+            _ if self.told_apart => {
                 let few = shown.len().min(5);
                 for k in 0..few {
                     let share =

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::figure::{Figure, Series};
 use super::legend;
-use super::look::Look;
+use super::look::{self, Look};
 use super::numbers::Numbers;
 use super::page::{Ids, inline};
 use super::svg::{Svg, escaped};
@@ -52,9 +52,10 @@ pub(super) fn html(figure: &Figure, numbers: &[Numbers], ids: &mut Ids) -> Strin
 /// The legend in the page's own letters, so that it wraps with the page.
 fn key(series: &[Series]) -> String {
     let mut text = "<ul class=\"key\">\n".to_owned();
+    let told_apart = look::told_apart(series);
     for one in legend::distinct(series) {
         let mut svg = Svg::ornament("fig", legend::SAMPLE, 14.0);
-        Look::of(one).sample(&mut svg, (0.0, 7.0), legend::SAMPLE);
+        Look::of(one).sample(&mut svg, (0.0, 7.0), legend::SAMPLE, told_apart);
         let _ = writeln!(
             text,
             "<li>{}{}</li>",

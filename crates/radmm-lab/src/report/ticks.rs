@@ -1,6 +1,7 @@
 //! Round numbers along an axis: where it ends, and which values are written beside it.
 
 use super::figure::Scale;
+use crate::shown::thousands;
 
 /// What is written beside an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,13 +23,26 @@ pub(super) fn around(scale: Scale, low: f64, high: f64, count: usize) -> (f64, f
             finite(ends, (low, high))
         }
         Scale::Log => {
-            let (low, high) = if low < high {
-                (low, high)
-            } else {
-                (low / 2.0, low * 2.0)
-            };
+            let (low, high) = separate(low, high);
             let wide = high / low > 30.0;
             finite((round_down(low, wide), round_up(high, wide)), (low, high))
+        }
+    }
+}
+
+/// The ends of an axis that goes a little beyond the data, so that markers and bars at the ends have room.
+pub(super) fn beyond(scale: Scale, low: f64, high: f64) -> (f64, f64) {
+    const ROOM: f64 = 0.02;
+    match scale {
+        Scale::Linear => {
+            let (low, high) = apart(low, high);
+            let room = ROOM * high - ROOM * low;
+            finite((low - room, high + room), (low, high))
+        }
+        Scale::Log => {
+            let (low, high) = separate(low, high);
+            let room = libm::pow(high / low, ROOM);
+            finite((low / room, high * room), (low, high))
         }
     }
 }
@@ -61,6 +75,15 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
+/// The same in ratios.
+fn separate(low: f64, high: f64) -> (f64, f64) {
+    if low < high {
+        (low, high)
+    } else {
+        (low / 2.0, low * 2.0)
+    }
+}
+
 /// The rounded ends, unless they are beyond what a number can be or no longer apart.
 fn finite(ends: (f64, f64), otherwise: (f64, f64)) -> (f64, f64) {
     let good = ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1;
@@ -75,7 +98,7 @@ fn step(low: f64, high: f64, count: usize) -> f64 {
     let unit = power(exponent(rough));
     let times = [1.0, 2.0, 5.0]
         .into_iter()
-        .find(|times| times * unit >= rough * 0.999);
+        .find(|times| times * unit >= 0.8 * rough);
     times.unwrap_or(10.0) * unit
 }
 
@@ -112,6 +135,8 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
     let decades = usize::try_from(last - first).unwrap_or(0) + 1;
     let inside = |value: f64| low * (1.0 - 1e-9) <= value && value <= high * (1.0 + 1e-9);
     let stride = decades.div_ceil(count.max(2));
+    // One way of writing along one axis.
+    let plain = first >= -3 && last <= 4;
     let mut ticks = Ticks {
         labelled: Vec::new(),
         minor: Vec::new(),
@@ -130,9 +155,13 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
                 _ => false,
             };
             if words {
-                ticks
-                    .labelled
-                    .push((value.clamp(low, high), decimal(value, f64::from(times), k)));
+                let written = if plain {
+                    let decimals = usize::try_from(-k).unwrap_or(0);
+                    format!("{value:.decimals$}")
+                } else {
+                    scientific(f64::from(times), k)
+                };
+                ticks.labelled.push((value.clamp(low, high), written));
             } else if stride == 1 {
                 ticks.minor.push(value.clamp(low, high));
             }
@@ -188,17 +217,13 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         let k = exponent(value.abs());
         return scientific(value / power(k), k);
     }
+    if k >= 0 && largest >= 1e4 {
+        // Whole, and below a million.
+        let sign = if value < 0.0 { "−" } else { "" };
+        return format!("{sign}{}", thousands(value.abs() as usize));
+    }
     let decimals = usize::try_from(-k).unwrap_or(0);
     minus(&format!("{value:.decimals$}"))
-}
-
-fn decimal(value: f64, times: f64, k: i32) -> String {
-    if (-3..=4).contains(&k) {
-        let decimals = usize::try_from(-k).unwrap_or(0);
-        format!("{value:.decimals$}")
-    } else {
-        scientific(times, k)
-    }
 }
 
 /// `10⁻⁷`, `2.5×10⁶`.
@@ -225,4 +250,87 @@ fn scientific(mantissa: f64, k: i32) -> String {
 /// With a minus sign in place of a hyphen.
 fn minus(digits: &str) -> String {
     digits.replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(ticks: &Ticks) -> Vec<&str> {
+        ticks
+            .labelled
+            .iter()
+            .map(|(_, words)| words.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let linear = |range, whole| within(Scale::Linear, range, 5, whole);
+        assert_eq!(
+            words(&linear((0.0, 60.0), true)),
+            ["0", "10", "20", "30", "40", "50", "60"]
+        );
+        assert_eq!(
+            words(&linear((0.3, 0.7), false)),
+            ["0.3", "0.4", "0.5", "0.6", "0.7"]
+        );
+        assert_eq!(
+            words(&linear((-1.0, 1.0), false)),
+            ["−1.0", "−0.5", "0", "0.5", "1.0"]
+        );
+        assert_eq!(words(&linear((0.0, 2.0), true)), ["0", "1", "2"]);
+        assert_eq!(
+            words(&linear((-5000.0, 10000.0), false)),
+            ["−5,000", "0", "5,000", "10,000"]
+        );
+        assert_eq!(
+            words(&linear((0.0, 4e7), false)),
+            ["0", "10⁷", "2×10⁷", "3×10⁷", "4×10⁷"]
+        );
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_decades_with_marks_between_them() {
+        let ticks = within(Scale::Log, (0.01, 10.0), 6, false);
+        assert_eq!(words(&ticks), ["0.01", "0.1", "1", "10"]);
+        assert_eq!(ticks.minor.len(), 3 * 8);
+        let few = within(Scale::Log, (0.2, 1.0), 6, false);
+        assert_eq!(words(&few), ["0.2", "0.5", "1"]);
+        let many = within(Scale::Log, (1e-12, 1.0), 6, false);
+        assert_eq!(words(&many)[..2], ["10⁻¹²", "10⁻⁹"]);
+        // No round number: equal differences will do.
+        assert!(within(Scale::Log, (0.31, 0.34), 5, false).labelled.len() >= 2);
+    }
+
+    proptest! {
+        #[test]
+        fn ends_cover_the_data_and_ticks_are_between_them(
+            a in -1e9..1e9f64, b in -1e9..1e9f64, shrink in -12..1i32, count in 2..9usize, log: bool,
+        ) {
+            // Of every size, and sometimes very close to each other.
+            let (scale, a, b) = if log {
+                (Scale::Log, libm::exp(a / 2e7), libm::exp(b / 2e7))
+            } else {
+                (Scale::Linear, a, a + (b - a) * power(shrink))
+            };
+            let (low, high) = (a.min(b), a.max(b));
+            for ends in [around(scale, low, high, count), beyond(scale, low, high)] {
+                prop_assert!(ends.0 <= low && high <= ends.1 && ends.0 < ends.1);
+                let ticks = within(scale, ends, count, false);
+                let all = || ticks.labelled.iter().map(|(value, _)| *value);
+                prop_assert!(all().chain(ticks.minor.iter().copied()).all(|v| ends.0 <= v && v <= ends.1));
+                prop_assert!(all().zip(all().skip(1)).all(|(a, b)| a < b));
+                prop_assert!((1..=4 * count + 4).contains(&ticks.labelled.len()), "{:?}", ticks);
+            }
+        }
+
+        #[test]
+        fn one_value_has_an_axis_around_it(value in -1e9..1e9f64, log: bool) {
+            let (scale, value) = if log { (Scale::Log, libm::exp(value / 2e7)) } else { (Scale::Linear, value) };
+            let (low, high) = around(scale, value, value, 5);
+            prop_assert!(low < high && low <= value && value <= high);
+        }
+    }
 }

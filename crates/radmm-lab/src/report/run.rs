@@ -1,0 +1,264 @@
+//! The report of one study, run.
+
+use radmm::account::Guarantee;
+use serde_json::Value;
+
+use super::course;
+use super::page::{Block, Page, Section};
+use super::tables::{self, beside_name, mean};
+use crate::experiment::Experiment;
+use crate::outcome::{End, Outcome, Repetition};
+use crate::result::caveat;
+use crate::shown::{count, epsilon, number, percent, thousands};
+
+/// More parties than this are counted, not named.
+const NAMED: usize = 6;
+
+/// What came out of a study, in words, pictures and tables.
+pub fn of_run(experiment: &Experiment, outcome: &Outcome) -> Page {
+    let study = experiment.study();
+    let section = |heading: &str, blocks: Vec<Block>| Section {
+        heading: heading.to_owned(),
+        blocks,
+    };
+    Page {
+        title: format!(
+            "{}: {} with {}",
+            study.name,
+            study.algorithm.method.name(),
+            count(study.network.nodes as usize, "party", "parties")
+        ),
+        lead: lead(experiment, outcome),
+        sections: vec![
+            section("What came out", comparison(experiment, outcome)),
+            section(
+                "Over the iterations",
+                course::figures(outcome)
+                    .into_iter()
+                    .map(Block::Figure)
+                    .collect(),
+            ),
+            section("Parties", parties(experiment, outcome)),
+            section(
+                "Steps and messages",
+                vec![Block::Table(tables::work(experiment, outcome))],
+            ),
+            section("Run it again", again(experiment)),
+        ],
+        footer: format!(
+            "Written by radmm {}. Everything here, and every model, is in `result.json` beside this page.",
+            env!("CARGO_PKG_VERSION")
+        ),
+    }
+}
+
+/// Who did what, what it cost, what came out, and what a simulation is not.
+fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
+    let mechanism = &experiment.study().privacy.mechanism;
+    let mut paragraphs = vec![format!(
+        "{} {} {}",
+        setting(experiment, outcome),
+        spent(total(outcome)),
+        quality(outcome)
+    )];
+    if let Some((k, reason)) = stopped(outcome) {
+        let which = match outcome.repetitions.len() {
+            1 => String::new(),
+            _ => format!(" (repetition {})", k + 1),
+        };
+        paragraphs.push(format!("**The run stopped early**{which}: {reason}. What is shown is what there was until then."));
+    }
+    paragraphs.push(format!("**This is {}.**", caveat(mechanism)));
+    paragraphs.join("\n\n")
+}
+
+fn stopped(outcome: &Outcome) -> Option<(usize, &str)> {
+    let mut runs = outcome.repetitions.iter().enumerate();
+    runs.find_map(|(k, run)| run.stopped.as_deref().map(|reason| (k, reason)))
+}
+
+fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
+    let (study, table) = (experiment.study(), experiment.table());
+    let names: Vec<&str> = table
+        .parties
+        .iter()
+        .map(|party| party.name.as_str())
+        .collect();
+    let numbered = |name: &&str| name.starts_with("node ");
+    let named = match names.len() {
+        0..=NAMED if !names.iter().all(numbered) => format!(" ({})", names.join(", ")),
+        _ => String::new(),
+    };
+    let iterations = study.algorithm.iterations as usize;
+    let planned = count(iterations, "iteration", "iterations");
+    // Iteration 0 is the start.
+    let made = course::longest(&outcome.repetitions).iterations.len() - 1;
+    format!(
+        "{}{named} with {} in all trained a linear classifier by `{}`, talking to their neighbours over {}: {}{}.",
+        count(table.parties.len(), "party", "parties"),
+        count(table.rows(), "row", "rows"),
+        study.algorithm.method.name(),
+        count(experiment.graph().edge_count(), "edge", "edges"),
+        match stopped(outcome) {
+            Some(_) => format!("{} of {planned}", thousands(made)),
+            None => planned,
+        },
+        match study.run.repetitions {
+            1 => String::new(),
+            many => format!(", {} repetitions", thousands(many as usize)),
+        },
+    )
+}
+
+/// The largest of the repetitions': they differ if one was stopped.
+fn total(outcome: &Outcome) -> Guarantee {
+    let totals = outcome.repetitions.iter().map(|run| run.end().last.spent);
+    let worse = |a: Guarantee, b: Guarantee| if b.epsilon > a.epsilon { b } else { a };
+    // There is at least one repetition.
+    totals.reduce(worse).expect("a repetition")
+}
+
+fn spent(total: Guarantee) -> String {
+    if total.epsilon.is_finite() {
+        format!("They spent **{}**.", statement(total))
+    } else {
+        "Answers were released without noise, so that there is **no privacy guarantee**.".to_owned()
+    }
+}
+
+/// No ε without what it means.
+fn statement(total: Guarantee) -> String {
+    format!(
+        "a total of ε = {} at δ = {}, over every message of the run, the largest of the parties’, for {}",
+        epsilon(total.epsilon),
+        total.delta,
+        Guarantee::RELATION
+    )
+}
+
+fn quality(outcome: &Outcome) -> String {
+    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
+    let loss = |ends: &[End]| number(mean(ends, |end| end.last.loss));
+    let right = |ends: &[End]| percent(mean(ends, |end| end.last.accuracy));
+    let mut against: Vec<String> = Vec::new();
+    for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
+        let name = match beside_name(other.name) {
+            "averaged once" => "for models averaged once",
+            _ => "for each party alone",
+        };
+        against.push(format!(
+            "{} and {} {name}",
+            loss(&other.ends),
+            right(&other.ends)
+        ));
+    }
+    let equal = if against.is_empty() || total(outcome).epsilon.is_infinite() {
+        ""
+    } else {
+        " at equal privacy"
+    };
+    let mut words = against.join(", ") + equal;
+    if let Some(optimum) = &outcome.centralised {
+        let joint = if words.is_empty() { "" } else { ", and " };
+        words += &format!(
+            "{joint}{} and {} for one party with all rows and no noise",
+            number(optimum.loss),
+            percent(optimum.accuracy)
+        );
+    }
+    let mut sentence = format!(
+        "Their models have a mean loss of **{}** and classify **{}** of their own rows rightly",
+        loss(&ends),
+        right(&ends)
+    );
+    if !words.is_empty() {
+        sentence += &format!(", against {words}");
+    }
+    sentence + "."
+}
+
+fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
+    let total = total(outcome);
+    let meaning = if total.epsilon.is_finite() {
+        format!(
+            " Every ε is a total over every message of the run, the largest of the parties’, at δ = {}, for {}.",
+            total.delta,
+            Guarantee::RELATION
+        )
+    } else {
+        String::new()
+    };
+    let range = match outcome.repetitions.len() {
+        1 => "",
+        _ => "; range: the largest less the smallest of the repetitions",
+    };
+    let mut blocks = vec![
+        Block::Table(tables::comparison(experiment, outcome)),
+        Block::Words(format!(
+            "Loss: the mean over the parties on their own rows{range}. Own rows, all rows: the share of them that is \
+             classified rightly. Consensus: the largest distance of a model from the mean model.{meaning}"
+        )),
+    ];
+    if outcome.beside.iter().any(|other| other.ends.is_empty()) {
+        blocks.push(Block::Words(
+            "Too dear: no amount of noise lets a party answer its one question at the privacy of this run.".to_owned(),
+        ));
+    }
+    blocks
+}
+
+fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
+    let run = &outcome.repetitions[0];
+    let total = run.end().last.spent;
+    let mut grid = tables::parties(run, experiment.study().privacy.bound);
+    if total.epsilon.is_finite() {
+        grid.caption = format!(
+            "Total ε of each party over every message of the run, at δ = {}, for {}",
+            total.delta,
+            Guarantee::RELATION
+        );
+    }
+    let more = run.nodes.len() - grid.rows.len();
+    let mut blocks = vec![Block::Table(grid)];
+    if more > 0 {
+        blocks.push(Block::Words(format!(
+            "… and {} more, in `result.json`.",
+            thousands(more)
+        )));
+    }
+    blocks
+}
+
+fn again(experiment: &Experiment) -> Vec<Block> {
+    let study = experiment.study();
+    // Every map has string keys, so that nothing is left to fail.
+    let code = written(
+        &serde_json::to_value(study).expect("a study is valid JSON"),
+        1,
+    );
+    vec![
+        Block::Words(format!(
+            "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads.",
+            study.run.seed
+        )),
+        Block::Code("radmm run STUDY.toml --out DIR".to_owned()),
+        Block::Words("The study as it was understood:".to_owned()),
+        Block::Code(code),
+    ]
+}
+
+/// JSON with one line a key: lists stay on theirs.
+fn written(value: &Value, depth: usize) -> String {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let indent = "  ".repeat(depth);
+            let line = |(key, value): (&String, &Value)| {
+                let key = Value::from(key.as_str());
+                format!("{indent}{key}: {}", written(value, depth + 1))
+            };
+            let lines: Vec<String> = map.iter().map(line).collect();
+            format!("{{\n{}\n{}}}", lines.join(",\n"), "  ".repeat(depth - 1))
+        }
+        other => other.to_string(),
+    }
+}

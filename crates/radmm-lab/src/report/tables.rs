@@ -1,0 +1,142 @@
+//! The tables of a run, the same on the terminal and in its report.
+
+use std::fmt::Write;
+
+use radmm::account::Bound;
+use radmm::node::Kind;
+
+use super::page::Grid;
+use crate::experiment::Experiment;
+use crate::outcome::{End, NodeResult, Outcome, Repetition};
+use crate::shown::{epsilon, number, percent, thousands};
+
+/// More parties than this are in result.json alone.
+const PARTIES: usize = 20;
+
+/// The study's algorithm beside training alone, averaging once, and one party with all rows.
+pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
+    let several = outcome.repetitions.len() > 1;
+    let loss = if several { "loss (range)" } else { "loss" };
+    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
+    let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
+    for other in &outcome.beside {
+        let name = beside_name(other.name);
+        rows.push(match other.ends.as_slice() {
+            [] => words(&[name, "too dear", "", "", "", ""]),
+            ends => ends_row(name, ends),
+        });
+    }
+    if let Some(optimum) = &outcome.centralised {
+        rows.push(vec![
+            "pooled, no noise".to_owned(),
+            number(optimum.loss),
+            percent(optimum.accuracy),
+            percent(optimum.accuracy),
+            "0".to_owned(),
+            "∞".to_owned(),
+        ]);
+    }
+    Grid {
+        caption: "After the last iteration".to_owned(),
+        header: words(&["", loss, "own rows", "all rows", "consensus", "total ε"]),
+        rows,
+        folded: false,
+    }
+}
+
+/// One row a party, but for those beyond the first twenty.
+pub fn parties(run: &Repetition, bound: Bound) -> Grid {
+    // Beside the study's own bound the other one, where it has something to say.
+    let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
+        Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
+        Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
+    };
+    let compared = run.nodes.iter().any(|node| of_other(node).is_some());
+    let mut header = words(&["party", "rows", "neighbours", "data steps", "total ε"]);
+    if compared {
+        header.push(other.to_owned());
+    }
+    let row = |node: &NodeResult| {
+        let mut row = vec![
+            node.name.clone(),
+            thousands(node.rows),
+            node.degree.to_string(),
+            node.data_steps.to_string(),
+            epsilon(node.spent.epsilon),
+        ];
+        if compared {
+            row.push(of_other(node).map_or("–".to_owned(), epsilon));
+        }
+        row
+    };
+    Grid {
+        caption: "Parties".to_owned(),
+        header,
+        rows: run.nodes.iter().take(PARTIES).map(row).collect(),
+        folded: false,
+    }
+}
+
+/// What was computed and sent.
+pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> Grid {
+    let run = &outcome.repetitions[0];
+    let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
+    let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
+    let row = |what: &str, count: String| vec![what.to_owned(), count];
+    Grid {
+        caption: "Of one repetition".to_owned(),
+        header: words(&["", "count"]),
+        rows: vec![
+            row(
+                "data steps, which cost privacy",
+                thousands(run.count(Kind::Data)),
+            ),
+            row(
+                "recycled steps, which are free",
+                thousands(run.count(Kind::Recycled)),
+            ),
+            row("messages between neighbours", thousands(messages)),
+            row(
+                "largest residual of a minimiser",
+                format!("{:.1e}", residuals.fold(0.0, f64::max)),
+            ),
+        ],
+        folded: false,
+    }
+}
+
+/// What a baseline is called.
+pub(super) fn beside_name(name: &str) -> &'static str {
+    match name {
+        "local" => "each party alone",
+        _ => "averaged once",
+    }
+}
+
+fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
+    let mean = |of: fn(&End) -> f64| mean(ends, of);
+    let losses = || ends.iter().map(|end| end.last.loss);
+    let mut loss = number(mean(|end| end.last.loss));
+    if ends.len() > 1 {
+        let range = losses().fold(f64::MIN, f64::max) - losses().fold(f64::MAX, f64::min);
+        // Writing to a string does not fail.
+        let _ = write!(loss, " ({})", number(range));
+    }
+    vec![
+        name.to_owned(),
+        loss,
+        percent(mean(|end| end.last.accuracy)),
+        percent(mean(|end| end.everywhere.accuracy)),
+        number(mean(|end| end.last.consensus)),
+        epsilon(ends[0].last.spent.epsilon),
+    ]
+}
+
+/// Over the repetitions.
+pub(super) fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
+    ends.iter().map(of).sum::<f64>() / ends.len() as f64
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|&one| one.to_owned()).collect()
+}
