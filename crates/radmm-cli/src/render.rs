@@ -13,9 +13,6 @@ use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
 
-const LEGEND: &str = " own rows, all rows: the share of them classified rightly; loss: on own rows
- range: over the repetitions; consensus: the largest distance from the mean model";
-
 /// A line under the header and nothing else.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -28,7 +25,10 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(experiment));
     let _ = writeln!(page, "{}", plain(&tables::comparison(experiment, outcome)));
-    let _ = writeln!(page, "{LEGEND}\n");
+    for line in tables::legend(experiment, outcome) {
+        let _ = writeln!(page, " {line}");
+    }
+    page.push('\n');
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", course(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));

@@ -16,7 +16,7 @@ use crate::experiment::Experiment;
 use crate::outcome::{Beside, Repetition};
 
 /// Ridges that are tried, as shares of `C`, the weight of the loss.
-const RIDGES: [f64; 6] = [0.0, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
+const RIDGES: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
 
 /// What a user would otherwise do.
 #[derive(Clone, Copy, PartialEq, Eq)]

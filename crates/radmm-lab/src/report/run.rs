@@ -10,6 +10,7 @@ use crate::experiment::Experiment;
 use crate::outcome::{End, Outcome, Repetition};
 use crate::result::caveat;
 use crate::shown::{count, epsilon, number, percent, thousands};
+use crate::spread::Spread;
 
 /// More parties than this are counted, not named.
 const NAMED: usize = 6;
@@ -171,6 +172,14 @@ fn quality(outcome: &Outcome) -> String {
         loss(&ends),
         right(&ends)
     );
+    let scores: Option<Vec<_>> = ends.iter().map(|end| end.held_out).collect();
+    if let Some(scores) = scores {
+        let accuracy = Spread::of(scores.iter().map(|score| score.accuracy));
+        sentence += &format!(
+            ", and **{}** of rows that nobody trained on",
+            percent(accuracy.mean)
+        );
+    }
     if !words.is_empty() {
         sentence += &format!(", against {words}");
     }
@@ -188,15 +197,11 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     } else {
         String::new()
     };
-    let range = match outcome.repetitions.len() {
-        1 => "",
-        _ => "; range: the largest less the smallest of the repetitions",
-    };
     let mut blocks = vec![
         Block::Table(tables::comparison(experiment, outcome)),
         Block::Words(format!(
-            "Loss: the mean over the parties on their own rows{range}. Own rows, all rows: the share of them that is \
-             classified rightly. Consensus: the largest distance of a model from the mean model.{meaning}"
+            "{}.{meaning}",
+            tables::legend(experiment, outcome).join(". ")
         )),
     ];
     if outcome.beside.iter().any(|other| other.ends.is_empty()) {

@@ -4,19 +4,26 @@ use std::fmt::Write;
 
 use radmm::account::Bound;
 use radmm::node::Kind;
+use radmm::private::Score;
 
 use super::page::Grid;
 use crate::experiment::Experiment;
 use crate::outcome::{End, NodeResult, Outcome, Repetition};
 use crate::shown::{epsilon, number, percent, thousands};
+use crate::spread::Spread;
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;
 
-/// The study's algorithm beside training alone, averaging once, and one party with all rows.
+/// The study's algorithm beside training alone, averaging once, and one party with all rows. Where rows are held out, how good
+/// models are on them takes the place of how good they are on their own.
 pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
     let several = outcome.repetitions.len() > 1;
     let loss = if several { "loss (range)" } else { "loss" };
+    let header = match experiment.table().test {
+        None => ["", loss, "own rows", "all rows", "consensus", "total ε"],
+        Some(_) => ["", loss, "all rows", "held out", "AUC", "total ε"],
+    };
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
     for other in &outcome.beside {
@@ -27,18 +34,25 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
         });
     }
     if let Some(optimum) = &outcome.centralised {
-        rows.push(vec![
-            "pooled, no noise".to_owned(),
-            number(optimum.loss),
-            percent(optimum.accuracy),
-            percent(optimum.accuracy),
-            "0".to_owned(),
-            "∞".to_owned(),
-        ]);
+        let mut row = vec!["pooled, no noise".to_owned(), number(optimum.loss)];
+        row.extend(match outcome.centralised_held_out {
+            None => [
+                percent(optimum.accuracy),
+                percent(optimum.accuracy),
+                "0".to_owned(),
+            ],
+            Some(score) => [
+                percent(optimum.accuracy),
+                percent(score.accuracy),
+                number(score.auc),
+            ],
+        });
+        row.push("∞".to_owned());
+        rows.push(row);
     }
     Grid {
         caption: "After the last iteration".to_owned(),
-        header: words(&["", loss, "own rows", "all rows", "consensus", "total ε"]),
+        header: words(&header),
         rows,
         folded: false,
     }
@@ -122,14 +136,57 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
         // Writing to a string does not fail.
         let _ = write!(loss, " ({})", number(range));
     }
-    vec![
-        name.to_owned(),
-        loss,
-        percent(mean(|end| end.last.accuracy)),
-        percent(mean(|end| end.everywhere.accuracy)),
-        number(mean(|end| end.last.consensus)),
-        epsilon(ends[0].last.spent.epsilon),
-    ]
+    let everywhere = percent(mean(|end| end.everywhere.accuracy));
+    let scores: Option<Vec<Score>> = ends.iter().map(|end| end.held_out).collect();
+    let mut row = vec![name.to_owned(), loss];
+    row.extend(match scores {
+        None => [
+            percent(mean(|end| end.last.accuracy)),
+            everywhere,
+            number(mean(|end| end.last.consensus)),
+        ],
+        Some(scores) => {
+            let of = |number: fn(&Score) -> f64| Spread::of(scores.iter().map(number)).mean;
+            [
+                everywhere,
+                percent(of(|score| score.accuracy)),
+                number(of(|score| score.auc)),
+            ]
+        }
+    });
+    row.push(epsilon(ends[0].last.spent.epsilon));
+    row
+}
+
+/// What the columns of [`comparison`] mean.
+pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
+    let mut legend = vec!["loss: each model's on its own party's training rows".to_owned()];
+    if outcome.repetitions.len() > 1 {
+        legend[0] += "; range: over the repetitions";
+    }
+    legend.push(match &experiment.table().test {
+        None => "own rows, all rows: the share of them classified rightly".to_owned(),
+        Some(rows) => format!(
+            "all rows, held out: the share classified rightly of the training rows and of {} others",
+            thousands(rows.rows())
+        ),
+    });
+    match experiment.table().test {
+        None => legend.push("consensus: the largest distance from the mean model".to_owned()),
+        Some(_) => legend.push("AUC: the area under the ROC curve on the rows held out".to_owned()),
+    }
+    let ridge = |name: &str| {
+        let of_name = outcome.beside.iter().find(|other| other.name == name);
+        of_name.map_or("–".to_owned(), |other| number(other.extra_ridge))
+    };
+    if outcome.beside.iter().any(|other| other.extra_ridge > 0.0) {
+        legend.push(format!(
+            "alone, averaged: with an extra ridge of {} and {}, the best in hindsight",
+            ridge("local"),
+            ridge("average")
+        ));
+    }
+    legend
 }
 
 /// Over the repetitions.

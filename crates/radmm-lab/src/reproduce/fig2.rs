@@ -235,7 +235,7 @@ fn worth(setting: &Seen) -> Option<Block> {
     let told: Vec<String> = once
         .map(|one| {
             format!(
-                "{} {} has {} (with an extra ridge of {}, the best of six in hindsight)",
+                "{} {} has {} (with an extra ridge of {}, the best of eight in hindsight)",
                 match one.loss.mean < own.loss.mean {
                     true => "less:",
                     false => "more:",

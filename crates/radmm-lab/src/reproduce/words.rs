@@ -164,7 +164,7 @@ pub(super) fn method() -> Section {
          alone and averaging are not covered by the paper’s theorem and are priced by their own bounds.\n\n\
          **Rivals** have the least noise at which *each* party’s total over the run is P, found by bisection on the price of the \
          whole run: DVP is conventional ADMM with noise in the objective in every iteration; PP is M-ADMM with penalties \
-         η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. The baselines ask once and then go on without asking; they may choose among six ridges with \
+         η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. The baselines ask once and then go on without asking; they may choose among eight ridges with \
          hindsight.\n\n\
          These are simulations: they hold all rows, show unprotected losses, and their noise repeats from a seed. The bounds are \
          for exact arithmetic.",
