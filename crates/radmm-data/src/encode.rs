@@ -86,12 +86,12 @@ impl<'a> Encoder<'a> {
         clipped: &mut [usize],
     ) -> Result<bool, DataError> {
         entries.clear();
-        for ((column, numbers), clipped) in self.numeric.iter().zip(clipped) {
+        for (k, (column, numbers)) in self.numeric.iter().enumerate() {
             let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
             match *numbers.scale {
                 Scale::Bounds { low, high } => {
                     entries.push((numbers.first, scaled(number, low, high)));
-                    *clipped += usize::from(number < low || number > high);
+                    clipped[k] += usize::from(number < low || number > high);
                 }
                 Scale::Bins { ref edges } => {
                     entries.push((numbers.first + bin(number, edges), 1.0));
