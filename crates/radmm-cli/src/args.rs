@@ -15,6 +15,7 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Certify(CertifyArgs),
 }
 
 /// Run a study in simulation: all parties in this process
@@ -41,6 +42,32 @@ pub(crate) struct RunArgs {
     /// Every party's own limit on its total ε; a question that would exceed it is refused
     #[arg(long, value_name = "EPSILON", value_parser = limit, allow_negative_numbers = true)]
     pub limit: Option<f64>,
+
+    /// How many threads to use [default: all cores]; the result is the same for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
+    pub threads: Option<u16>,
+
+    /// No progress bar and no notes
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Say whether a study's algorithm converges, and how fast
+///
+/// Decides the condition of the paper's Theorem III.1, computes the true rate near the optimum of the study's rows, and runs
+/// the study without noise. Exit code 0 whether or not the condition is met: that is an answer.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm certify                          the built-in study
+  radmm certify study.toml               a study of your own
+  radmm certify study.toml --json | jq .theorem")]
+pub(crate) struct CertifyArgs {
+    /// The study file; without one, a built-in study on invented patients
+    pub study: Option<PathBuf>,
+
+    /// Print the numbers as JSON in place of the tables
+    #[arg(long)]
+    pub json: bool,
 
     /// How many threads to use [default: all cores]; the result is the same for any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
-use radmm_lab::{RunError, TableError};
+use radmm_lab::{CertifyError, RunError, TableError};
 use radmm_study::StudyError;
 use thiserror::Error;
 
@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Rows(#[from] TableError),
     #[error("{0}")]
     Run(#[from] RunError),
+    #[error("{0}")]
+    Certify(#[from] CertifyError),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -36,9 +38,11 @@ impl Failure {
     /// 2 for what the user can put right in what was typed or written, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Study(_) | Self::Unreadable { .. } | Self::Run(_) | Self::Network { .. } => {
-                ExitCode::from(2)
-            }
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::Run(_)
+            | Self::Certify(CertifyError::Run(_))
+            | Self::Network { .. } => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

@@ -3,9 +3,11 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod certify;
 mod failure;
 mod files;
 mod notes;
+mod prepare;
 mod progress;
 mod render;
 mod run;
@@ -19,6 +21,7 @@ use crate::args::{Args, Command};
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Run(typed) => run::run(typed),
+        Command::Certify(typed) => certify::certify(typed),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

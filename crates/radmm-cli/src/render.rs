@@ -226,7 +226,7 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-fn plain(header: &[&str]) -> Table {
+pub(crate) fn plain(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(header.to_vec());
@@ -237,7 +237,7 @@ fn plain(header: &[&str]) -> Table {
 }
 
 /// Four decimals, or powers of ten where these would say nothing or too much.
-fn number(x: f64) -> String {
+pub(crate) fn number(x: f64) -> String {
     match x.abs() {
         0.0 => "0".to_owned(),
         1e-3..1e6 => format!("{x:.4}"),
@@ -262,7 +262,7 @@ fn epsilon(epsilon: f64) -> String {
 }
 
 /// `1 row`, `2,000 rows`.
-fn count(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     match number {
         1 => format!("1 {one}"),
         _ => format!("{} {many}", thousands(number)),

@@ -1,50 +1,21 @@
 //! `radmm run`.
 
-use std::path::PathBuf;
-
-use radmm_lab::{Experiment, Outcome, PrepareError, ResultFile};
-use radmm_study::Study;
+use radmm_lab::{Experiment, Outcome, ResultFile};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::notes;
+use crate::files;
+use crate::prepare;
 use crate::progress::Progress;
 use crate::render;
 
-const BUILT_IN: &str = include_str!("../../../studies/clinic.toml");
-
 pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
-    let StudyText { text, name, folder } = match &typed.study {
-        Some(path) => StudyText::read(path)?,
-        None => StudyText {
-            text: BUILT_IN.to_owned(),
-            name: "clinic.toml".to_owned(),
-            folder: PathBuf::new(),
-        },
-    };
-    let (study, notes) = Study::parse(&text, &name)?;
-    if !typed.quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
-    }
+    let study = prepare::study(typed.study.as_deref(), typed.quiet)?;
     if let Some(out) = &typed.out {
         files::make_folder(out)?;
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(typed.threads.map_or(0, usize::from))
-        .build()?;
-    let experiment = Experiment::prepare(study, &folder).map_err(|error| match error {
-        PrepareError::Graph(cause) => Failure::Network {
-            study: name.clone(),
-            cause,
-        },
-        PrepareError::Table(cause) => Failure::Rows(cause),
-    })?;
-    if !typed.quiet {
-        notes::on_rows(&experiment)
-            .iter()
-            .for_each(|note| eprintln!("note: {note}"));
-    }
+    let pool = prepare::pool(typed.threads)?;
+    let experiment = study.rows()?;
     let progress = Progress::new(experiment.steps(), typed.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;

@@ -184,7 +184,7 @@ impl Experiment {
         })
     }
 
-    fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
+    pub(crate) fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
         let nodes = assemble::nodes(&self.study, &self.graph, &self.table, variant)?;
         Ok(Simulation::new(nodes, variant.iterations)?)
     }

@@ -32,6 +32,7 @@
 //! ```
 
 mod assemble;
+mod certify;
 mod crew;
 mod equal;
 mod experiment;
@@ -39,6 +40,7 @@ mod result;
 mod table;
 
 pub use assemble::RunError;
+pub use certify::{Certification, CertifyError, Network, Observed, Rated, Verdict};
 pub use experiment::{Beside, End, Experiment, NodeResult, Outcome, PrepareError, Repetition};
 pub use result::{ResultFile, caveat};
 pub use table::{Counts, PartyRows, Table, TableError};

@@ -7,6 +7,7 @@ mod loss;
 mod mechanism;
 mod noise;
 mod point;
+mod quadratic;
 mod shard;
 mod solve;
 
@@ -15,5 +16,6 @@ pub use curator::{BadTerms, Curator, Refusal, Terms};
 pub use loss::Loss;
 pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
 pub use noise::{Law, NoiseKey};
+pub(crate) use quadratic::Quadratic;
 pub use shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solve::NotCertified;
