@@ -237,7 +237,7 @@ pub(crate) fn plain(header: &[&str]) -> Table {
 }
 
 /// Four decimals, or powers of ten where these would say nothing or too much.
-pub(crate) fn number(x: f64) -> String {
+fn number(x: f64) -> String {
     match x.abs() {
         0.0 => "0".to_owned(),
         1e-3..1e6 => format!("{x:.4}"),
@@ -269,7 +269,7 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     }
 }
 
-fn thousands(number: usize) -> String {
+pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {

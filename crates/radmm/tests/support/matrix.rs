@@ -23,6 +23,10 @@ impl Matrix {
         identity
     }
 
+    pub fn size(&self) -> usize {
+        self.n
+    }
+
     pub fn transposed(&self) -> Self {
         let mut transposed = Self::zero(self.n);
         for i in 0..self.n {
