@@ -111,7 +111,7 @@ impl Period<'_> {
         state
     }
 
-    fn advance(&mut self, state: &mut Vec<f64>) {
+    fn advance(&mut self, state: &mut [f64]) {
         let d = self.columns;
         let half = self.parties.len() * d;
         let duals = state[half..].chunks_exact(d);

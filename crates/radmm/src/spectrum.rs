@@ -21,7 +21,7 @@ pub(crate) struct Radius {
 }
 
 /// The spectral radius of `apply` on the space that it leads the starts around in; these are generic vectors, two of them.
-pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut Vec<f64>)) -> Radius {
+pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> Radius {
     let mut found = Radius {
         value: 1.0,
         uncertainty: f64::INFINITY,
@@ -30,7 +30,7 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut Vec<f64>)) 
         let power = 4i32.pow(stage);
         // In units of the last estimate, so that high powers neither overflow nor vanish.
         let unit = found.value;
-        let mut map = |vector: &mut Vec<f64>| {
+        let mut map = |vector: &mut [f64]| {
             for _ in 0..power {
                 apply(vector);
                 vector.iter_mut().for_each(|x| *x /= unit);
@@ -64,7 +64,7 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut Vec<f64>)) 
 }
 
 /// The matrix of the map on the Krylov space of a start, in an orthonormal basis; row by row.
-fn arnoldi(start: &[f64], map: &mut dyn FnMut(&mut Vec<f64>)) -> Vec<Vec<f64>> {
+fn arnoldi(start: &[f64], map: &mut dyn FnMut(&mut [f64])) -> Vec<Vec<f64>> {
     let most = BASIS.min(start.len());
     let mut basis = vec![scaled(start, 1.0 / norm(start))];
     let mut columns: Vec<Vec<f64>> = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
 
     fn found(n: usize, apply: impl Fn(&[f64]) -> Vec<f64>) -> Radius {
         let [a, b] = starts(n);
-        radius([&a, &b], |vector| *vector = apply(vector))
+        radius([&a, &b], |vector| vector.copy_from_slice(&apply(vector)))
     }
 
     #[test]

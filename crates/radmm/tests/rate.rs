@@ -155,9 +155,9 @@ fn period(network: &Network, at: &[f64], kind: Kind) -> Matrix {
             })
             .collect();
         f = step;
-        for i in 0..n {
+        for (i, lambda) in lambda.iter_mut().enumerate() {
             let apart = of(&f, i, -1.0);
-            (0..d).for_each(|k| lambda[i][k] += ETA / 2.0 * apart[k]);
+            (0..d).for_each(|k| lambda[k] += ETA / 2.0 * apart[k]);
         }
         for _ in 0..kind.recycle {
             f = (0..n)

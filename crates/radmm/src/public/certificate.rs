@@ -6,8 +6,8 @@
 //! I + η(D+A)D̃⁻¹ ≻ Lμ/(2ση) · M²(D−A)⁺
 //! η(D+A) ≻ η(D+A)D̃⁻¹η(D−A) + (2/L) η(D+A)D̃⁻¹η(D+A) + Lμ/(2σ(μ−1)) · M² I
 //! ```
-//! where `X ≻ Y` says that the symmetric part of `X − Y` is positive definite. It holds for R-ADMM with one recycled step a
-//! data step and constant `η`, `γ`.
+//! where `X ≻ Y` says that the symmetric part of `X − Y` is positive definite. It is about R-ADMM with one recycled step a data
+//! step and constant `η`, `γ`. docs/algorithm.md says what we think of its proof.
 //!
 //! The search misses nothing. `L` and `μ` enter the first inequality as `p = Lμ` alone, an upper bound on `p`. At a given
 //! `L` a larger `p` only helps the second, whose last factor is `pL/(p−L)`; so `p` is taken just below its bound. What is

@@ -150,7 +150,7 @@ impl Symmetric {
 
     /// Whether every matrix within `error` of this one, in the spectral norm, is positive definite: a proof, not an
     /// estimate. A factor of `A − sI` that exists in floating point shows that `A` is positive definite if
-    /// `s ≥ (n + 1)u/(1 − 2(n + 1)u)·tr A`, `u = 2⁻⁵³` (Rump 2006); twice that covers taking `s` off as well.
+    /// `s ≥ (n + 1)u/(1 − 3(n + 1)u)·tr A`, `u = 2⁻⁵³` (Rump 2006); twice that covers taking `s` off as well.
     pub(super) fn surely_positive(&self, error: f64) -> bool {
         let trace: f64 = (0..self.n).map(|k| self.at(k, k)).sum();
         let shift = (self.n + 2) as f64 * f64::EPSILON * trace + error;
@@ -162,20 +162,16 @@ impl Symmetric {
         let n = self.n;
         let mut lower = vec![0.0; n * n];
         for i in 0..n {
-            for j in 0..=i {
-                let (above, row) = lower.split_at_mut(i * n);
-                let own = if i == j { shift } else { 0.0 };
-                if i == j {
-                    let pivot = self.at(i, i) + own - dot(&row[..i], &row[..i]);
-                    if !(pivot > 0.0 && pivot.is_finite()) {
-                        return None;
-                    }
-                    row[i] = pivot.sqrt();
-                } else {
-                    let other = &above[j * n..][..=j];
-                    row[j] = (self.at(i, j) - dot(&row[..j], &other[..j])) / other[j];
-                }
+            let (above, row) = lower.split_at_mut(i * n);
+            for j in 0..i {
+                let other = &above[j * n..][..=j];
+                row[j] = (self.at(i, j) - dot(&row[..j], &other[..j])) / other[j];
             }
+            let pivot = self.at(i, i) + shift - dot(&row[..i], &row[..i]);
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return None;
+            }
+            row[i] = pivot.sqrt();
         }
         Some(lower)
     }
