@@ -91,6 +91,7 @@ fn without_arguments_it_is_about_the_built_in_study() {
         "clinic: r-admm, η = 3, γ = 1\n5 parties and 5 edges, not bipartite; M = C·c₁ + ρ/N = 25.1\n",
         "the condition of Theorem III.1 is not met",
         "admm, η = 3 ",
+        "a digit: iterations until a distance is a tenth",
         "in the long run",
         "the theorem speaks from γ = 91.4",
         "At γ = 1 it is silent, yet",

@@ -393,3 +393,32 @@ fn shape(topology: &Topology, nodes: usize) -> String {
         Topology::Edges { .. } => "the graph of these edges".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_factor_is_taken_over_whole_periods_above_the_solvers_accuracy() {
+        // Halved each iteration: below 10⁻⁹ from the thirtieth on.
+        let distance: Vec<f64> = (0..50).map(|t| 0.5f64.powi(t)).collect();
+        assert_eq!(periods(&distance, 1), 28);
+        assert_eq!(periods(&distance, 2), 28);
+        assert_eq!(periods(&distance, 4), 24);
+        assert_eq!(periods(&distance[..4], 2), 0);
+        assert_eq!(mean_factor(&distance, 14, 28), Some(0.5));
+        assert_eq!(mean_factor(&distance, 0, 0), None);
+    }
+
+    #[test]
+    fn a_schedule_that_never_changes_is_constant_however_it_is_written() {
+        let growth = |growth| Schedule::Growth { start: 2.0, growth };
+        assert_eq!(constant(&growth(1.0)), Some(2.0));
+        assert_eq!(constant(&growth(1.01)), None);
+        let still = Schedule::Decay {
+            start: 3.0,
+            power: 0.0,
+        };
+        assert_eq!(constant(&still), Some(3.0));
+    }
+}

@@ -208,7 +208,7 @@ impl Simulation {
         })
     }
 
-    /// How fast an algorithm converges near a point, the optimum as a rule: see [`rate`](crate::rate). Noise has no part in
+    /// How fast an algorithm converges near a point, the optimum as a rule: see [`rate`]. Noise has no part in
     /// it. `make` makes a node's algorithm with a given dual; all of them ask their rows at the first of every `period`
     /// iterations, with the same coefficients each time.
     pub fn local_rate(

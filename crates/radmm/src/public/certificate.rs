@@ -22,7 +22,7 @@ use thiserror::Error;
 use super::graph::{Graph, NodeId};
 use super::symmetric::Symmetric;
 
-/// More parties take minutes.
+/// As many parties take about a minute, and the time grows with the cube of their number.
 pub const MOST_NODES: usize = 256;
 
 /// How near `p` may come to its bound: a millionth.
