@@ -18,6 +18,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Compare(CompareArgs),
     Reproduce(ReproduceArgs),
+    Certify(CertifyArgs),
 }
 
 /// Run a study in simulation: all parties in this process
@@ -144,6 +145,27 @@ pub(crate) struct WorkArgs {
     /// No progress bar and no notes
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Say whether a study's algorithm converges, and how fast
+///
+/// Decides the condition of the paper's Theorem III.1, computes the true rate near the optimum of the study's rows, and runs
+/// the study without noise. Exit code 0 whether or not the condition is met: that is an answer.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm certify                          the built-in study
+  radmm certify study.toml               a study of your own
+  radmm certify study.toml --json | jq .theorem")]
+pub(crate) struct CertifyArgs {
+    /// The study file; without one, a built-in study on invented patients
+    pub study: Option<PathBuf>,
+
+    /// Print the numbers as JSON in place of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
 }
 
 fn limit(typed: &str) -> Result<f64, String> {

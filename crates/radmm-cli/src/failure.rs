@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
-use radmm_lab::{CompareError, PrepareError, RunError, TableError};
+use radmm_lab::{CertifyError, CompareError, PrepareError, RunError, TableError};
 use radmm_study::StudyError;
 use thiserror::Error;
 
@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Run(#[from] RunError),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("{0}")]
+    Certify(#[from] CertifyError),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -41,6 +43,7 @@ impl Failure {
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::Run(_)
+            | Self::Certify(CertifyError::Run(_))
             | Self::Network { .. }
             | Self::Compare(_) => ExitCode::from(2),
             _ => ExitCode::from(1),

@@ -3,10 +3,12 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod certify;
 mod compare;
 mod failure;
 mod files;
 mod notes;
+mod prepare;
 mod progress;
 mod render;
 mod reproduce;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(typed) => run::run(typed),
         Command::Compare(typed) => compare::run(typed),
         Command::Reproduce(typed) => reproduce::run(&typed),
+        Command::Certify(typed) => certify::certify(typed),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

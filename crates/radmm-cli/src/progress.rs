@@ -28,6 +28,12 @@ impl Progress {
         self.0.set_message(format!("loss {:.4}", snapshot.loss));
     }
 
+    /// A step of another kind, and what it was.
+    pub(crate) fn named(&self, what: &str) {
+        self.0.inc(1);
+        self.0.set_message(what.to_owned());
+    }
+
     pub(crate) fn done(&self) {
         self.0.finish_and_clear();
     }

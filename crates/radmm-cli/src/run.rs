@@ -1,44 +1,22 @@
 //! `radmm run`.
 
-use std::path::PathBuf;
-
 use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, ResultFile};
-use radmm_study::Study;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::notes;
+use crate::files;
+use crate::prepare;
 use crate::progress::Progress;
 use crate::render;
 
-const BUILT_IN: &str = include_str!("../../../studies/clinic.toml");
-
 pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
-    let StudyText { text, name, folder } = match &typed.study {
-        Some(path) => StudyText::read(path)?,
-        None => StudyText {
-            text: BUILT_IN.to_owned(),
-            name: "clinic.toml".to_owned(),
-            folder: PathBuf::new(),
-        },
-    };
-    let (study, notes) = Study::parse(&text, &name)?;
-    if !typed.work.quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
-    }
+    let study = prepare::study(typed.study.as_deref(), typed.work.quiet)?;
     if let Some(out) = &typed.out {
         files::make_folder(out)?;
     }
     let pool = typed.work.pool()?;
-    let experiment =
-        Experiment::prepare(study, &folder).map_err(|error| Failure::of_study(&name, error))?;
-    if !typed.work.quiet {
-        notes::on_rows(&experiment)
-            .iter()
-            .for_each(|note| eprintln!("note: {note}"));
-    }
+    let experiment = study.rows()?;
     let progress = Progress::new(experiment.steps(), typed.work.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;

@@ -79,7 +79,7 @@ pub(crate) fn nodes(
                 Start::Zeros => vec![0.0; columns],
                 Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
             },
-            algorithm: algorithm(&study.algorithm.method, graph, id, columns),
+            algorithm: algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
             curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
         }))
     };
@@ -96,16 +96,18 @@ pub(crate) fn problem(study: &Study) -> Problem {
     }
 }
 
-/// A node's part of a method, for vectors of `columns` columns.
+/// A node's part of an algorithm, going on from the dual `lambda` where it has one.
 pub(crate) fn algorithm(
     method: &Method,
     graph: &Graph,
     id: NodeId,
-    columns: usize,
+    lambda: Vec<f64>,
 ) -> Box<dyn Algorithm> {
     let i = id.0 as usize;
-    let admm = |penalty| Admm::new(penalty, columns);
-    let dlm = |eta: &Schedule, gamma: &Schedule| Dlm::new(Penalty::common(*eta), *gamma, columns);
+    let admm = |penalty| Admm::with_dual(penalty, lambda.clone());
+    let dlm = |eta: &Schedule, gamma: &Schedule| {
+        Dlm::with_dual(Penalty::common(*eta), *gamma, lambda.clone())
+    };
     let private = |penalties: &[Schedule], theta: &f64| Penalty {
         primal: penalties[i],
         dual: Schedule::Constant(*theta),

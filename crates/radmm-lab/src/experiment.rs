@@ -222,12 +222,13 @@ impl Experiment {
     /// What node `i` will be asked, and in which iterations.
     fn questions(&self, i: usize) -> Vec<(u32, Query)> {
         let id = NodeId(i as u32);
-        let mut algorithm = assemble::algorithm(&self.study.algorithm.method, &self.graph, id, 0);
+        let mut algorithm =
+            assemble::algorithm(&self.study.algorithm.method, &self.graph, id, Vec::new());
         let iterations = self.study.algorithm.iterations;
         plan::questions(&mut *algorithm, self.graph.degree(id), iterations)
     }
 
-    fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
+    pub(crate) fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
         let nodes = assemble::nodes(&self.study, &self.graph, &self.table, variant)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }

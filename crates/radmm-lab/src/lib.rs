@@ -33,6 +33,7 @@
 
 mod assemble;
 mod baseline;
+mod certify;
 mod compare;
 mod contender;
 mod crew;
@@ -48,6 +49,7 @@ mod spread;
 mod table;
 
 pub use assemble::RunError;
+pub use certify::{Certification, CertifyError, Network, Observed, Rated, Verdict};
 pub use compare::{CompareError, Compared, Comparison, Pooled, Wanted};
 pub use contender::{Contender, HeldOut, Measured, Moment};
 pub use experiment::{Experiment, PrepareError};

@@ -15,4 +15,6 @@ pub mod message;
 pub mod node;
 pub mod private;
 pub mod public;
+pub mod rate;
 pub mod sim;
+mod spectrum;

@@ -18,7 +18,8 @@ use crate::message::Message;
 use crate::node::{Kind, Node, Output, ProtocolError, Stop};
 use crate::private::{Curator, Fit, Loss, NotCertified, Score, Shard, examine};
 use crate::public::graph::NodeId;
-use crate::public::release::Release;
+use crate::public::release::{Algorithm, Release};
+use crate::rate::{self, LocalRate, TooLarge};
 
 /// One party in a simulation.
 pub struct Party {
@@ -231,6 +232,27 @@ impl Simulation {
             objective: sum(|fit| fit.objective),
             model,
         })
+    }
+
+    /// How fast an algorithm converges near a point, the optimum as a rule: see [`rate`]. Noise has no part in
+    /// it. `make` makes a node's algorithm with a given dual; all of them ask their rows at the first of every `period`
+    /// iterations, with the same coefficients each time.
+    pub fn local_rate(
+        &self,
+        at: &[f64],
+        period: u32,
+        make: &dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
+    ) -> Result<LocalRate, TooLarge> {
+        rate::local(self.nodes(), at, period, make)
+    }
+
+    /// The largest distance of a party's model from a point.
+    pub fn distance_from(&self, point: &[f64]) -> f64 {
+        let distance = |node: &Node| {
+            let pairs = node.model().values().iter().zip(point);
+            pairs.map(|(f, p)| (f - p).powi(2)).sum::<f64>().sqrt()
+        };
+        self.nodes().map(distance).fold(0.0, f64::max)
     }
 
     fn step(&mut self, crew: &dyn Crew) -> Result<Snapshot, Halt> {

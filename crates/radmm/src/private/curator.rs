@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::loss::Loss;
 use super::mechanism::{Mechanism, Problem, Rows, Unanswerable};
 use super::noise::{Asked, Law, NoiseKey};
+use super::quadratic::Quadratic;
 use super::shard::Shard;
 use super::solve::{self, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
@@ -218,6 +219,19 @@ impl Curator {
         // As exact as the parties' own minimisers: a sum of that many gradients.
         let tolerance = problem.residual(&[]) * objective.shards.len() as f64;
         Ok(solve::minimise(&objective, &start, tolerance)?.point)
+    }
+
+    /// The quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which asks how fast algorithms converge.
+    pub(crate) fn quadratic(&self, f: &[f64]) -> Quadratic {
+        let problem = &self.terms.problem;
+        let objective = Objective {
+            shards: vec![&self.shard],
+            loss: problem.loss,
+            weight: problem.weight,
+            modulus: problem.share(),
+            linear: &vec![0.0; f.len()],
+        };
+        Quadratic::new(objective.hessian_at(f), f.len())
     }
 
     /// The largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator tells it.

@@ -78,6 +78,11 @@ impl Problem {
         self.ridge / f64::from(self.nodes)
     }
 
+    /// `M = C·c₁ + ρ/N`, a Lipschitz constant of every party's gradient, since rows have norm at most one; rounded up.
+    pub fn lipschitz(&self) -> f64 {
+        ((self.weight * self.loss.curvature()).next_up() + self.share().next_up()).next_up()
+    }
+
     /// A gradient norm that double precision can be driven below for a question with this linear term, whatever the rows
     /// are: `b`, `m·f` and the rows' gradient cancel at the minimum, all of a size of at most `C + ‖b‖`, and rounding a
     /// margin moves a slope by up to `c₁` times as much. The factors are what a search over hostile questions needed.

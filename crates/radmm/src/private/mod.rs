@@ -8,6 +8,7 @@ mod loss;
 mod mechanism;
 mod noise;
 mod point;
+mod quadratic;
 mod shard;
 mod solve;
 
@@ -18,5 +19,6 @@ pub(crate) use exam::examine;
 pub use loss::Loss;
 pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
 pub use noise::{Law, NoiseKey};
+pub(crate) use quadratic::Quadratic;
 pub use shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solve::NotCertified;

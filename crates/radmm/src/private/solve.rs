@@ -201,17 +201,7 @@ impl Objective<'_> {
     /// `−H⁻¹∇F` by a Cholesky factor of `H = Σ_n curvature_n z_n z_nᵀ + m I`.
     fn direction_by_factor(&self, here: &Place) -> Vec<f64> {
         let d = here.gradient.len();
-        let mut hessian = vec![0.0; d * d];
-        for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
-            if curvature == 0.0 {
-                continue;
-            }
-            for (k, (&column, &value)) in columns.iter().zip(values).enumerate() {
-                let row = &mut hessian[column as usize * d..][..column as usize + 1];
-                // Columns ascend, so these are the entries left of the diagonal and the diagonal itself.
-                add_scaled(row, curvature * value, &columns[..=k], &values[..=k]);
-            }
-        }
+        let hessian = self.hessian(here);
         // In exact arithmetic m I makes H positive definite. If rounding hides that, a larger multiple still gives a
         // direction of descent: ∇Fᵀ H (H + s I)⁻¹ ∇F > 0.
         let mut direction: Vec<f64> = here.gradient.iter().map(|g| -g).collect();
@@ -224,6 +214,36 @@ impl Objective<'_> {
             shift = (shift * 16.0).max(f64::EPSILON);
         }
         direction
+    }
+
+    /// The lower triangle of `Σ_n curvature_n z_n z_nᵀ`.
+    fn hessian(&self, here: &Place) -> Vec<f64> {
+        let d = here.gradient.len();
+        let mut hessian = vec![0.0; d * d];
+        for ((columns, values), &curvature) in self.rows().zip(&here.curvatures) {
+            if curvature == 0.0 {
+                continue;
+            }
+            for (k, (&column, &value)) in columns.iter().zip(values).enumerate() {
+                let row = &mut hessian[column as usize * d..][..column as usize + 1];
+                // Columns ascend, so these are the entries left of the diagonal and the diagonal itself.
+                add_scaled(row, curvature * value, &columns[..=k], &values[..=k]);
+            }
+        }
+        hessian
+    }
+
+    /// `∇²F(f)`, all entries.
+    pub(super) fn hessian_at(&self, f: &[f64]) -> Vec<f64> {
+        let d = f.len();
+        let mut hessian = self.hessian(&self.at(Point::plain(f)));
+        for i in 0..d {
+            hessian[i * d + i] += self.modulus;
+            for j in 0..i {
+                hessian[j * d + i] = hessian[i * d + j];
+            }
+        }
+        hessian
     }
 
     /// `p` with `‖H p + ∇F‖ ≤ κ‖∇F‖`, `κ < 1`, by conjugate gradients with the diagonal of `H` as preconditioner.

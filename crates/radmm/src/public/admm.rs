@@ -39,11 +39,8 @@ pub struct Lagrangian {
 }
 
 impl Lagrangian {
-    pub(super) fn new(penalty: Penalty, columns: usize) -> Self {
-        Self {
-            penalty,
-            lambda: vec![0.0; columns],
-        }
+    pub(super) fn new(penalty: Penalty, lambda: Vec<f64>) -> Self {
+        Self { penalty, lambda }
     }
 
     /// `η_i(t)`.
@@ -97,8 +94,14 @@ pub struct Admm {
 impl Admm {
     /// A node's part, with `λ_i = 0`.
     pub fn new(penalty: Penalty, columns: usize) -> Self {
+        Self::with_dual(penalty, vec![0.0; columns])
+    }
+
+    /// A node's part, going on from `λ_i`.
+    pub fn with_dual(penalty: Penalty, lambda: Vec<f64>) -> Self {
+        let columns = lambda.len();
         Self {
-            lagrangian: Lagrangian::new(penalty, columns),
+            lagrangian: Lagrangian::new(penalty, lambda),
             asked: (0.0, vec![0.0; columns]),
             model: Model::flat(columns),
         }

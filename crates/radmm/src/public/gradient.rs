@@ -20,8 +20,14 @@ pub struct Dlm {
 impl Dlm {
     /// A node's part, with `λ_i = 0`.
     pub fn new(penalty: Penalty, damping: Schedule, columns: usize) -> Self {
+        Self::with_dual(penalty, damping, vec![0.0; columns])
+    }
+
+    /// A node's part, going on from `λ_i`.
+    pub fn with_dual(penalty: Penalty, damping: Schedule, lambda: Vec<f64>) -> Self {
+        let columns = lambda.len();
         Self {
-            lagrangian: Lagrangian::new(penalty, columns),
+            lagrangian: Lagrangian::new(penalty, lambda),
             damping,
             model: Model::flat(columns),
         }

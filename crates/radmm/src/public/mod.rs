@@ -2,6 +2,7 @@
 
 pub mod admm;
 pub mod baseline;
+pub mod certificate;
 pub mod gradient;
 pub mod graph;
 pub mod plan;
@@ -9,4 +10,5 @@ pub mod recycled;
 pub mod release;
 pub mod schedule;
 pub mod start;
+mod symmetric;
 pub mod topology;

@@ -1,6 +1,8 @@
 //! Networks for tests: rows as dense vectors, algorithms from a closure, no noise unless asked for.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod matrix;
+
 use radmm::account::{Bound, Budget, Ledger};
 use radmm::node::{Node, Setup};
 use radmm::private::{

@@ -1,0 +1,327 @@
+//! `radmm certify`: will it converge, and how fast?
+
+use std::fmt::Write;
+
+use comfy_table::Table;
+use radmm::public::certificate::Certificate;
+use radmm::public::schedule::Schedule;
+use radmm_lab::report::Grid;
+use radmm_lab::shown::{count, thousands};
+use radmm_lab::{Certification, Observed, Rated, Verdict};
+use radmm_study::Method;
+
+use crate::args::CertifyArgs;
+use crate::failure::Failure;
+use crate::files;
+use crate::prepare;
+use crate::progress::Progress;
+use crate::render::plain;
+
+pub(crate) fn certify(typed: CertifyArgs) -> Result<(), Failure> {
+    let experiment = prepare::study(typed.study.as_deref(), typed.work.quiet)?.rows()?;
+    let pool = typed.work.pool()?;
+    let progress = Progress::new(experiment.certify_steps(), typed.work.quiet);
+    let certified = pool.install(|| experiment.certify(&|done| progress.named(done)))?;
+    progress.done();
+    match typed.json {
+        true => files::print(&certified.to_json()),
+        false => files::print(&page(&certified)),
+    }
+}
+
+/// Everything worth looking at, in lines of eighty columns.
+fn page(certified: &Certification) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "{}\n", headline(certified));
+    let _ = writeln!(page, "{}\n", theorem(certified));
+    match &certified.no_rate {
+        Some(reason) => {
+            let _ = writeln!(page, "{}\n", block("rate", &format!("none: {reason}")));
+        }
+        None => {
+            let _ = writeln!(page, "{}\n{RATES}\n", rates(certified));
+        }
+    }
+    let _ = writeln!(page, "{}\n", observed(certified));
+    if let Some(words) = conservative(certified) {
+        let _ = writeln!(page, "{}\n", block("so", &words));
+    }
+    let _ = writeln!(page, "{}", block("caveat", certified.caveat));
+    page
+}
+
+const RATES: &str =
+    " the factor by which distances to the optimum shrink in the long run, noise left
+ out: the spectral radius of the algorithm, linearised at the optimum
+ a digit: iterations until a distance is a tenth";
+
+fn headline(certified: &Certification) -> String {
+    let network = &certified.network;
+    format!(
+        "{}: {}\n{} and {}, {}; M = C·c₁ + ρ/N = {}",
+        certified.name,
+        with_parameters(&certified.algorithm),
+        count(network.nodes, "party", "parties"),
+        count(network.edges, "edge", "edges"),
+        match network.bipartite {
+            true => "bipartite",
+            false => "not bipartite",
+        },
+        brief(certified.lipschitz),
+    )
+}
+
+fn theorem(certified: &Certification) -> String {
+    let text = match &certified.theorem {
+        Verdict::NotCovered { reason } => format!("Theorem III.1 is silent: {reason}"),
+        Verdict::Impossible { reason } => {
+            format!("the condition of Theorem III.1 cannot be met: {reason}")
+        }
+        Verdict::Met { certificate, least } => format!(
+            "the condition of Theorem III.1 is met, with {}. The least γ that meets it is {}",
+            constants(certificate),
+            brief_up(least.damping),
+        ),
+        Verdict::NotMet { least } => format!(
+            "the condition of Theorem III.1 is not met, for no L and μ. The least γ that meets it is {}, with {}",
+            brief_up(least.damping),
+            constants(least),
+        ),
+    };
+    block("theorem", &text)
+}
+
+fn constants(certificate: &Certificate) -> String {
+    format!(
+        "L = {}, μ = {} (its inequalities hold by {} and {})",
+        brief(certificate.l),
+        brief(certificate.mu),
+        brief(certificate.first_margin),
+        brief(certificate.second_margin),
+    )
+}
+
+fn rates(certified: &Certification) -> Table {
+    let row = |Rated { algorithm, rate }: &Rated| {
+        vec![
+            with_parameters(algorithm),
+            factor(rate.per_data_step, rate.uncertainty),
+            factor(rate.per_iteration, rate.uncertainty),
+            match rate.iterations_per_digit {
+                Some(iterations) if iterations < 100.0 => brief(iterations),
+                Some(iterations) => thousands(iterations.round() as usize),
+                None => "never".to_owned(),
+            },
+        ]
+    };
+    plain(&Grid {
+        caption: String::new(),
+        header: ["true local rate", "a data step", "an iteration", "a digit"]
+            .map(str::to_owned)
+            .into(),
+        rows: certified.rates.iter().map(row).collect(),
+        folded: false,
+    })
+}
+
+fn observed(certified: &Certification) -> String {
+    let Observed {
+        distance,
+        per_iteration,
+        per_iteration_late,
+        stopped,
+    } = &certified.observed;
+    let mean = |seen: &Option<f64>| seen.map_or("–".to_owned(), |rate| factor(rate, 0.0));
+    let mut text = format!(
+        "without noise the farthest party is {} from the optimum at the start and {} after {}: a mean factor of {} an iteration, {} in the second half",
+        brief(distance[0]),
+        brief(distance[distance.len() - 1]),
+        count(distance.len() - 1, "iteration", "iterations"),
+        mean(per_iteration),
+        mean(per_iteration_late),
+    );
+    if let (None, Some(Rated { rate, .. })) = (&certified.no_rate, certified.rates.first()) {
+        let long_run = factor(rate.per_iteration, rate.uncertainty);
+        let _ = write!(text, "; {long_run} in the long run");
+    }
+    if let Some(reason) = stopped {
+        let _ = write!(text, "; it stopped early: {reason}");
+    }
+    block("seen", &text)
+}
+
+/// How much of the truth the theorem sees, in words.
+fn conservative(certified: &Certification) -> Option<String> {
+    let least = certified.theorem.least()?;
+    let [study, admm, at_least] = certified.rates.as_slice() else {
+        return None;
+    };
+    let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
+        return None;
+    };
+    let does = |Rated { rate, .. }: &Rated| {
+        let verb = match rate.per_iteration < 1.0 {
+            true => "contracts",
+            false => "expands",
+        };
+        let worth = rate.per_data_step.ln() / admm.rate.per_data_step.ln();
+        format!(
+            "{verb} by {} an iteration, a data step being worth {worth:.2} of conventional ADMM's",
+            factor(rate.per_iteration, rate.uncertainty)
+        )
+    };
+    let there = match certified.theorem {
+        Verdict::NotMet { .. } => "it is silent, yet",
+        _ => "it speaks, and",
+    };
+    Some(format!(
+        "the theorem speaks from γ = {} on. At γ = {} {there} the true map {}; where it begins to speak the true map {}",
+        brief_up(least.damping),
+        typed(damping.at(1)),
+        does(study),
+        does(at_least),
+    ))
+}
+
+fn with_parameters(method: &Method) -> String {
+    let name = method.name();
+    let of = |schedule: &Schedule| match schedule {
+        Schedule::Constant(value) => typed(*value),
+        varying => format!("{}…", typed(varying.at(1))),
+    };
+    let more = |recycle: &u32| match recycle {
+        1 => String::new(),
+        _ => format!(", recycle = {recycle}"),
+    };
+    match method {
+        Method::Admm { penalty } => format!("{name}, η = {}", of(penalty)),
+        Method::RecycledAdmm {
+            penalty,
+            damping,
+            recycle,
+        }
+        | Method::RecycledDlm {
+            penalty,
+            damping,
+            recycle,
+        } => format!(
+            "{name}, η = {}, γ = {}{}",
+            of(penalty),
+            of(damping),
+            more(recycle)
+        ),
+        Method::Dlm { penalty, damping } => {
+            format!("{name}, η = {}, γ = {}", of(penalty), of(damping))
+        }
+        Method::MAdmm { dual_step, .. } => format!("{name}, θ = {}", typed(*dual_step)),
+        Method::MRecycledAdmm {
+            dual_step, recycle, ..
+        } => format!("{name}, θ = {}{}", typed(*dual_step), more(recycle)),
+        Method::Dgd { step } => format!("{name}, s = {}", of(step)),
+        Method::Local { .. } | Method::Average { .. } => name.to_owned(),
+    }
+}
+
+/// As many digits as are known; near one, how far from it.
+fn factor(rate: f64, uncertainty: f64) -> String {
+    let about = if uncertainty > 1e-2 { "≈ " } else { "" };
+    match (1.0 - rate).abs() {
+        0.0 => "1".to_owned(),
+        gap if gap < 1e-3 => {
+            let sign = if rate < 1.0 { '−' } else { '+' };
+            format!("{about}1 {sign} {gap:.1e}")
+        }
+        _ => format!("{about}{rate:.4}"),
+    }
+}
+
+/// As it was typed, unless it is a long number, as a least damping of ours.
+fn typed(x: f64) -> String {
+    let plain = x.to_string();
+    match plain.len() <= 7 {
+        true => plain,
+        false => brief_up(x),
+    }
+}
+
+/// Four digits.
+fn brief(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".to_owned(),
+        1e-3..1e6 => {
+            let decimals = (3.0 - x.abs().log10().floor()).max(0.0) as usize;
+            let digits = format!("{x:.decimals$}");
+            match digits.contains('.') {
+                true => digits
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_owned(),
+                false => digits,
+            }
+        }
+        _ => format!("{x:.1e}"),
+    }
+}
+
+/// Four digits, rounded up: a damping below the least would not do.
+fn brief_up(x: f64) -> String {
+    if x == 0.0 {
+        return brief(x);
+    }
+    let unit = 10f64.powf(x.log10().floor() - 3.0);
+    brief((x / unit).ceil() * unit)
+}
+
+/// A heading of nine columns and text beside it, broken before the eightieth.
+fn block(heading: &str, text: &str) -> String {
+    let mut lines = vec![format!("{heading:<9}")];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if line.chars().count() + word.chars().count() >= 79 {
+            lines.push(format!("{:9}{word} ", ""));
+        } else {
+            line.push_str(word);
+            line.push(' ');
+        }
+    }
+    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    trimmed.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let shown = [0.0, 1.0, 0.0123456, 437.5006, 1734.21875, 287.4486].map(brief);
+        assert_eq!(shown, ["0", "1", "0.01235", "437.5", "1734", "287.4"]);
+        assert_eq!(brief(4.1e-7), "4.1e-7");
+    }
+
+    #[test]
+    fn a_least_damping_is_never_shown_smaller_than_it_is() {
+        let shown = [0.0, 1734.21875, 91.41797, 0.754834].map(brief_up);
+        assert_eq!(shown, ["0", "1735", "91.42", "0.7549"]);
+    }
+
+    #[test]
+    fn near_one_the_distance_from_it_is_shown() {
+        let shown = [0.9841, 0.9996838722, 1.0003, 1.0, 1.2].map(|rate| factor(rate, 0.0));
+        assert_eq!(shown, ["0.9841", "1 − 3.2e-4", "1 + 3.0e-4", "1", "1.2000"]);
+        assert_eq!(factor(0.5, 0.1), "≈ 0.5000");
+    }
+
+    #[test]
+    fn text_is_broken_before_the_eightieth_column() {
+        let text = block("so", &"word ".repeat(60));
+        assert!(text.lines().all(|line| line.chars().count() < 80));
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("         word"))
+        );
+    }
+}

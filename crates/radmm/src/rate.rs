@@ -1,0 +1,181 @@
+//! How fast an algorithm converges near the optimum.
+//!
+//! Near `f*` every `O_i` is a quadratic with the Hessian `H_i = ∇²O_i(f*)`, and one period of an algorithm (a data step and
+//! the recycled steps after it) is an affine map of the state `(f_1, …, f_N, λ_1, …, λ_N)`. Its linear part is what the
+//! algorithm does to `O_i(f) = ½fᵀH_i f`. Distances to the optimum shrink by its spectral radius each period.
+//!
+//! No algorithm is written a second time for it: the map is the algorithm itself, asked to run one period, with quadratics in
+//! place of rows. `Σ_i λ_i` is conserved, zero from the start, and kept so: otherwise it would show as an eigenvalue one.
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::node::Node;
+use crate::private::Quadratic;
+use crate::public::graph::NodeId;
+use crate::public::release::{Algorithm, Release, Step, View};
+use crate::public::start;
+use crate::spectrum;
+
+/// The Hessians of all parties may have this many entries together: a gigabyte with their factors.
+const MOST_ENTRIES: usize = 1 << 26;
+
+/// The Hessians of the parties would not fit in memory.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{nodes} parties with {columns} columns have Hessians too large for a local rate")]
+pub struct TooLarge {
+    /// `N`.
+    pub nodes: usize,
+    /// `d`.
+    pub columns: usize,
+}
+
+/// The factor by which distances to the optimum shrink in the long run; above one, they grow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LocalRate {
+    /// In a data step and the recycled steps after it.
+    pub per_data_step: f64,
+    /// The same, spread evenly over these iterations.
+    pub per_iteration: f64,
+    /// Iterations until a distance is a tenth; `None` if it never is.
+    pub iterations_per_digit: Option<f64>,
+    /// By how much the logarithm of the rate may be off, as a share of it.
+    pub uncertainty: f64,
+}
+
+impl LocalRate {
+    fn new(per_period: f64, period: u32, uncertainty: f64) -> Self {
+        let per_iteration = libm::pow(per_period, 1.0 / f64::from(period));
+        let digit = -std::f64::consts::LN_10 / libm::log(per_iteration);
+        Self {
+            per_data_step: per_period,
+            per_iteration,
+            iterations_per_digit: (per_iteration < 1.0).then_some(digit),
+            uncertainty,
+        }
+    }
+}
+
+/// The rate at a point.
+pub(crate) fn local<'a>(
+    nodes: impl ExactSizeIterator<Item = &'a Node>,
+    at: &[f64],
+    period: u32,
+    make: &dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
+) -> Result<LocalRate, TooLarge> {
+    let (count, columns) = (nodes.len(), at.len());
+    if count.saturating_mul(columns * columns) > MOST_ENTRIES {
+        return Err(TooLarge {
+            nodes: count,
+            columns,
+        });
+    }
+    let mut map = Period {
+        columns,
+        length: period,
+        parties: nodes
+            .map(|node| Linear {
+                id: node.id(),
+                neighbours: node.neighbours().iter().map(|j| j.0 as usize).collect(),
+                quadratic: node.curator().quadratic(at),
+            })
+            .collect(),
+        make,
+    };
+    let starts = [1, 2].map(|seed| map.start(seed));
+    let radius = spectrum::radius([&starts[0], &starts[1]], |state| map.advance(state));
+    Ok(LocalRate::new(radius.value, period, radius.uncertainty))
+}
+
+/// One party, its rows replaced by a quadratic.
+struct Linear {
+    id: NodeId,
+    neighbours: Vec<usize>,
+    quadratic: Quadratic,
+}
+
+/// A period of the algorithm as a map of the state: all `f_i`, then all `λ_i`.
+struct Period<'a> {
+    columns: usize,
+    length: u32,
+    parties: Vec<Linear>,
+    make: &'a dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
+}
+
+impl Period<'_> {
+    /// A generic state with `Σ_i λ_i = 0`.
+    fn start(&self, seed: u64) -> Vec<f64> {
+        let half = self.parties.len() * self.columns;
+        let mut state = start::normal(seed, NodeId(0), 1.0, 2 * half);
+        self.balance(&mut state[half..]);
+        state
+    }
+
+    fn advance(&mut self, state: &mut [f64]) {
+        let d = self.columns;
+        let half = self.parties.len() * d;
+        let duals = state[half..].chunks_exact(d);
+        let mut algorithms: Vec<Box<dyn Algorithm>> = self
+            .parties
+            .iter()
+            .zip(duals)
+            .map(|(party, lambda)| (self.make)(party.id, lambda.to_vec()))
+            .collect();
+        let mut models: Vec<Release> = state[..half]
+            .chunks_exact(d)
+            .map(|f| Release::new(f.to_vec()))
+            .collect();
+        for t in 0..self.length {
+            let mut next = Vec::with_capacity(models.len());
+            for (i, (party, algorithm)) in self.parties.iter_mut().zip(&mut algorithms).enumerate()
+            {
+                let heard = party.heard(&models);
+                let view = View {
+                    iteration: t,
+                    own: models[i].values(),
+                    heard: &heard,
+                };
+                let model = match algorithm.next(&view) {
+                    Step::Recycle(values) => values,
+                    Step::Ask(query) => match party.quadratic.answer(&query) {
+                        Some(answer) => algorithm.answered(&view, &answer),
+                        None => vec![f64::NAN; d],
+                    },
+                };
+                next.push(Release::new(model));
+            }
+            models = next;
+            for (i, (party, algorithm)) in self.parties.iter().zip(&mut algorithms).enumerate() {
+                algorithm.hear(&View {
+                    iteration: t + 1,
+                    own: models[i].values(),
+                    heard: &party.heard(&models),
+                });
+            }
+        }
+        for (i, (model, algorithm)) in models.iter().zip(&algorithms).enumerate() {
+            state[i * d..][..d].copy_from_slice(model.values());
+            match algorithm.dual() {
+                Some(lambda) => state[half + i * d..][..d].copy_from_slice(lambda),
+                None => state[half + i * d..][..d].fill(0.0),
+            }
+        }
+        self.balance(&mut state[half..]);
+    }
+
+    /// Takes from every dual its share of what rounding has left of `Σ_i λ_i`.
+    fn balance(&self, duals: &mut [f64]) {
+        let count = self.parties.len() as f64;
+        for k in 0..self.columns {
+            let mean = duals.iter().skip(k).step_by(self.columns).sum::<f64>() / count;
+            let of_column = duals.iter_mut().skip(k).step_by(self.columns);
+            of_column.for_each(|lambda| *lambda -= mean);
+        }
+    }
+}
+
+impl Linear {
+    fn heard(&self, models: &[Release]) -> Vec<Release> {
+        self.neighbours.iter().map(|&j| models[j].clone()).collect()
+    }
+}
