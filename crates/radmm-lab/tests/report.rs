@@ -273,6 +273,22 @@ fn a_panel_without_finite_values_says_so() {
 }
 
 #[test]
+fn a_level_needs_no_place_along_x() {
+    let mut figure = figure(Style::Line, Scale::Linear, &[1.0, 2.0]);
+    figure.panels[0].x.scale = Scale::Log;
+    let mut level = figure.panels[0].series[0].clone();
+    level.style = Style::Level;
+    level.points = vec![Point {
+        x: 0.0,
+        y: 50.0,
+        range: None,
+    }];
+    figure.panels[0].series.push(level);
+    let svg = figure.to_svg();
+    assert!(svg.contains(">50</text>"), "the axis reaches up to it");
+}
+
+#[test]
 fn limits_that_are_none_give_way_to_the_data() {
     let free = figure(Style::Line, Scale::Log, &[1.0, 2.0]).to_svg();
     for limits in [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (f64::NAN, 1.0)] {

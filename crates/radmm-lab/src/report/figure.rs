@@ -101,4 +101,13 @@ impl Panel {
     pub(super) fn shows(&self, point: &Point) -> bool {
         self.x.holds(point.x) && self.y.holds(point.y)
     }
+
+    /// The points of a series that can be drawn; of a level line only its height matters.
+    pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a Point> {
+        let level = series.style == Style::Level;
+        series
+            .points
+            .iter()
+            .filter(move |point| self.shows(point) || level && self.y.holds(point.y))
+    }
 }
