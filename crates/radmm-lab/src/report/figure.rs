@@ -35,7 +35,7 @@ pub struct Axis {
     pub label: String,
     /// How they are laid out.
     pub scale: Scale,
-    /// The values at the ends; without, the data's, rounded outward.
+    /// The values at the ends; without, the data's: upwards rounded outward, to the right with a little room.
     pub limits: Option<(f64, f64)>,
 }
 
