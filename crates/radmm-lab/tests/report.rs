@@ -273,6 +273,22 @@ fn a_panel_without_finite_values_says_so() {
 }
 
 #[test]
+fn a_level_needs_no_place_along_x() {
+    let mut figure = figure(Style::Line, Scale::Linear, &[1.0, 2.0]);
+    figure.panels[0].x.scale = Scale::Log;
+    let mut level = figure.panels[0].series[0].clone();
+    level.style = Style::Level;
+    level.points = vec![Point {
+        x: 0.0,
+        y: 50.0,
+        range: None,
+    }];
+    figure.panels[0].series.push(level);
+    let svg = figure.to_svg();
+    assert!(svg.contains(">50</text>"), "the axis reaches up to it");
+}
+
+#[test]
 fn limits_that_are_none_give_way_to_the_data() {
     let free = figure(Style::Line, Scale::Log, &[1.0, 2.0]).to_svg();
     for limits in [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (f64::NAN, 1.0)] {
@@ -445,6 +461,52 @@ fn coordinates_have_two_decimals_at_most() {
                 let decimals = number.split('.').nth(1).map_or(0, str::len);
                 assert!(decimals <= 2, "{number}");
             }
+        }
+    }
+}
+
+/// The ratio of the brighter to the darker of two colours like `#0072b2`, as accessibility guidelines measure it.
+fn contrast(one: &str, other: &str) -> f64 {
+    let brightness = |colour: &str| {
+        let part = |k: usize| {
+            let value = u8::from_str_radix(&colour[k..k + 2], 16).unwrap();
+            let share = f64::from(value) / 255.0;
+            if share <= 0.04045 {
+                share / 12.92
+            } else {
+                ((share + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5) + 0.05
+    };
+    let (one, other) = (brightness(one), brightness(other));
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn words_and_lines_stand_out_from_light_and_dark_pages() {
+    let svg = sample::figures()[0].to_svg();
+    let (light, dark) = svg.split_once("@media").unwrap();
+    for rules in [light, dark] {
+        let colour = |name: &str, property: &str| {
+            let rule = rules
+                .split('}')
+                .find(|rule| rule.contains(&format!(".fig {name} ")));
+            let value = rule
+                .unwrap()
+                .split(&format!("{property}: "))
+                .nth(1)
+                .unwrap();
+            value.split(';').next().unwrap().to_owned()
+        };
+        let page = colour(".page", "fill");
+        for words in ["text", ".tick"] {
+            assert!(contrast(&colour(words, "fill"), &page) >= 4.5, "{words}");
+        }
+        // What is not text needs less.
+        for k in 0..8 {
+            let line = colour(&format!(".c{k}"), "stroke");
+            assert!(contrast(&line, &page) >= 3.0, "{line}");
         }
     }
 }

@@ -196,11 +196,11 @@ fn the_study_is_there_as_it_was_understood() {
     let (experiment, outcome) = run(STUDY, None);
     let page = of_run(&experiment, &outcome);
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
-    let codes = blocks.filter_map(|block| match block {
+    let mut codes = blocks.filter_map(|block| match block {
         Block::Code(code) => Some(code.as_str()),
         _ => None,
     });
-    let written: serde_json::Value = serde_json::from_str(codes.last().unwrap()).unwrap();
+    let written: serde_json::Value = serde_json::from_str(codes.next_back().unwrap()).unwrap();
     assert_eq!(written, serde_json::to_value(experiment.study()).unwrap());
 }
 

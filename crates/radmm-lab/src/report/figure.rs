@@ -35,7 +35,7 @@ pub struct Axis {
     pub label: String,
     /// How they are laid out.
     pub scale: Scale,
-    /// The values at the ends; without, the data's, rounded outward.
+    /// The values at the ends; without, the data's: upwards rounded outward, to the right with a little room.
     pub limits: Option<(f64, f64)>,
 }
 
@@ -100,5 +100,14 @@ impl Panel {
     /// Whether a point can be drawn.
     pub(super) fn shows(&self, point: &Point) -> bool {
         self.x.holds(point.x) && self.y.holds(point.y)
+    }
+
+    /// The points of a series that can be drawn; of a level line only its height matters.
+    pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a Point> {
+        let level = series.style == Style::Level;
+        series
+            .points
+            .iter()
+            .filter(move |point| self.shows(point) || level && self.y.holds(point.y))
     }
 }

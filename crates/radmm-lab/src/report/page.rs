@@ -93,7 +93,7 @@ impl Page {
     /// One file with everything in it: no script, nothing that is fetched.
     pub fn to_html(&self) -> String {
         let mut ids = Ids::default();
-        // The figures' own names come first: they are in captions and file names, headings can take another.
+        // Before those of figures, so that a heading keeps its name.
         let headings: Vec<String> = self
             .sections
             .iter()

@@ -70,10 +70,15 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, area: Area, margins: Margins, i
         width: area.width - margins.left - margins.right,
         height: area.height - margins.top - margins.bottom - margins.legend,
     };
-    let chart = chart(panel, place, area.height, margins.left - 16.0);
+    let chart = chart(
+        panel,
+        place,
+        area.height - margins.legend,
+        margins.left - 16.0,
+    );
     chart.frame(svg);
-    let drawn = |series: &Series| series.points.iter().any(|point| panel.shows(point));
-    if !panel.series.iter().any(drawn) {
+    let mut drawn = panel.series.iter().flat_map(|series| panel.shown(series));
+    if drawn.next().is_none() {
         let middle = (
             place.left + place.width / 2.0,
             place.top + place.height / 2.0,
@@ -134,13 +139,11 @@ fn chart(panel: &Panel, place: Area, height: f64, gap: f64) -> Chart {
 
 /// The upward axis of a panel of this height.
 fn up(panel: &Panel, height: f64) -> ((f64, f64), Ticks) {
-    let points = || panel.series.iter().flat_map(|series| &series.points);
-    let values = points()
-        .filter(|point| panel.shows(point))
-        .flat_map(|point| {
-            let range = point.range.into_iter().flat_map(|(low, high)| [low, high]);
-            range.chain([point.y])
-        });
+    let points = panel.series.iter().flat_map(|series| panel.shown(series));
+    let values = points.flat_map(|point| {
+        let range = point.range.into_iter().flat_map(|(low, high)| [low, high]);
+        range.chain([point.y])
+    });
     let count = (((height - 90.0) / UP) as usize).clamp(2, 9);
     let range = ends(&panel.y, values, |scale, low, high| {
         ticks::around(scale, low, high, count)
@@ -154,9 +157,8 @@ fn across(panel: &Panel) -> impl Iterator<Item = f64> {
         .series
         .iter()
         .filter(|series| series.style != Style::Level);
-    let points = lines.flat_map(|series| &series.points);
-    points
-        .filter(|point| panel.shows(point))
+    lines
+        .flat_map(|series| panel.shown(series))
         .map(|point| point.x)
 }
 
@@ -185,7 +187,7 @@ fn ends(
 }
 
 fn level(svg: &mut Svg, panel: &Panel, chart: &Chart, series: &Series) {
-    if let Some(point) = series.points.iter().find(|point| panel.y.holds(point.y)) {
+    if let Some(point) = panel.shown(series).next() {
         let y = chart.y.at(point.y);
         let (left, right) = chart.x.place;
         svg.line(&Look::of(series).line(), (left, y), (right, y));
