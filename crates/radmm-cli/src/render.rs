@@ -61,7 +61,10 @@ fn headline(experiment: &Experiment) -> String {
         thousands(table.counts.dropped),
         match table.counts.held_out {
             0 => String::new(),
-            rows => format!("\n{} held out to test on", count(rows, "row is", "rows are")),
+            rows => format!(
+                "\n{} held out to test on",
+                count(rows, "row is", "rows are")
+            ),
         },
     )
 }
