@@ -135,9 +135,10 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
             "R-ADMM’s noise by the paper’s bound",
         ));
         assert!(by_paper > 1.02 * total, "{by_paper} against {total}");
-        let paper = figure(&reproduced, "fig2");
-        assert!(end(series(tight, panel, "DVP")) < end(series(paper, panel, "DVP")));
     }
+    // At α = 4 the gain is smaller than the spread of three runs.
+    let by_paper = series(figure(&reproduced, "fig2"), 0, "DVP");
+    assert!(end(series(tight, 0, "DVP")) < end(by_paper));
     let failed: Vec<_> = reproduced
         .claims
         .iter()
