@@ -77,7 +77,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     } else {
         Figure {
             id: "accuracy".to_owned(),
-            title: "How many of their own rows the parties’ models classify rightly".to_owned(),
+            title: "How many of everybody’s rows the mean model classifies rightly".to_owned(),
             caption: joined(&[&[bars, without][..], &far].concat()),
             columns: 1,
             panels: vec![accuracy],
@@ -134,11 +134,11 @@ impl Measure {
         optimum: |optimum| optimum.loss,
     };
     const ACCURACY: Self = Self {
-        title: "Accuracy on own rows",
+        title: "The mean model on everybody’s rows",
         label: "classified rightly, %",
         // A model of zeros tells nothing apart, and would flatten the rest.
         first: 1,
-        of: |made| 100.0 * made.accuracy,
+        of: |made| 100.0 * made.mean_model.accuracy,
         optimum: |optimum| 100.0 * optimum.accuracy,
     };
 
