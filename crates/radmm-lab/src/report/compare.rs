@@ -175,18 +175,13 @@ impl Compared {
     }
 
     /// What everyone spent, asked and sent.
-    pub fn cost(&self) -> Grid {
+    fn cost(&self) -> Grid {
         let rows = self.contenders.iter().map(|one| {
             vec![
                 one.name.clone(),
                 one.algorithm.to_owned(),
                 epsilon(one.total.epsilon),
-                one.noise.map_or("none".to_owned(), |[low, high]| {
-                    match number(low) == number(high) {
-                        true => number(low),
-                        false => format!("{} to {}", number(low), number(high)),
-                    }
-                }),
+                one.noise_in_words(),
                 one.data_touches.to_string(),
                 thousands(one.messages),
                 format!("{:.2}", one.seconds.mean),

@@ -295,12 +295,7 @@ pub(super) fn table(setting: &Seen, shown: fn(&str) -> bool) -> Grid {
         .map(|measured| {
             vec![
                 measured.name.clone(),
-                measured.noise.map_or(String::new(), |[low, high]| {
-                    match number(low) == number(high) {
-                        true => number(low),
-                        false => format!("{} to {}", number(low), number(high)),
-                    }
-                }),
+                measured.noise_in_words(),
                 measured.data_touches.to_string(),
                 number(measured.loss.mean),
                 number(measured.range_in_second_half()),
