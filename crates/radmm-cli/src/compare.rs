@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::Table;
 use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Spread, Wanted};
+use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
 use radmm_study::{Source, Study};
 
 use crate::args::CompareArgs;
@@ -147,13 +147,13 @@ fn cost(compared: &Compared) -> Table {
 fn quality(compared: &Compared) -> Table {
     let contender = |one: &Measured| {
         let (accuracy, auc) = match &one.held_out {
-            Some(score) => (score.accuracy, spread(&score.auc, number)),
+            Some(score) => (score.accuracy, score.auc.in_words(number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
         vec![
             one.name.clone(),
-            spread(&one.loss, number),
-            spread(&accuracy, percent),
+            one.loss.in_words(number),
+            accuracy.in_words(percent),
             auc,
         ]
     };
@@ -177,16 +177,4 @@ fn quality(compared: &Compared) -> Table {
         rows: rows.chain(compared.pooled.iter().map(pooled)).collect(),
         folded: false,
     })
-}
-
-/// `0.3842 ± 0.0031`, `81.9 ± 0.3 %`.
-fn spread(spread: &Spread, shown: fn(f64) -> String) -> String {
-    match spread.low < spread.high {
-        false => shown(spread.mean),
-        true => format!(
-            "{} ± {}",
-            shown(spread.mean).trim_end_matches(" %"),
-            shown(spread.deviation)
-        ),
-    }
 }

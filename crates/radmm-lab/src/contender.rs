@@ -81,6 +81,8 @@ pub struct Moment {
     pub kind: Kind,
     /// `L(t)`.
     pub loss: Spread,
+    /// Of the mean model on everybody's training rows.
+    pub mean_model_loss: Spread,
     /// `P(t)`.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -132,6 +134,9 @@ impl Contender {
                 t: at.iteration,
                 kind: at.kind,
                 loss: Spread::of(all.iter().map(|run| run.iterations[t].loss)),
+                mean_model_loss: Spread::of(
+                    all.iter().map(|run| run.iterations[t].mean_model.loss),
+                ),
                 spent: at.spent,
             }
         };
