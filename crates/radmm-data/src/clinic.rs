@@ -154,6 +154,7 @@ fn schema() -> Schema {
         positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Unit,
+        numbered: 0,
         intercept: true,
         numeric: [
             ("age", 18.0, 95.0),

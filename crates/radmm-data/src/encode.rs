@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::error::{DataError, FieldProblem, excerpt, first_few};
-use crate::records::{Column, Record};
+use crate::named::{Column, Record};
 use crate::schema::{Categorical, Numeric, Schema};
 
 /// A schema laid over the columns of one file.
@@ -67,7 +67,7 @@ impl<'a> Encoder<'a> {
     /// file, zero or not, and the intercept. Returns whether the record is positive, and counts numbers beyond their bounds.
     pub(crate) fn encode(
         &self,
-        record: &Record<'_>,
+        record: &impl Record,
         entries: &mut Vec<(u32, f64)>,
         clipped: &mut [usize],
     ) -> Result<bool, DataError> {

@@ -3,10 +3,32 @@
 //! Privacy: these errors quote names and fields of the file. They are for the eyes of the party that owns it and must
 //! not be sent to another.
 
+use std::fmt;
 use std::io;
 
 use radmm::private::RowError;
 use thiserror::Error;
+
+/// Where in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of text as an editor counts it, from 1.
+    Line(u64),
+    /// A row of a file that has no lines, from 1.
+    Row(u64),
+    /// Among the names of the columns of a file that has no lines.
+    Columns,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, ":{line}"),
+            Self::Row(row) => write!(f, ": row {row}"),
+            Self::Columns => Ok(()),
+        }
+    }
+}
 
 /// Why a table cannot be taken: the file, the line as an editor counts it, the cause and the cure.
 #[derive(Debug, Error)]
@@ -43,19 +65,19 @@ pub enum DataError {
     },
     /// A used column that the header names more than once.
     #[error(
-        "{file}:{line}: the header names column {column:?} more than once; rename or remove all but one"
+        "{file}{place}: the header names column {column:?} more than once; rename or remove all but one"
     )]
     DuplicateColumn {
         /// As given by the caller.
         file: String,
         /// Where the header stands.
-        line: u64,
+        place: Place,
         /// The name.
         column: String,
     },
     /// A column that the study names and the header does not.
     #[error(
-        "{file}:{line}: there is no column {column:?}{}; the header has {}{}",
+        "{file}{place}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
         list(header),
         other_separator(header)
@@ -64,7 +86,7 @@ pub enum DataError {
         /// As given by the caller.
         file: String,
         /// Where the header stands.
-        line: u64,
+        place: Place,
         /// The name in the study.
         column: String,
         /// The column that was probably meant.
@@ -95,16 +117,60 @@ pub enum DataError {
         line: u64,
     },
     /// A field that does not fit its column.
-    #[error("{file}:{line}: column {column:?}: {problem}")]
+    #[error("{file}{place}: column {column:?}: {problem}")]
     Field {
         /// As given by the caller.
         file: String,
         /// Where the row begins.
-        line: u64,
+        place: Place,
         /// The column's name.
         column: String,
         /// What is wrong with it.
         problem: FieldProblem,
+    },
+    /// A line of a LIBSVM file that is not a label and pairs.
+    #[error("{file}:{line}: {problem}")]
+    Line {
+        /// As given by the caller.
+        file: String,
+        /// Which one.
+        line: u64,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// A LIBSVM file without a line that says something.
+    #[error(
+        "{file} has no rows: a row is a line such as +1 3:0.5 17:1, its label and index:value pairs"
+    )]
+    NoLines {
+        /// As given by the caller.
+        file: String,
+    },
+    /// A Parquet file that is none, or a damaged one.
+    #[error("cannot read {file} as Parquet: {cause}; is it complete, and a Parquet file?")]
+    Parquet {
+        /// As given by the caller.
+        file: String,
+        /// What the decoder said.
+        cause: String,
+    },
+    /// A column of a Parquet file of which nothing can be made.
+    #[error("{file}: column {column:?} {problem}")]
+    Column {
+        /// As given by the caller.
+        file: String,
+        /// The column's name.
+        column: String,
+        /// Why not.
+        problem: ColumnProblem,
+    },
+    /// A schema of named columns for a file of numbered ones, or the other way round.
+    #[error("{file}: {problem}")]
+    Format {
+        /// As given by the caller.
+        file: String,
+        /// What does not go together.
+        problem: FormatProblem,
     },
     /// No row is left.
     #[error(
@@ -203,6 +269,88 @@ pub enum FieldProblem {
         /// The first few values that have a node.
         known: Vec<String>,
     },
+}
+
+/// Why a line is not a label and `index:value` pairs. Long parts are cut.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LineProblem {
+    /// Bytes that are not text.
+    #[error("the line is not UTF-8; is it a LIBSVM file?")]
+    NotUtf8,
+    /// No pair.
+    #[error("{pair:?} is not a pair such as 3:0.5; a row is a label and index:value pairs")]
+    NoColon {
+        /// What stands there.
+        pair: String,
+    },
+    /// Not a column.
+    #[error("{index:?} is not an index: columns are numbered from 1")]
+    Index {
+        /// What stands before the colon.
+        index: String,
+    },
+    /// Beyond the public number of columns.
+    #[error("index {index} is beyond the last column: the study has columns = {columns}")]
+    Beyond {
+        /// What stands before the colon.
+        index: u32,
+        /// How many there are.
+        columns: u32,
+    },
+    /// Out of order, or there twice.
+    #[error("index {index} comes after index {last}; indices must ascend, each at most once")]
+    NotAscending {
+        /// The index out of order.
+        index: u32,
+        /// The one before it.
+        last: u32,
+    },
+    /// Not a value.
+    #[error("the value {value:?} of index {index} is not a finite number")]
+    Value {
+        /// The index that it belongs to.
+        index: u32,
+        /// What stands after the colon.
+        value: String,
+    },
+}
+
+/// Why a column of a Parquet file cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ColumnProblem {
+    /// A list, a map or a structure.
+    #[error(
+        "is nested: only columns of plain values can be read; save the file without it, or with its parts as columns"
+    )]
+    Nested,
+    /// A type that is neither number, boolean nor text.
+    #[error("is of type {kind}, which cannot be read; save it as a number or as text")]
+    Type {
+        /// As Parquet calls it.
+        kind: String,
+    },
+    /// A compression that is not built in.
+    #[error(
+        "is compressed with {codec}; known are none, snappy, gzip and lz4: save the file with one of these"
+    )]
+    Codec {
+        /// As Parquet calls it.
+        codec: String,
+    },
+}
+
+/// What does not go together.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FormatProblem {
+    /// Columns are found by their numbers.
+    #[error("a LIBSVM file has numbered columns: the study must give their number and no names")]
+    Named,
+    /// Columns are found by their names.
+    #[error("only a LIBSVM file has numbered columns: the study must name those that it uses")]
+    Numbered,
+    /// Rows are told apart by a column's text.
+    #[error("a LIBSVM file cannot be split by a column; use another split")]
+    SplitByColumn,
 }
 
 /// Why rows do not go round the nodes.

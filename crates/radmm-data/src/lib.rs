@@ -12,6 +12,7 @@
 //!     positive: "yes".into(),
 //!     missing: vec!["?".into()],
 //!     rows: NormPolicy::Unit,
+//!     numbered: 0,
 //!     intercept: true,
 //!     numeric: vec![Numeric { name: "age".into(), low: 0.0, high: 100.0 }],
 //!     categorical: vec![],
@@ -32,14 +33,24 @@ mod clinic;
 mod csv;
 mod encode;
 mod error;
+mod file;
+mod libsvm;
+mod named;
+mod parquet;
 mod partition;
 mod records;
 mod schema;
 mod split;
 mod table;
+mod tally;
 
 pub use self::builtin::Builtin;
 pub use self::csv::read_csv;
-pub use self::error::{DataError, FieldProblem, SplitProblem};
+pub use self::error::{
+    ColumnProblem, DataError, FieldProblem, FormatProblem, LineProblem, Place, SplitProblem,
+};
+pub use self::file::{Format, TableFile, read};
+pub use self::libsvm::read_libsvm;
+pub use self::parquet::read_parquet;
 pub use self::partition::{Part, Partition};
 pub use self::schema::{Categorical, Numeric, Schema, Split};

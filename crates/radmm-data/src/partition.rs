@@ -68,7 +68,7 @@ impl<'a> Dealer<'a> {
             node_of: HashMap::new(),
             columns: schema.columns().len(),
             dealt: Vec::new(),
-            held: Table::new(schema),
+            held: Table::default(),
             rows: 0,
         };
         if nodes == 0 {
@@ -158,11 +158,8 @@ impl<'a> Dealer<'a> {
             Split::Dirichlet { alpha, seed } => split::dirichlet(positive, nodes, alpha, seed)
                 .map_err(|problem| self.refuse(problem))?,
         };
-        let mut entries = Vec::new();
-        for (r, node) in node_of.into_iter().enumerate() {
-            self.held.copy_row(r, &mut entries);
-            self.deal(node, &entries, self.held.positive()[r])?;
-        }
+        let held = std::mem::take(&mut self.held);
+        held.drain(|r, entries, positive| self.deal(node_of[r], entries, positive))?;
         self.grow(nodes);
         let dealt = std::mem::take(&mut self.dealt);
         let parts = dealt.into_iter().enumerate().map(|(node, builder)| {

@@ -20,19 +20,24 @@ pub struct Schema {
     pub numeric: Vec<Numeric>,
     /// Categorical columns with their public vocabularies, in order.
     pub categorical: Vec<Categorical>,
+    /// The public number of columns of a file that numbers them (LIBSVM), whose values are taken as they are; then no
+    /// column has a name. 0 for every other file.
+    pub numbered: u32,
 }
 
 impl Schema {
-    /// The names of the encoded columns, in order: numeric ones, one `name=value` for each value of the categorical
+    /// The names of the encoded columns, in order: numbered ones (`1`, `2`, …), numeric ones, one `name=value` for each value of the categorical
     /// ones, and `(intercept)` if there is one.
     pub fn columns(&self) -> Vec<String> {
+        let numbered = (1..=self.numbered).map(|number| number.to_string());
         let numeric = self.numeric.iter().map(|column| column.name.clone());
         let categorical = self.categorical.iter().flat_map(|column| {
             let named = |value| format!("{}={value}", column.name);
             column.values.iter().map(named)
         });
         let intercept = self.intercept.then(|| "(intercept)".to_owned());
-        numeric.chain(categorical).chain(intercept).collect()
+        let named = numeric.chain(categorical);
+        numbered.chain(named).chain(intercept).collect()
     }
 }
 
@@ -108,6 +113,7 @@ mod tests {
                 name: "smoker".into(),
                 values: vec!["yes".into(), "No ".into()],
             }],
+            numbered: 0,
         };
         assert_eq!(
             schema.columns(),
@@ -115,5 +121,20 @@ mod tests {
         );
         schema.intercept = false;
         assert_eq!(schema.columns().len(), 4);
+    }
+
+    #[test]
+    fn numbered_columns_are_called_by_their_numbers() {
+        let schema = Schema {
+            label: "label".into(),
+            positive: "1".into(),
+            missing: vec![],
+            rows: NormPolicy::Unit,
+            intercept: true,
+            numeric: vec![],
+            categorical: vec![],
+            numbered: 3,
+        };
+        assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
     }
 }

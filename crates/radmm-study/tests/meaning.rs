@@ -97,6 +97,7 @@ fn the_example_means_what_it_says() {
                 positive: "yes".into(),
                 missing: words(&["?", ""]),
                 rows: NormPolicy::Unit,
+                numbered: 0,
                 intercept: false,
                 numeric: vec![
                     Numeric {
