@@ -1,12 +1,11 @@
 //! The rows of a study, dealt out to its parties.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use radmm::private::Shard;
-use radmm_data::{DataError, Partition, read_csv};
+use radmm_data::{DataError, Partition, TableFile, read, read_csv};
 use radmm_study::{Source, Study};
 use serde::Serialize;
 use thiserror::Error;
@@ -70,12 +69,9 @@ impl Table {
         let partition = match &study.data.source {
             Source::File(name) => {
                 let path = folder.join(name);
-                let file = File::open(&path).map_err(|cause| TableError::Open {
-                    path: path.clone(),
-                    cause,
-                })?;
-                let shown = path.display().to_string();
-                read_csv(file, &shown, schema, &study.data.split, nodes)?
+                let file = TableFile::open(&path, study.data.format)
+                    .map_err(|cause| TableError::Open { path, cause })?;
+                read(file, schema, &study.data.split, nodes)?
             }
             Source::Builtin(table) => {
                 let (text, name) = (table.csv(), table.name());

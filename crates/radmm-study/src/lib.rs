@@ -58,7 +58,7 @@ use radmm::account::Bound;
 use radmm::private::{Loss, Mechanism};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Schema, Split};
+use radmm_data::{Builtin, Format, Schema, Split};
 use serde::Serialize;
 use toml::de::DeTable;
 
@@ -90,6 +90,8 @@ pub struct Study {
 pub struct Data {
     /// Where the rows are.
     pub source: Source,
+    /// How they are written there; built-in tables are CSV.
+    pub format: Format,
     /// How they become numbers.
     pub schema: Schema,
     /// Which node they belong to.
@@ -273,7 +275,7 @@ impl Study {
             },
             None => stem(file),
         };
-        let (source, schema) = data::read(&top)?;
+        let (source, format, schema) = data::read(&top)?;
         let network = network::read(&top, &mut notes)?;
         let split = split::read(&top, &schema, network.nodes, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
@@ -286,6 +288,7 @@ impl Study {
             name,
             data: Data {
                 source,
+                format,
                 schema,
                 split,
             },

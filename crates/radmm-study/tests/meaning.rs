@@ -4,7 +4,7 @@ use radmm::account::Bound;
 use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Categorical, Numeric, Schema, Split};
+use radmm_data::{Builtin, Categorical, Format, Numeric, Schema, Split};
 use radmm_study::{Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
@@ -92,6 +92,7 @@ fn the_example_means_what_it_says() {
         name: "visits".into(),
         data: Data {
             source: Source::File("rows.csv".into()),
+            format: Format::Csv,
             schema: Schema {
                 label: "outcome".into(),
                 positive: "yes".into(),
@@ -504,4 +505,35 @@ fn every_mechanism_is_understood() {
         "mechanism = \"objective\"\nrate = 2\nbound = \"paper\"",
     );
     assert_eq!((paper.bound, paper.delta), (Bound::Paper, 0.0));
+}
+
+#[test]
+fn the_format_is_what_is_written_or_what_the_extension_says() {
+    for (path, format) in [
+        ("path = \"rows.csv\"", Format::Csv),
+        ("path = \"rows.PARQUET\"", Format::Parquet),
+        ("path = \"rows\"", Format::Csv),
+        ("path = \"rows.txt\"", Format::Csv),
+        ("path = \"rows.txt\"\nformat = \"parquet\"", Format::Parquet),
+        ("path = \"rows.parquet\"\nformat = \"csv\"", Format::Csv),
+    ] {
+        let (study, _) = read(&EXAMPLE.replace("path = \"rows.csv\"", path));
+        assert_eq!(study.data.format, format, "{path}");
+    }
+}
+
+#[test]
+fn a_libsvm_file_has_as_many_numbered_columns_as_the_study_says() {
+    for path in ["a9a.svm", "a9a.libsvm", "a9a.t", "a9a\"\nformat = \"libsvm"] {
+        let end = EXAMPLE.split("[network]").nth(1).expect("a network");
+        let data = "positive = \"+1\"\ncolumns = 123\nrows = \"clip\"\nintercept = true";
+        let text = format!("[data]\npath = \"{path}\"\n{data}\n[network]{end}");
+        let (study, notes) = read(&text);
+        assert_eq!(notes, [""; 0]);
+        let schema = &study.data.schema;
+        assert_eq!(study.data.format, Format::Libsvm);
+        assert_eq!((schema.numbered, schema.positive.as_str()), (123, "+1"));
+        assert_eq!((schema.rows, schema.intercept), (NormPolicy::Clip, true));
+        assert!(schema.numeric.is_empty() && schema.categorical.is_empty());
+    }
 }

@@ -54,6 +54,7 @@ fn the_example_has_the_keys_of_its_file() {
         study["data"],
         json!({
             "path": "rows.csv",
+            "format": "csv",
             "label": "outcome",
             "positive": "yes",
             "missing": ["?", ""],
