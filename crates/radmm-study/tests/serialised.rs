@@ -121,6 +121,8 @@ fn written_as_toml_it_is_the_same_study() {
     let changes = [
         ("", ""),
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
+        ("path = \"rows.csv\"", "path = \"rows.parquet\""),
+        ("path = \"rows.csv\"", "path = \"a\"\nformat = \"parquet\""),
         ("\"shuffled\"", "\"round-robin\""),
         ("\"shuffled\"", "\"column\"\nname = \"clinic\""),
         ("\"shuffled\"", "\"dirichlet\"\nalpha = 0.3"),
@@ -150,6 +152,9 @@ fn written_as_toml_it_is_the_same_study() {
         let text = EXAMPLE.replace("recycle = 1\n", "").replacen(old, new, 1);
         returns(&text);
     }
+    let end = EXAMPLE.split("[network]").nth(1).expect("a network");
+    let libsvm = "path = \"a9a.svm\"\npositive = \"+1\"\ncolumns = 123";
+    returns(&format!("[data]\n{libsvm}\n[network]{end}"));
     let gradient = EXAMPLE.replace("\"objective\"", "\"gradient\"");
     returns(&gradient.replace("r-admm", "dlm"));
     returns(&gradient.replace("r-admm", "r-dlm"));
