@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
+use radmm_data::DataError;
 use radmm_lab::{RunError, TableError};
 use radmm_study::StudyError;
 use thiserror::Error;
@@ -24,6 +25,10 @@ pub(crate) enum Failure {
     Rows(#[from] TableError),
     #[error("{0}")]
     Run(#[from] RunError),
+    #[error("{0}")]
+    Data(#[from] DataError),
+    #[error("{0}")]
+    Inspect(String),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -36,9 +41,11 @@ impl Failure {
     /// 2 for what the user can put right in what was typed or written, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Study(_) | Self::Unreadable { .. } | Self::Run(_) | Self::Network { .. } => {
-                ExitCode::from(2)
-            }
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::Run(_)
+            | Self::Network { .. }
+            | Self::Inspect(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

@@ -226,7 +226,7 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-fn plain(header: &[&str]) -> Table {
+pub(crate) fn plain(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(header.to_vec());
@@ -245,7 +245,7 @@ fn number(x: f64) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
@@ -269,7 +269,7 @@ fn count(number: usize, one: &str, many: &str) -> String {
     }
 }
 
-fn thousands(number: usize) -> String {
+pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {

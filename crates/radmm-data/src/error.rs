@@ -47,6 +47,14 @@ pub enum DataError {
         /// As given by the caller.
         file: String,
     },
+    /// A table without names.
+    #[error(
+        "{file} begins with numbers and not with names; put a line above that names the columns"
+    )]
+    NoHeader {
+        /// As given by the caller.
+        file: String,
+    },
     /// A header and nothing below it.
     #[error("{file} has a header and no rows")]
     NoRows {

@@ -1,7 +1,8 @@
 //! Rows in: a table of text becomes shards of unit-norm rows, one a node.
 //!
 //! A [`Schema`] says what the columns mean, in public facts only: bounds and vocabularies agreed on beforehand,
-//! never taken from the rows. A [`Split`] says which row goes to which node. [`read_csv`] does both in one pass.
+//! never taken from the rows. A [`Split`] says which row goes to which node. [`read`] does both in one pass over a file
+//! in one of three [formats](Format). Whatever the split, it needs at most twice the memory of the encoded rows.
 //!
 //! ```
 //! use radmm::private::NormPolicy;
@@ -24,8 +25,9 @@
 //! # Ok::<(), radmm_data::DataError>(())
 //! ```
 //!
-//! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The one exception is
-//! a [`DataError`], which quotes the field at fault to the party that owns the file.
+//! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The exceptions are for
+//! the party that owns the file: a [`DataError`], which quotes the field at fault, and a [`Profile`], which [`inspect`]
+//! makes for whoever drafts a study.
 
 mod builtin;
 #[cfg(test)]
@@ -34,6 +36,7 @@ mod csv;
 mod encode;
 mod error;
 mod file;
+mod inspect;
 mod libsvm;
 mod named;
 mod parquet;
@@ -50,6 +53,7 @@ pub use self::error::{
     ColumnProblem, DataError, FieldProblem, FormatProblem, LineProblem, Place, SplitProblem,
 };
 pub use self::file::{Format, TableFile, read};
+pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, inspect};
 pub use self::libsvm::read_libsvm;
 pub use self::parquet::read_parquet;
 pub use self::partition::{Part, Partition};

@@ -76,11 +76,13 @@ impl<'a> ParquetTable<'a> {
                 slots.resize(column.position + 1, None);
             }
             if slots[column.position].is_none() {
-                let (leaf, unsigned) = self.leaf(*column).map_err(|problem| DataError::Column {
-                    file: self.file.to_owned(),
-                    column: column.name.to_owned(),
-                    problem,
-                })?;
+                let (leaf, unsigned) =
+                    self.leaf(column.position)
+                        .map_err(|problem| DataError::Column {
+                            file: self.file.to_owned(),
+                            column: column.name.to_owned(),
+                            problem,
+                        })?;
                 slots[column.position] = Some(chunks.len());
                 chunks.push(Chunk {
                     leaf,
@@ -104,10 +106,10 @@ impl<'a> ParquetTable<'a> {
     }
 
     /// The place of a column among those that hold values, and whether it holds unsigned integers.
-    pub(crate) fn leaf(&self, column: Column<'_>) -> Result<(usize, bool), ColumnProblem> {
+    pub(crate) fn leaf(&self, position: usize) -> Result<(usize, bool), ColumnProblem> {
         let metadata = self.reader.metadata();
         let schema = metadata.file_metadata().schema_descr();
-        let of_column = |leaf: &usize| schema.get_column_root_idx(*leaf) == column.position;
+        let of_column = |leaf: &usize| schema.get_column_root_idx(*leaf) == position;
         let leaf = (0..schema.num_columns()).find(of_column);
         let leaf = leaf.ok_or(ColumnProblem::Nested)?;
         let descriptor = schema.column(leaf);
