@@ -12,6 +12,7 @@ use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -52,8 +53,19 @@ pub(crate) struct ParquetTable<'a> {
 
 impl<'a> ParquetTable<'a> {
     pub(crate) fn open(source: File, file: &'a str) -> Result<Self, DataError> {
+        let length = source.metadata().map(|metadata| metadata.len());
+        let length = length.map_err(|cause| DataError::Read {
+            file: file.to_owned(),
+            cause,
+        })?;
         let reader = SerializedFileReader::new(source).map_err(|cause| damaged(file, &cause))?;
-        Ok(Self { file, reader })
+        match is_sound(&reader, length) {
+            true => Ok(Self { file, reader }),
+            false => {
+                let cause = "its footer points outside of the file";
+                Err(damaged(file, &ParquetError::General(cause.into())))
+            }
+        }
     }
 
     pub(crate) fn header(&self) -> Header<'a> {
@@ -137,6 +149,23 @@ impl<'a> ParquetTable<'a> {
     }
 }
 
+/// Whether all chunks that the footer tells of are inside the file. The decoder takes that for granted.
+fn is_sound(reader: &SerializedFileReader<File>, length: u64) -> bool {
+    let metadata = reader.metadata();
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    metadata.row_groups().iter().all(|group| {
+        let inside = |chunk: &ColumnChunkMetaData| {
+            let page = chunk.data_page_offset();
+            let start = chunk.dictionary_page_offset().unwrap_or(page);
+            let size = chunk.compressed_size();
+            let end = u64::try_from(start).ok().zip(u64::try_from(size).ok());
+            let end = end.and_then(|(start, size)| start.checked_add(size));
+            page >= 0 && chunk.num_values() >= 0 && end.is_some_and(|end| end <= length)
+        };
+        group.columns().len() == columns && group.columns().iter().all(inside)
+    })
+}
+
 /// Whether a column of integers has no sign, or why a column cannot be read.
 fn is_unsigned(column: &ColumnDescriptor) -> Result<bool, ColumnProblem> {
     let (physical, converted) = (column.physical_type(), column.converted_type());
@@ -165,7 +194,8 @@ fn is_unsigned(column: &ColumnDescriptor) -> Result<bool, ColumnProblem> {
         | ConvertedType::UINT_16
         | ConvertedType::UINT_32
         | ConvertedType::UINT_64 => return Ok(true),
-        other => return refuse(format!("{other:?}").to_lowercase()),
+        ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS => return refuse("time".into()),
+        other => return refuse(format!("{other:?}").to_lowercase().replace('_', " ")),
     }
     match physical {
         // How timestamps were written once.

@@ -66,7 +66,7 @@ impl<'a> Dealer<'a> {
             nodes,
             values: Vec::new(),
             node_of: HashMap::new(),
-            columns: schema.columns().len(),
+            columns: schema.width(),
             dealt: Vec::new(),
             held: Table::default(),
             rows: 0,

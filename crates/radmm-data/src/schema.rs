@@ -30,14 +30,22 @@ impl Schema {
     /// ones, and `(intercept)` if there is one.
     pub fn columns(&self) -> Vec<String> {
         let numbered = (1..=self.numbered).map(|number| number.to_string());
+        numbered.chain(self.named()).collect()
+    }
+
+    /// How many they are, without making names for all that are numbered.
+    pub(crate) fn width(&self) -> usize {
+        self.numbered as usize + self.named().len()
+    }
+
+    fn named(&self) -> Vec<String> {
         let numeric = self.numeric.iter().map(|column| column.name.clone());
         let categorical = self.categorical.iter().flat_map(|column| {
             let named = |value| format!("{}={value}", column.name);
             column.values.iter().map(named)
         });
         let intercept = self.intercept.then(|| "(intercept)".to_owned());
-        let named = numeric.chain(categorical);
-        numbered.chain(named).chain(intercept).collect()
+        numeric.chain(categorical).chain(intercept).collect()
     }
 }
 
@@ -136,5 +144,6 @@ mod tests {
             numbered: 3,
         };
         assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
+        assert_eq!(schema.width(), 4);
     }
 }
