@@ -354,10 +354,16 @@ fn choose_class(
     label: &ColumnProfile,
     typed: Option<&str>,
 ) -> Result<(String, usize), String> {
-    let name = toml::string(&label.name);
+    let (name, advice) = match format {
+        Format::Libsvm => ("the label".to_owned(), ""),
+        Format::Csv | Format::Parquet => {
+            let name = format!("column {}", toml::string(&label.name));
+            (name, "; name another with --label")
+        }
+    };
     let Some(values) = &label.values else {
         return Err(format!(
-            "column {name} has more than {MOST_VALUES} values: they are no classes; name another with --label"
+            "{name} has more than {MOST_VALUES} values: they are no classes{advice}"
         ));
     };
     let shown: Vec<String> = values
@@ -366,7 +372,7 @@ fn choose_class(
         .collect();
     if values.len() < 2 {
         return Err(format!(
-            "column {name} has fewer than two values: there is nothing to learn; name another with --label"
+            "{name} has fewer than two values: there is nothing to learn{advice}"
         ));
     }
     if let Some(typed) = typed {
@@ -385,12 +391,12 @@ fn choose_class(
             .sum();
         return match rows {
             0 => Err(format!(
-                "no row has {} in column {name}; its values are {}",
+                "no row has {} in {name}; its values are {}",
                 toml::string(typed),
                 few(&shown)
             )),
             rows if rows == values.iter().map(|(_, rows)| rows).sum::<usize>() => Err(format!(
-                "every row has {} in column {name}: there is nothing to learn",
+                "every row has {} in {name}: there is nothing to learn",
                 toml::string(typed)
             )),
             rows => Ok((typed.to_owned(), rows)),
@@ -398,7 +404,7 @@ fn choose_class(
     }
     let [_, rarer] = &values[..] else {
         return Err(format!(
-            "column {name} has {} values: {}; say which is positive with --positive",
+            "{name} has {} values: {}; say which is positive with --positive",
             values.len(),
             few(&shown)
         ));

@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::fs::File;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -303,7 +304,14 @@ impl ParquetRows<'_> {
     fn fill(&mut self) -> Result<(), DataError> {
         let rows = self.left.min(BATCH);
         for chunk in &mut self.chunks {
-            let filled = chunk.fill(rows);
+            // The decoder panics on some damaged pages. What it leaves behind is not looked at again.
+            let filled = catch_unwind(AssertUnwindSafe(|| chunk.fill(rows)));
+            let stopped = |_| {
+                Err(ParquetError::General(
+                    "the decoder gave up on a page".into(),
+                ))
+            };
+            let filled = filled.unwrap_or_else(stopped);
             filled.map_err(|cause| damaged(self.file, &cause))?;
         }
         self.left -= rows;
