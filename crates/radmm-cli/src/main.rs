@@ -7,6 +7,7 @@ mod bounds;
 mod data;
 mod failure;
 mod files;
+mod label;
 mod notes;
 mod progress;
 mod proposal;

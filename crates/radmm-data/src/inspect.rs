@@ -67,12 +67,7 @@ pub fn inspect(table: TableFile) -> Result<Profile, DataError> {
         Format::Parquet => {
             let table = ParquetTable::open(file, &name)?;
             let header = table.header();
-            let obstacle = |position| {
-                table
-                    .leaf(position)
-                    .err()
-                    .map(|problem| problem.to_string())
-            };
+            let obstacle = |position| table.obstacle(position).map(|found| found.to_string());
             let seen = seen(&header, obstacle);
             let used: Vec<_> = usable(&header, &seen).map(|(column, _)| column).collect();
             let records = table.rows(&used)?;

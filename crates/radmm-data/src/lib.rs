@@ -41,6 +41,7 @@ mod libsvm;
 mod named;
 mod parquet;
 mod partition;
+mod problem;
 mod records;
 mod schema;
 mod split;
@@ -49,12 +50,11 @@ mod tally;
 
 pub use self::builtin::Builtin;
 pub use self::csv::read_csv;
-pub use self::error::{
-    ColumnProblem, DataError, FieldProblem, FormatProblem, LineProblem, Place, SplitProblem,
-};
+pub use self::error::{DataError, FieldProblem, Place, SplitProblem};
 pub use self::file::{Format, TableFile, read};
 pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, inspect};
 pub use self::libsvm::read_libsvm;
 pub use self::parquet::read_parquet;
 pub use self::partition::{Part, Partition};
+pub use self::problem::{ColumnProblem, FormatProblem, LineProblem};
 pub use self::schema::{Categorical, Numeric, Schema, Split};

@@ -5,8 +5,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::error::{DataError, FormatProblem, LineProblem, excerpt};
+use crate::error::{DataError, excerpt};
 use crate::partition::{Dealer, Partition};
+use crate::problem::{FormatProblem, LineProblem};
 use crate::schema::{Schema, Split};
 use crate::tally::Tally;
 

@@ -1,8 +1,9 @@
 //! Tables whose columns have names: from records, whatever the file's format, to every node's part.
 
 use crate::encode::Encoder;
-use crate::error::{DataError, FieldProblem, FormatProblem, Place, excerpt, first_few, nearest};
+use crate::error::{DataError, FieldProblem, Place, excerpt, first_few, nearest};
 use crate::partition::{Dealer, Partition};
+use crate::problem::FormatProblem;
 use crate::schema::{Schema, Split};
 use crate::tally::Tally;
 
