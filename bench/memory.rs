@@ -7,8 +7,14 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Instant;
 
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use radmm::private::NormPolicy;
 use radmm_data::{Categorical, Format, Numeric, Schema, Split, TableFile, read};
 
@@ -38,6 +44,7 @@ fn main() {
     println!("|---|---|---|---|---|");
     for (name, write) in [
         ("rows.csv", write_csv as fn(&Path)),
+        ("rows.parquet", write_parquet),
         ("rows.svm", write_libsvm),
     ] {
         let path = folder.join(name);
@@ -85,7 +92,9 @@ fn peak() -> Option<f64> {
 }
 
 /// Numbers from 1 to 1000, two wards and a class.
-fn row(n: usize) -> ([usize; NUMBERS], [usize; 2], bool) {
+type Row = ([usize; NUMBERS], [usize; 2], bool);
+
+fn row(n: usize) -> Row {
     let hash = |k: usize| n.wrapping_mul(k).wrapping_add(k) >> 7;
     let numbers = [7919, 104_729, 1_299_709, 15_485_863, 32_452_843].map(|k| hash(k) % 1000 + 1);
     let wards = [hash(611_953) % WARDS, hash(746_773) % WARDS];
@@ -101,6 +110,46 @@ fn write_csv(path: &Path) {
         writeln!(file, "{a},{b},{c},{d},{e},w{ward},c{clinic},{ill}").unwrap();
     }
     file.flush().unwrap();
+}
+
+fn write_parquet(path: &Path) {
+    let message = "message rows {
+        required int64 a; required int64 b; required int64 c; required int64 d; required int64 e;
+        required binary ward (UTF8); required binary clinic (UTF8); required binary ill (UTF8);
+    }";
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    const GROUP: usize = 250_000;
+    for start in (0..ROWS).step_by(GROUP) {
+        let rows: Vec<_> = (start..start + GROUP).map(row).collect();
+        let mut group = writer.next_row_group().unwrap();
+        for k in 0..NUMBERS {
+            let numbers: Vec<i64> = rows.iter().map(|row| row.0[k] as i64).collect();
+            let mut column = group.next_column().unwrap().unwrap();
+            let typed = column.typed::<Int64Type>();
+            typed.write_batch(&numbers, None, None).unwrap();
+            column.close().unwrap();
+        }
+        let texts: [fn(&Row) -> String; 3] = [
+            |row| format!("w{}", row.1[0]),
+            |row| format!("c{}", row.1[1]),
+            |row| if row.2 { "yes" } else { "no" }.to_owned(),
+        ];
+        for text in texts {
+            let texts: Vec<ByteArray> = rows
+                .iter()
+                .map(|row| text(row).into_bytes().into())
+                .collect();
+            let mut column = group.next_column().unwrap().unwrap();
+            let typed = column.typed::<ByteArrayType>();
+            typed.write_batch(&texts, None, None).unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
 }
 
 fn write_libsvm(path: &Path) {

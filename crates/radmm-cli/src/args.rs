@@ -26,7 +26,7 @@ pub(crate) enum DataCommand {
     Inspect(InspectArgs),
 }
 
-/// Draft the [data] section of a study from a file of rows
+/// Draft the data section of a study from a file of rows
 ///
 /// Prints the section, with comments, on stdout and a table of the columns on stderr. The bounds and vocabularies in it
 /// are read off the rows, so they are not public: replace them by ones that are known without the rows (documentation,
