@@ -1,6 +1,6 @@
 //! `radmm data`.
 
-use radmm_data::{Format, TableFile, inspect};
+use radmm_data::{Format, Profile, TableFile, inspect};
 
 use crate::args::{DataCommand, InspectArgs};
 use crate::failure::Failure;
@@ -27,9 +27,20 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     })?;
     let profile = inspect(table)?;
     let proposal = Proposal::new(path, &profile, typed).map_err(Failure::Inspect)?;
+    if profile.format == Format::Csv && has_numbers_for_names(&profile) {
+        eprintln!(
+            "note: some columns are called by numbers; does the first line name the columns?"
+        );
+    }
     eprintln!("warning: {WARNING}\n\n{}", proposal.table());
     match typed.json {
         true => files::print(&proposal.json()),
         false => files::print(&proposal.section()),
     }
+}
+
+/// As if the first line were a row.
+fn has_numbers_for_names(profile: &Profile) -> bool {
+    let mut names = profile.columns.iter().map(|column| &column.name);
+    names.any(|name| name.parse::<f64>().is_ok())
 }

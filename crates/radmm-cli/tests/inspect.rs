@@ -327,7 +327,7 @@ fn names_and_values_are_escaped_and_still_run() {
 #[test]
 fn people_get_a_warning_and_a_table_on_stderr() {
     let folder = folder();
-    let output = inspect(folder.path(), &["rows.csv"]);
+    let output = inspect(folder.path(), &["rows.parquet"]);
     let said = text(&output.stderr);
     assert!(
         said.starts_with("warning: bounds and vocabularies read off private rows are not public.")
@@ -337,6 +337,17 @@ fn people_get_a_warning_and_a_table_on_stderr() {
     }
     let said = inspect(folder.path(), &["rows.svm"]).stderr;
     assert!(text(&said).contains("60 rows, columns 1 to 2"));
+}
+
+#[test]
+fn a_first_line_that_looks_like_a_row_is_noted() {
+    let folder = TempDir::new().unwrap();
+    let note = "note: some columns are called by numbers; does the first line name the columns?\n";
+    for (csv, noted) in [("39,x\n40,y\n41,x\n", true), ("age,y\n40,y\n41,x\n", false)] {
+        fs::write(folder.path().join("rows.csv"), csv).unwrap();
+        let output = inspect(folder.path(), &["rows.csv"]);
+        assert_eq!(text(&output.stderr).starts_with(note), noted, "{csv}");
+    }
 }
 
 #[test]
