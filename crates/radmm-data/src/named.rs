@@ -87,7 +87,8 @@ impl Header<'_> {
         }
         let names = self.names.iter().zip(ignored);
         names
-            .filter_map(|(name, ignored)| ignored.then(|| name.clone()))
+            .filter(|(_, ignored)| *ignored)
+            .map(|(name, _)| name.clone())
             .collect()
     }
 }
