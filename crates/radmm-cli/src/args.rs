@@ -71,7 +71,7 @@ pub(crate) struct InspectArgs {
   radmm run study.toml --out results     a study of your own (docs/study.md says what may stand in it)
   radmm run study.toml --json | jq .privacy")]
 pub(crate) struct RunArgs {
-    /// The study file; without one, a built-in study on invented patients
+    /// The study file; without one, a built-in study on the UCI Adult data
     pub study: Option<PathBuf>,
 
     /// Write result.json and report.html into this folder, which is made if need be
@@ -197,7 +197,7 @@ pub(crate) struct WorkArgs {
   radmm certify study.toml               a study of your own
   radmm certify study.toml --json | jq .theorem")]
 pub(crate) struct CertifyArgs {
-    /// The study file; without one, a built-in study on invented patients
+    /// The study file; without one, a built-in study on the UCI Adult data
     pub study: Option<PathBuf>,
 
     /// Print the numbers as JSON in place of the tables

@@ -6,7 +6,7 @@ use comfy_table::Table;
 use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm_lab::report::Grid;
-use radmm_lab::shown::{count, thousands};
+use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{Certification, Observed, Rated, Verdict};
 use radmm_study::Method;
 
@@ -242,25 +242,6 @@ fn typed(x: f64) -> String {
     match plain.len() <= 7 {
         true => plain,
         false => brief_up(x),
-    }
-}
-
-/// Four digits.
-fn brief(x: f64) -> String {
-    match x.abs() {
-        0.0 => "0".to_owned(),
-        1e-3..1e6 => {
-            let decimals = (3.0 - x.abs().log10().floor()).max(0.0) as usize;
-            let digits = format!("{x:.decimals$}");
-            match digits.contains('.') {
-                true => digits
-                    .trim_end_matches('0')
-                    .trim_end_matches('.')
-                    .to_owned(),
-                false => digits,
-            }
-        }
-        _ => format!("{x:.1e}"),
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use comfy_table::Table;
 use radmm_lab::report::Grid;
-use radmm_lab::shown::{count, number, percent};
-use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Spread, Wanted};
+use radmm_lab::shown::{count, epsilon, number, percent, thousands};
+use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
 use radmm_study::{Source, Study};
 
 use crate::args::CompareArgs;
@@ -100,34 +100,60 @@ fn write(
 
 fn tables(comparison: &Comparison, compared: &Compared) -> String {
     let experiment = &comparison.contenders()[0].experiment;
-    let repetitions = experiment.study().run.repetitions as usize;
+    let studies = comparison.contenders().len();
+    let baselines = compared.contenders.len() + compared.too_dear.len() - studies;
     format!(
-        "{} at equal total privacy, {} of {}, {}\n{}\n\n{}\n{}\n\n{}\n",
-        count(comparison.contenders().len(), "contender", "contenders"),
-        count(repetitions, "run", "runs"),
-        count(experiment.table().rows(), "training row", "training rows"),
+        "{} and {} at equal total privacy\n{}, {}, {}\n{}\n\n{}\n{LEGEND}\n\n{}\n{COST_LEGEND}\n",
+        count(studies, "study", "studies"),
+        count(baselines, "baseline", "baselines"),
         count(experiment.graph().len(), "party", "parties"),
-        compared.statement(),
+        count(experiment.table().rows(), "training row", "training rows"),
+        count(experiment.study().run.repetitions as usize, "run", "runs"),
+        compared.statement().replace(" over every", "\nover every"),
         quality(compared),
-        LEGEND,
-        plain(&compared.cost()),
+        cost(compared),
     )
 }
 
-const LEGEND: &str =
-    " mean (least to greatest run); loss: of each party's model on its own training rows;
- accuracy, AUC: on rows held out, or accuracy on all training rows if there are none";
+const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model on its training rows
+ accuracy, AUC: on rows held out; without any, accuracy on all training rows";
+
+const COST_LEGEND: &str =
+    " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
+ seconds: of one run, with others beside it";
+
+/// In eighty columns, which the report’s table would exceed.
+fn cost(compared: &Compared) -> Table {
+    let row = |one: &Measured| {
+        vec![
+            one.name.clone(),
+            epsilon(one.total.epsilon),
+            one.data_touches.to_string(),
+            thousands(one.messages),
+            one.noise_in_words(),
+            format!("{:.2}", one.seconds.mean),
+        ]
+    };
+    plain(&Grid {
+        caption: String::new(),
+        header: ["", "total ε", "data steps", "messages", "noise", "seconds"]
+            .map(str::to_owned)
+            .into(),
+        rows: compared.contenders.iter().map(row).collect(),
+        folded: false,
+    })
+}
 
 fn quality(compared: &Compared) -> Table {
     let contender = |one: &Measured| {
         let (accuracy, auc) = match &one.held_out {
-            Some(score) => (score.accuracy, spread(&score.auc, number)),
+            Some(score) => (score.accuracy, score.auc.in_words(number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
         vec![
             one.name.clone(),
-            spread(&one.loss, number),
-            spread(&accuracy, percent),
+            one.loss.in_words(number),
+            accuracy.in_words(percent),
             auc,
         ]
     };
@@ -151,16 +177,4 @@ fn quality(compared: &Compared) -> Table {
         rows: rows.chain(compared.pooled.iter().map(pooled)).collect(),
         folded: false,
     })
-}
-
-fn spread(spread: &Spread, shown: fn(f64) -> String) -> String {
-    match spread.low < spread.high {
-        false => shown(spread.mean),
-        true => format!(
-            "{} ({} to {})",
-            shown(spread.mean),
-            shown(spread.low).trim_end_matches(" %"),
-            shown(spread.high)
-        ),
-    }
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::files::StudyText;
 use crate::notes;
 
-const BUILT_IN: &str = include_str!("../../../studies/clinic.toml");
+const BUILT_IN: &str = include_str!("../../../studies/adult.toml");
 
 /// A study, and where its paths begin.
 pub(crate) struct Prepared {
@@ -25,7 +25,7 @@ pub(crate) fn study(path: Option<&Path>, quiet: bool) -> Result<Prepared, Failur
         Some(path) => StudyText::read(path)?,
         None => StudyText {
             text: BUILT_IN.to_owned(),
-            name: "clinic.toml".to_owned(),
+            name: "adult.toml".to_owned(),
             folder: PathBuf::new(),
         },
     };

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::Mechanism;
+use radmm::sim::Snapshot;
 use radmm_lab::report::{Grid, tables};
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
@@ -30,7 +31,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     }
     page.push('\n');
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
-    let _ = writeln!(page, "{}\n", course(first, outcome.repetitions.len()));
+    let _ = writeln!(page, "{}\n", courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
     let _ = writeln!(page, "{}", privacy(first, &study.privacy.mechanism));
     page
@@ -40,7 +41,7 @@ fn headline(experiment: &Experiment) -> String {
     let (study, table) = (experiment.study(), experiment.table());
     let positive = table.counts.positive as f64 / table.rows() as f64;
     format!(
-        "{}: {} with {} and {}, {}{}\n{} of {}, {} positive; {} dropped for a missing field",
+        "{}: {} with {} and {}, {}{}\n{} of {}, {} positive; {} dropped for a missing field{}",
         study.name,
         study.algorithm.method.name(),
         count(study.network.nodes as usize, "party", "parties"),
@@ -58,6 +59,13 @@ fn headline(experiment: &Experiment) -> String {
         count(table.columns.len(), "column", "columns"),
         percent(positive),
         thousands(table.counts.dropped),
+        match table.counts.held_out {
+            0 => String::new(),
+            rows => format!(
+                "\n{} held out to test on",
+                count(rows, "row is", "rows are")
+            ),
+        },
     )
 }
 
@@ -71,18 +79,25 @@ fn parties(run: &Repetition, bound: Bound) -> String {
     }
 }
 
-/// The loss over the iterations as a line of bars.
-fn course(run: &Repetition, repetitions: usize) -> String {
+/// The loss over the iterations as lines of bars: of each model on its own rows, and of their mean on everybody's.
+fn courses(run: &Repetition, repetitions: usize) -> String {
+    let which = match repetitions {
+        1 => "",
+        _ => "first repetition: ",
+    };
+    format!(
+        "own loss {}\nall rows {}\n         {which}each model on its own rows; the mean model on all",
+        course(run, |made| made.loss),
+        course(run, |made| made.mean_model.loss)
+    )
+}
+
+fn course(run: &Repetition, of: fn(&Snapshot) -> f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     // Iteration 0 towers above the rest and would flatten it.
-    let losses: Vec<f64> = run
-        .iterations
-        .iter()
-        .skip(1)
-        .map(|made| made.loss)
-        .collect();
+    let losses: Vec<f64> = run.iterations.iter().skip(1).map(of).collect();
     let Some(last) = losses.last() else {
-        return "loss     no iteration was made".to_owned();
+        return "no iteration was made".to_owned();
     };
     let (low, high) = losses
         .iter()
@@ -102,13 +117,9 @@ fn course(run: &Repetition, repetitions: usize) -> String {
             BARS[(height * 7.0).round() as usize]
         })
         .collect();
-    let which = match repetitions {
-        1 => "",
-        _ => "first repetition: ",
-    };
     format!(
-        "loss     {bars}\n         {which}{} at the start, then {} to {}, {} at the end",
-        number(run.iterations[0].loss),
+        "{bars}\n         {} at the start, then {} to {}, {} at the end",
+        number(of(&run.iterations[0])),
         number(low),
         number(high),
         number(*last)

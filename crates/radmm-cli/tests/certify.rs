@@ -88,13 +88,13 @@ fn without_arguments_it_is_about_the_built_in_study() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for part in [
-        "clinic: r-admm, η = 3, γ = 1\n5 parties and 5 edges, not bipartite; M = C·c₁ + ρ/N = 25.1\n",
+        "adult: r-admm, η = 10, γ = 2\n5 parties and 5 edges, not bipartite; M = C·c₁ + ρ/N = 437.5\n",
         "the condition of Theorem III.1 is not met",
-        "admm, η = 3 ",
+        "admm, η = 10 ",
         "a digit: iterations until a distance is a tenth",
         "in the long run",
-        "the theorem speaks from γ = 91.4",
-        "At γ = 1 it is silent, yet",
+        "the theorem speaks from γ = 1708",
+        "At γ = 2 it is silent, yet",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }

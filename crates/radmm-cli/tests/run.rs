@@ -90,22 +90,6 @@ fn failure(folder: &Path, args: &[&str]) -> (String, i32) {
 }
 
 #[test]
-fn without_arguments_it_runs_the_built_in_study() {
-    let output = radmm(Path::new("."), &["run"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let shown = text(&output.stdout);
-    for part in [
-        "clinic: r-admm with 5 parties",
-        "Rowan",
-        "each party alone",
-        "averaged once",
-        "privacy  ε = ",
-    ] {
-        assert!(shown.contains(part), "{part} in\n{shown}");
-    }
-}
-
-#[test]
 fn the_readme_shows_what_the_first_command_prints() {
     let readme = include_str!("../../../README.md");
     let printed = radmm(Path::new("."), &["run", "--quiet"]).stdout;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::assemble::RunError;
 use crate::experiment::Experiment;
 use crate::outcome::Repetition;
+use crate::shown::brief;
 use crate::spread::Spread;
 
 /// One of several that are compared.
@@ -80,6 +81,8 @@ pub struct Moment {
     pub kind: Kind,
     /// `L(t)`.
     pub loss: Spread,
+    /// Of the mean model on everybody's training rows.
+    pub mean_model_loss: Spread,
     /// `P(t)`.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -131,6 +134,9 @@ impl Contender {
                 t: at.iteration,
                 kind: at.kind,
                 loss: Spread::of(all.iter().map(|run| run.iterations[t].loss)),
+                mean_model_loss: Spread::of(
+                    all.iter().map(|run| run.iterations[t].mean_model.loss),
+                ),
                 spent: at.spent,
             }
         };
@@ -166,6 +172,15 @@ impl Contender {
 }
 
 impl Measured {
+    /// The scale of the noise, or its ends where parties differ.
+    pub fn noise_in_words(&self) -> String {
+        match self.noise {
+            None => "none".to_owned(),
+            Some([low, high]) if brief(low) == brief(high) => brief(low),
+            Some([low, high]) => format!("{} to {}", brief(low), brief(high)),
+        }
+    }
+
     /// The mean over the second half of the run of the range over the repetitions: one iteration's alone is chance.
     pub fn range_in_second_half(&self) -> f64 {
         let half = &self.course[self.course.len() / 2..];

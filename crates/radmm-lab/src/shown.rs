@@ -9,6 +9,25 @@ pub fn number(x: f64) -> String {
     }
 }
 
+/// Four digits.
+pub fn brief(x: f64) -> String {
+    match x.abs() {
+        0.0 => "0".to_owned(),
+        1e-3..1e6 => {
+            let decimals = (3.0 - x.abs().log10().floor()).max(0.0) as usize;
+            let digits = format!("{x:.decimals$}");
+            match digits.contains('.') {
+                true => digits
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_owned(),
+                false => digits,
+            }
+        }
+        _ => format!("{x:.1e}"),
+    }
+}
+
 /// A share in hundredths.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)

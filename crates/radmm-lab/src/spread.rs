@@ -30,6 +30,18 @@ impl Spread {
         }
     }
 
+    /// `0.3842 ± 0.0031` or `81.9 ± 0.3 %`: mean and deviation, as `shown` writes numbers; the mean alone of a single number.
+    pub fn in_words(&self, shown: fn(f64) -> String) -> String {
+        match self.low < self.high {
+            false => shown(self.mean),
+            true => format!(
+                "{} ± {}",
+                shown(self.mean).trim_end_matches(" %"),
+                shown(self.deviation)
+            ),
+        }
+    }
+
     /// The paper's measure of stability: greatest less least.
     pub fn range(&self) -> f64 {
         self.high - self.low
@@ -48,5 +60,11 @@ mod tests {
         // √((4 + 1 + 9)/2).
         assert!((spread.deviation - 7f64.sqrt()).abs() < 1e-15);
         assert_eq!(Spread::of([4.0]).deviation, 0.0);
+        assert_eq!(spread.in_words(crate::shown::number), "3.0000 ± 2.6458");
+        assert_eq!(
+            Spread::of([0.8, 0.9]).in_words(crate::shown::percent),
+            "85.0 ± 7.1 %"
+        );
+        assert_eq!(Spread::of([0.5]).in_words(crate::shown::percent), "50.0 %");
     }
 }

@@ -6,6 +6,7 @@
 //! accuracy   (1/N) Σ_i (1/B_i) Σ_n [y f_i(t)ᵀx > 0]
 //! objective  Σ_i O_i(f_i(t))
 //! consensus  max_i ‖f_i(t) − f̄(t)‖,  f̄ the mean of the models
+//! mean model loss and accuracy as above, of f̄ in place of each f_i
 //! ```
 //! Each party's work within an iteration is independent of the others', so a [`Crew`] may share it out over threads. Sums
 //! over parties are taken in their order afterwards: any crew gives the same bits.
@@ -28,6 +29,8 @@ pub struct Party {
     said: Option<Message>,
     stopped: Option<Halt>,
     fit: Fit,
+    /// Of the mean model.
+    joint: Fit,
     /// Of other parties' models.
     fits: Vec<Fit>,
     score: Score,
@@ -80,6 +83,9 @@ pub struct Snapshot {
     pub objective: f64,
     /// `max_i ‖f_i(t) − f̄(t)‖`.
     pub consensus: f64,
+    /// How good the mean model `f̄(t)` is on everybody's rows: where parties differ, their own models may fit their own rows
+    /// the better the less they have learned from others.
+    pub mean_model: Everywhere,
     /// `P(t)`: everything released up to here, the largest of the parties'.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -131,6 +137,7 @@ impl Simulation {
             said: None,
             stopped: None,
             fit: Fit::default(),
+            joint: Fit::default(),
             fits: Vec::new(),
             score: Score::default(),
         };
@@ -269,7 +276,11 @@ impl Simulation {
             // The last values are heard too, so that the duals are those of T.
             self.exchange(crew, &|_| ())?;
         }
-        Ok(self.snapshot())
+        let mean = self.mean_model();
+        crew.each(&mut self.parties, &|party| {
+            party.joint = party.node.curator().observe(&mean);
+        });
+        Ok(self.snapshot(&mean))
     }
 
     /// Hands every party what its neighbours said, and lets it go on.
@@ -297,7 +308,7 @@ impl Simulation {
         }
     }
 
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot(&self, mean: &[f64]) -> Snapshot {
         let count = self.parties.len() as f64;
         let sum = |of: fn(&Party) -> f64| self.parties.iter().map(of).sum::<f64>();
         let first = &self.parties[0].node;
@@ -311,12 +322,17 @@ impl Simulation {
             loss: sum(|party| party.fit.loss) / count,
             accuracy: sum(|party| party.fit.accuracy) / count,
             objective: sum(|party| party.fit.objective),
-            consensus: self.consensus(),
+            consensus: self.distance_from(mean),
+            mean_model: Everywhere {
+                loss: sum(|party| party.joint.loss) / count,
+                accuracy: sum(|party| party.joint.accuracy) / count,
+            },
             spent: spent.unwrap_or(first.curator().ledger().spent()),
         }
     }
 
-    fn consensus(&self) -> f64 {
+    /// `f̄`.
+    fn mean_model(&self) -> Vec<f64> {
         let mut mean = vec![0.0; self.parties[0].node.model().values().len()];
         for node in self.nodes() {
             for (mean, f) in mean.iter_mut().zip(node.model().values()) {
@@ -324,14 +340,8 @@ impl Simulation {
             }
         }
         let count = self.parties.len() as f64;
-        let distance = |node: &Node| {
-            let squares = node.model().values().iter().zip(&mean);
-            squares
-                .map(|(f, mean)| (f - mean / count).powi(2))
-                .sum::<f64>()
-                .sqrt()
-        };
-        self.nodes().map(distance).fold(0.0, f64::max)
+        mean.iter_mut().for_each(|mean| *mean /= count);
+        mean
     }
 }
 

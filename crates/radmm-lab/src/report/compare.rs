@@ -28,14 +28,14 @@ impl Compared {
         let panel = |label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
             title: String::new(),
             x: axis(label),
-            y: axis("average loss L(t)"),
+            y: axis("mean loss"),
             series: self.series(x),
         };
         Figure {
             id: "compare".to_owned(),
-            title: "Loss on the training rows at equal total privacy".to_owned(),
-            caption: "Mean over the runs, with bars from the least to the greatest. Left: by iteration. Right: by the questions \
-                      that a party’s rows have answered, which is what costs privacy and computation."
+            title: "Loss of the mean model on everybody’s training rows at equal total privacy".to_owned(),
+            caption: "Mean over the runs, with bars from the least to the greatest; from iteration 1 on. Left: by iteration. Right: by \
+                      the questions that a party’s rows have answered, which is what costs privacy and computation."
                 .to_owned(),
             columns: 2,
             panels: vec![
@@ -51,17 +51,26 @@ impl Compared {
     /// Everything on one page.
     pub fn page(&self, comparison: &Comparison) -> Page {
         let experiment = &comparison.contenders()[0].experiment;
-        let best = self
-            .contenders
-            .iter()
-            .min_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));
-        let best = best.map_or(String::new(), |best| {
-            format!(
-                " The least loss on training rows has **{}**: {}.",
-                best.name,
-                number(best.loss.mean)
-            )
-        });
+        let accuracy = |one: &Measured| match &one.held_out {
+            Some(score) => score.accuracy,
+            None => one.accuracy_everywhere,
+        };
+        let mut best: Vec<&Measured> = self.contenders.iter().collect();
+        best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
+        let best = match best.as_slice() {
+            [first, second, ..] => format!(
+                " On {} **{}** is the most accurate, {} against {} of {}.",
+                match first.held_out {
+                    Some(_) => "rows that nobody trained on",
+                    None => "everybody’s training rows",
+                },
+                first.name,
+                accuracy(first).in_words(percent),
+                accuracy(second).in_words(percent),
+                second.name
+            ),
+            _ => String::new(),
+        };
         let lead = format!(
             "{} on {} of {}, {}: {}.{best}",
             count(comparison.contenders().len(), "contender", "contenders"),
@@ -107,7 +116,7 @@ impl Compared {
 
     fn series(&self, x: fn(usize, &[Moment]) -> f64) -> Vec<Series> {
         let point = |t: usize, course: &[Moment]| {
-            let loss = course[t].loss;
+            let loss = course[t].mean_model_loss;
             Point {
                 x: x(t, course),
                 y: loss.mean,
@@ -133,7 +142,7 @@ impl Compared {
                     name: one.name.clone(),
                     colour,
                     style: Style::Marked,
-                    points: (0..course.len()).map(|t| point(t, course)).collect(),
+                    points: (1..course.len()).map(|t| point(t, course)).collect(),
                 },
             })
             .collect()
@@ -158,7 +167,7 @@ impl Compared {
             ]);
         }
         Grid {
-            caption: "At the end: mean (least to greatest run)".to_owned(),
+            caption: "At the end: mean ± standard deviation of a run. Train loss: of each model on its own party’s rows".to_owned(),
             header: [
                 "",
                 "train loss",
@@ -175,18 +184,13 @@ impl Compared {
     }
 
     /// What everyone spent, asked and sent.
-    pub fn cost(&self) -> Grid {
+    fn cost(&self) -> Grid {
         let rows = self.contenders.iter().map(|one| {
             vec![
                 one.name.clone(),
                 one.algorithm.to_owned(),
                 epsilon(one.total.epsilon),
-                one.noise.map_or("none".to_owned(), |[low, high]| {
-                    match number(low) == number(high) {
-                        true => number(low),
-                        false => format!("{} to {}", number(low), number(high)),
-                    }
-                }),
+                one.noise_in_words(),
                 one.data_touches.to_string(),
                 thousands(one.messages),
                 format!("{:.2}", one.seconds.mean),
@@ -206,28 +210,16 @@ impl Compared {
 fn quality_row(one: &Measured) -> Vec<String> {
     let held_out = |of: fn(&crate::contender::HeldOut) -> Spread, shown: fn(f64) -> String| {
         let score = one.held_out.as_ref().map(of);
-        score.map_or("–".to_owned(), |score| spread(&score, shown))
+        score.map_or("–".to_owned(), |score| score.in_words(shown))
     };
     vec![
         one.name.clone(),
-        spread(&one.loss, number),
-        spread(&one.accuracy_everywhere, percent),
+        one.loss.in_words(number),
+        one.accuracy_everywhere.in_words(percent),
         held_out(|score| score.loss, number),
         held_out(|score| score.accuracy, percent),
         held_out(|score| score.auc, number),
     ]
-}
-
-fn spread(spread: &Spread, shown: fn(f64) -> String) -> String {
-    match spread.low < spread.high {
-        false => shown(spread.mean),
-        true => format!(
-            "{} ({} to {})",
-            shown(spread.mean),
-            shown(spread.low),
-            shown(spread.high)
-        ),
-    }
 }
 
 fn axis(label: &str) -> Axis {

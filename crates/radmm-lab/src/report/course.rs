@@ -44,14 +44,18 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         let equal = if private { " at equal privacy" } else { "" };
         notes.push(format!("Level lines: where others end{equal}."));
     }
-    let (loss, far) = Measure::LOSS.panel(outcome);
+    let (own, far) = Measure::LOSS.panel(outcome);
     notes.extend(far);
+    let (joint, far) = Measure::JOINT.panel(outcome);
+    notes.extend(far);
+    notes.push("Iteration 0, before anything is learned, is left out.".to_owned());
+    notes.dedup();
     let loss = Figure {
         id: "loss".to_owned(),
-        title: "Mean loss of the parties’ models on their own rows".to_owned(),
+        title: "Loss on the training rows".to_owned(),
         caption: joined(&notes),
-        columns: 1,
-        panels: vec![loss],
+        columns: 2,
+        panels: vec![own, joint],
     };
     let (accuracy, far) = Measure::ACCURACY.panel(outcome);
     let without =
@@ -73,7 +77,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     } else {
         Figure {
             id: "accuracy".to_owned(),
-            title: "How many of their own rows the parties’ models classify rightly".to_owned(),
+            title: "How many of everybody’s rows the mean model classifies rightly".to_owned(),
             caption: joined(&[&[bars, without][..], &far].concat()),
             columns: 1,
             panels: vec![accuracy],
@@ -115,18 +119,26 @@ struct Measure {
 
 impl Measure {
     const LOSS: Self = Self {
-        title: "",
+        title: "Each model on its own party’s rows",
         label: "mean loss",
-        first: 0,
+        first: 1,
         of: |made| made.loss,
         optimum: |optimum| optimum.loss,
     };
+    const JOINT: Self = Self {
+        title: "The mean model on everybody’s rows",
+        label: "mean loss",
+        // Before anything is learned it is as far off as can be, and would flatten the rest.
+        first: 1,
+        of: |made| made.mean_model.loss,
+        optimum: |optimum| optimum.loss,
+    };
     const ACCURACY: Self = Self {
-        title: "Accuracy on own rows",
+        title: "The mean model on everybody’s rows",
         label: "classified rightly, %",
         // A model of zeros tells nothing apart, and would flatten the rest.
         first: 1,
-        of: |made| 100.0 * made.accuracy,
+        of: |made| 100.0 * made.mean_model.accuracy,
         optimum: |optimum| 100.0 * optimum.accuracy,
     };
 

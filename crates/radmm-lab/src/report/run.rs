@@ -9,7 +9,7 @@ use super::tables::{self, beside_name, mean};
 use crate::experiment::Experiment;
 use crate::outcome::{End, Outcome, Repetition};
 use crate::result::caveat;
-use crate::shown::{count, epsilon, number, percent, thousands};
+use crate::shown::{count, epsilon, percent, thousands};
 use crate::spread::Spread;
 
 /// More parties than this are counted, not named.
@@ -137,21 +137,25 @@ fn statement(total: Guarantee) -> String {
     )
 }
 
+/// How many rows are classified rightly: everybody's, and those that nobody trained on.
 fn quality(outcome: &Outcome) -> String {
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
-    let loss = |ends: &[End]| number(mean(ends, |end| end.last.loss));
-    let right = |ends: &[End]| percent(mean(ends, |end| end.last.accuracy));
+    let held_out = |ends: &[End]| {
+        let scores: Option<Vec<f64>> = ends
+            .iter()
+            .map(|end| end.held_out.map(|score| score.accuracy))
+            .collect();
+        scores.map(|scores| Spread::of(scores).mean)
+    };
+    let right = |ends: &[End]| mean(ends, |end| end.everywhere.accuracy);
     let mut against: Vec<String> = Vec::new();
     for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
         let name = match beside_name(other.name) {
             "averaged once" => "for models averaged once",
             _ => "for each party alone",
         };
-        against.push(format!(
-            "{} and {} {name}",
-            loss(&other.ends),
-            right(&other.ends)
-        ));
+        let shares = shares(right(&other.ends), held_out(&other.ends), "");
+        against.push(format!("{shares} {name}"));
     }
     let equal = if against.is_empty() || total(outcome).epsilon.is_infinite() {
         ""
@@ -161,29 +165,33 @@ fn quality(outcome: &Outcome) -> String {
     let mut words = against.join(", ") + equal;
     if let Some(optimum) = &outcome.centralised {
         let joint = if words.is_empty() { "" } else { ", and " };
+        let score = outcome.centralised_held_out.map(|score| score.accuracy);
         words += &format!(
-            "{joint}{} and {} for one party with all rows and no noise",
-            number(optimum.loss),
-            percent(optimum.accuracy)
+            "{joint}{} for one party with all rows and no noise",
+            shares(optimum.accuracy, score, "")
         );
     }
-    let mut sentence = format!(
-        "Their models have a mean loss of **{}** and classify **{}** of their own rows rightly",
-        loss(&ends),
-        right(&ends)
-    );
-    let scores: Option<Vec<_>> = ends.iter().map(|end| end.held_out).collect();
-    if let Some(scores) = scores {
-        let accuracy = Spread::of(scores.iter().map(|score| score.accuracy));
-        sentence += &format!(
-            ", and **{}** of rows that nobody trained on",
-            percent(accuracy.mean)
-        );
-    }
+    let (own, score) = (right(&ends), held_out(&ends));
+    let mut sentence = match score {
+        None => format!(
+            "Their models classify {} of everybody’s rows rightly",
+            shares(own, None, "**")
+        ),
+        Some(_) => format!(
+            "Their models classify {} of the rows rightly that they trained on together (and of those that nobody trained on)",
+            shares(own, score, "**")
+        ),
+    };
     if !words.is_empty() {
         sentence += &format!(", against {words}");
     }
     sentence + "."
+}
+
+/// `79.8 % (81.9 %)`, between marks.
+fn shares(right: f64, held_out: Option<f64>, mark: &str) -> String {
+    let held_out = held_out.map_or(String::new(), |share| format!(" ({})", percent(share)));
+    format!("{mark}{}{held_out}{mark}", percent(right))
 }
 
 fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
@@ -201,7 +209,7 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
         Block::Table(tables::comparison(experiment, outcome)),
         Block::Words(format!(
             "{}.{meaning}",
-            tables::legend(experiment, outcome).join(". ")
+            sentences(&tables::legend(experiment, outcome))
         )),
     ];
     if outcome.beside.iter().any(|other| other.ends.is_empty()) {
@@ -210,6 +218,20 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
         ));
     }
     blocks
+}
+
+/// With capitals and full stops between them.
+fn sentences(lines: &[String]) -> String {
+    let capital = |line: &String| {
+        let mut letters = line.chars();
+        let first = letters.next().map(|letter| letter.to_uppercase());
+        first
+            .into_iter()
+            .flatten()
+            .chain(letters)
+            .collect::<String>()
+    };
+    lines.iter().map(capital).collect::<Vec<_>>().join(". ")
 }
 
 fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {

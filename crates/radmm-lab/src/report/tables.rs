@@ -160,14 +160,14 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
 
 /// What the columns of [`comparison`] mean.
 pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
-    let mut legend = vec!["loss: each model's on its own party's training rows".to_owned()];
+    let mut legend = vec!["loss: of each model on its own training rows".to_owned()];
     if outcome.repetitions.len() > 1 {
         legend[0] += "; range: over the repetitions";
     }
     legend.push(match &experiment.table().test {
         None => "own rows, all rows: the share of them classified rightly".to_owned(),
         Some(rows) => format!(
-            "all rows, held out: the share classified rightly of the training rows and of {} others",
+            "all rows, held out: classified rightly of the training rows, of {} others",
             thousands(rows.rows())
         ),
     });
@@ -177,7 +177,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     }
     let ridge = |name: &str| {
         let of_name = outcome.beside.iter().find(|other| other.name == name);
-        of_name.map_or("–".to_owned(), |other| number(other.extra_ridge))
+        of_name.map_or("–".to_owned(), |other| other.extra_ridge.to_string())
     };
     if outcome.beside.iter().any(|other| other.extra_ridge > 0.0) {
         legend.push(format!(

@@ -119,17 +119,19 @@ impl Reproduction {
             parts.push(fig3::part(paper, Bound::Paper));
             parts.push(fig3::part(tight, Bound::Tight));
         }
-        Ok(self.page(parts, words::glance(&seen)))
+        Ok(self.page(parts, &seen))
     }
 
-    fn page(&self, parts: Vec<Part>, glance: Option<Section>) -> Reproduced {
+    fn page(&self, parts: Vec<Part>, seen: &[Seen]) -> Reproduced {
+        let glance = words::glance(seen);
+        let asking_once = seen.first().map_or(String::new(), words::asking_once);
         let claims: Vec<Claim> = parts.iter().flat_map(|part| part.claims.clone()).collect();
         let held = claims
             .iter()
             .filter(|claim| claim.holds == Some(true))
             .count();
         let lead = format!(
-            "The paper’s experiments on the UCI Adult data, with {} a setting. **Of {} statements about the figures {held} hold**; {}.",
+            "The paper’s experiments on the UCI Adult data, with {} a setting. **Of {} statements about the figures {held} hold**; {}.{asking_once}",
             words::runs(self.repetitions),
             claims.len(),
             words::exceptions(&claims),

@@ -1,0 +1,154 @@
+//! The paper's statements about its figures, as assertions over numbers made here.
+//!
+//! Three runs a setting in place of ten, from fixed seeds: the same numbers every time.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use radmm::sim::Snapshot;
+use radmm_lab::report::{Block, Figure, Series};
+use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+
+fn run(which: &[Which]) -> Reproduced {
+    let reproduction = Reproduction::prepare(which, 3).unwrap();
+    let calls = std::sync::atomic::AtomicU64::new(0);
+    let count = |_: &Snapshot| {
+        calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    let reproduced = reproduction.run(&count).unwrap();
+    assert_eq!(
+        calls.into_inner(),
+        reproduction.steps(),
+        "progress comes to its end"
+    );
+    reproduced
+}
+
+fn figure<'a>(reproduced: &'a Reproduced, id: &str) -> &'a Figure {
+    reproduced
+        .figures
+        .iter()
+        .find(|figure| figure.id == id)
+        .unwrap()
+}
+
+fn series<'a>(figure: &'a Figure, panel: usize, name: &str) -> &'a Series {
+    let all = &figure.panels[panel].series;
+    all.iter().find(|series| series.name == name).unwrap()
+}
+
+fn end(series: &Series) -> f64 {
+    series.points.last().unwrap().y
+}
+
+/// The mean height of the bars over the second half.
+fn range(series: &Series) -> f64 {
+    let half = &series.points[series.points.len() / 2..];
+    let heights = half
+        .iter()
+        .map(|point| point.range.map_or(0.0, |(low, high)| high - low));
+    heights.sum::<f64>() / half.len() as f64
+}
+
+#[test]
+fn figure_1_even_iterations_overshoot_less_as_gamma_grows_and_odd_ones_track_admm() {
+    let reproduced = run(&[Which::Fig1]);
+    let figure = figure(&reproduced, "fig1");
+    for panel in 0..2 {
+        let admm = series(figure, panel, "ADMM");
+        let mut before = f64::INFINITY;
+        for gamma in ["0", "0.5", "1", "2"] {
+            let recycled = series(figure, panel, &format!("R-ADMM, γ = {gamma}"));
+            let rises = recycled.points[1..]
+                .chunks_exact(2)
+                .map(|pair| pair[1].y - pair[0].y);
+            let overshoot = rises.fold(0.0, f64::max);
+            assert!(
+                overshoot < before,
+                "γ = {gamma}: {overshoot} after {before}"
+            );
+            before = overshoot;
+            for (own, other) in recycled.points.iter().zip(&admm.points).skip(1).step_by(2) {
+                assert!(
+                    (own.y / other.y - 1.0).abs() < 0.01,
+                    "γ = {gamma}, t = {}",
+                    own.x
+                );
+            }
+        }
+    }
+    assert!(
+        reproduced
+            .claims
+            .iter()
+            .all(|claim| claim.holds == Some(true))
+    );
+    assert_eq!(reproduced.claims.len(), 6);
+}
+
+#[test]
+fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
+    let reproduced = run(&[Which::Fig2, Which::Fig3]);
+    for id in ["fig2", "fig2-tight"] {
+        let figure = figure(&reproduced, id);
+        for panel in 0..2 {
+            let own = series(figure, panel, "R-ADMM");
+            for rival in ["DVP", "PP"] {
+                let other = series(figure, panel, rival);
+                assert!(
+                    end(own) < end(other),
+                    "{id}: {} against {rival}'s {}",
+                    end(own),
+                    end(other)
+                );
+                assert!(
+                    range(own) < range(other),
+                    "{id}: {} against {rival}'s {}",
+                    range(own),
+                    range(other)
+                );
+            }
+            // The totals, from the panels below.
+            let total = end(series(figure, panel + 2, "R-ADMM"));
+            for rival in ["DVP", "PP", "PVP"] {
+                let other = end(series(figure, panel + 2, rival));
+                assert!(
+                    (total / other - 1.0).abs() < 1e-8,
+                    "{id}: {total} against {rival}'s {other}"
+                );
+            }
+        }
+    }
+    for id in ["fig3", "fig3-tight"] {
+        let figure = figure(&reproduced, id);
+        for panel in 0..2 {
+            let growing = end(series(figure, panel, "R-ADMM, growing η"));
+            let constant = end(series(figure, panel, "R-ADMM"));
+            assert!(growing < constant, "{id}: {growing} against {constant}");
+        }
+    }
+    // The tighter bound is a gain: the same noise costs less, and the same total buys those who ask most less loss.
+    let tight = figure(&reproduced, "fig2-tight");
+    for panel in 0..2 {
+        let total = end(series(tight, panel + 2, "R-ADMM"));
+        let by_paper = end(series(
+            tight,
+            panel + 2,
+            "R-ADMM’s noise by the paper’s bound",
+        ));
+        assert!(by_paper > 1.02 * total, "{by_paper} against {total}");
+    }
+    // At α = 4 the gain is smaller than the spread of three runs.
+    let by_paper = series(figure(&reproduced, "fig2"), 0, "DVP");
+    assert!(end(series(tight, 0, "DVP")) < end(by_paper));
+    let failed: Vec<_> = reproduced
+        .claims
+        .iter()
+        .filter(|claim| claim.holds != Some(true))
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    let sections = &reproduced.page.sections;
+    let shown = |block: &Block| matches!(block, Block::Claims(_));
+    let told = sections
+        .iter()
+        .filter(|section| section.blocks.iter().any(shown));
+    assert_eq!(told.count(), 4, "every figure has its statements under it");
+}
