@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use radmm_data::Format;
 use radmm_lab::Rival;
 
 /// Train one linear classifier on many parties' rows: no server, neighbours only, one privacy guarantee over every message.
@@ -19,6 +20,45 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Reproduce(ReproduceArgs),
     Certify(CertifyArgs),
+    /// Look at files of rows
+    #[command(subcommand, arg_required_else_help = true)]
+    Data(DataCommand),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    Inspect(InspectArgs),
+}
+
+/// Draft the data section of a study from a file of rows
+///
+/// Prints the section, with comments, on stdout and a table of the columns on stderr. The bounds and vocabularies in it
+/// are read off the rows, so they are not public: replace them by ones that are known without the rows (documentation,
+/// physiology, law, a code book) before a study uses them.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm data inspect rows.csv > study.toml
+  radmm data inspect rows.parquet --label income --positive '>50K'
+  radmm data inspect a9a --format libsvm --json | jq .numbered")]
+pub(crate) struct InspectArgs {
+    /// A CSV, Parquet or LIBSVM file
+    pub file: PathBuf,
+
+    /// The column that holds the outcome [default: a column with two values]
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+
+    /// Its value for the positive class [default: one of two]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub positive: Option<String>,
+
+    /// csv, parquet or libsvm [default: what the extension says]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub format: Option<Format>,
+
+    /// Print what was found as JSON in place of the section
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Run a study in simulation: all parties in this process
@@ -185,6 +225,13 @@ fn delta(typed: &str) -> Result<f64, String> {
 fn rival(typed: &str) -> Result<Rival, String> {
     let named = Rival::ALL.into_iter().find(|rival| rival.name() == typed);
     named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
+}
+
+fn format(typed: &str) -> Result<Format, String> {
+    let known = Format::ALL
+        .into_iter()
+        .find(|format| format.name() == typed);
+    known.ok_or_else(|| "must be csv, parquet or libsvm".into())
 }
 
 impl WorkArgs {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
+use radmm_data::DataError;
 use radmm_lab::{CertifyError, CompareError, PrepareError, RunError, TableError};
 use radmm_study::StudyError;
 use thiserror::Error;
@@ -28,6 +29,10 @@ pub(crate) enum Failure {
     Compare(#[from] CompareError),
     #[error("{0}")]
     Certify(#[from] CertifyError),
+    #[error("{0}")]
+    Data(#[from] DataError),
+    #[error("{0}")]
+    Inspect(String),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -45,7 +50,8 @@ impl Failure {
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
             | Self::Network { .. }
-            | Self::Compare(_) => ExitCode::from(2),
+            | Self::Compare(_)
+            | Self::Inspect(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

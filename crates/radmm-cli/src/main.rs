@@ -3,16 +3,21 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod bounds;
 mod certify;
 mod compare;
+mod data;
 mod failure;
 mod files;
+mod label;
 mod notes;
 mod prepare;
 mod progress;
+mod proposal;
 mod render;
 mod reproduce;
 mod run;
+mod toml;
 
 use std::process::ExitCode;
 
@@ -26,6 +31,7 @@ fn main() -> ExitCode {
         Command::Compare(typed) => compare::run(typed),
         Command::Reproduce(typed) => reproduce::run(&typed),
         Command::Certify(typed) => certify::certify(typed),
+        Command::Data(command) => data::data(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -44,6 +44,7 @@ pub(crate) fn schema() -> Schema {
         positive: ">50K".to_owned(),
         missing: vec!["?".to_owned()],
         rows: NormPolicy::Unit,
+        numbered: 0,
         intercept: false,
         numeric: Vec::new(),
         categorical: Vec::new(),

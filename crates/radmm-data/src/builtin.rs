@@ -79,6 +79,7 @@ fn clinic() -> Schema {
         positive: "yes".to_owned(),
         missing: vec!["?".to_owned()],
         rows: NormPolicy::Unit,
+        numbered: 0,
         intercept: false,
         numeric: [
             ("age", 18.0, 95.0),

@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use crate::encode::Encoder;
-use crate::error::{DataError, FieldProblem, add_label, excerpt, first_few, nearest};
-use crate::holdout::{Gate, Held, HeldRows, Row};
-use crate::partition::{Deal, Dealer, Partition};
-use crate::records::{Column, Record, Records};
+use crate::error::{DataError, Place};
+use crate::holdout::Held;
+use crate::named::{self, Header, Records};
+use crate::partition::{Deal, Partition};
+use crate::records::{TextRecord, TextRecords};
 use crate::schema::{Schema, Split};
 
 /// [`deal_csv`] with no rows held out.
@@ -36,261 +36,59 @@ pub fn deal_csv(
     schema: &Schema,
     deal: Deal<'_>,
 ) -> Result<Partition, DataError> {
-    let mut dealer = Dealer::new(file, schema, deal.split, deal.nodes)?;
-    let mut gate = Gate::new(file, schema, deal.holdout);
-    let mut records = Records::new(source, file)?;
-    let header = Header::of(records.next()?, file)?;
-    let encoder = Encoder::new(schema, |name| header.find(name))?;
-    let split_by = match deal.split {
-        Split::Column { column, .. } => Some(header.find(column)?),
-        Split::RoundRobin
-        | Split::Shuffled { .. }
-        | Split::Sizes { .. }
-        | Split::Dirichlet { .. } => None,
-    };
-    let used: Vec<Column<'_>> = encoder.columns().chain(split_by).collect();
-
-    let mut tally = Tally {
-        clipped: vec![0; schema.numeric.len()],
-        ..Tally::default()
-    };
-    let mut row = Row::default();
-    while let Some(record) = records.next()? {
-        header.check_width(&record)?;
-        tally.read += 1;
-        if is_missing(&record, &used, &schema.missing)? {
-            tally.dropped += 1;
-            continue;
-        }
-        row.fill(&encoder, &record, split_by)?;
-        let Some(passed) = gate.pass(std::mem::take(&mut row))? else {
-            continue;
-        };
-        row = passed;
-        tally.count(&row);
-        let node = match split_by {
-            Some(column) => {
-                let node = dealer.named(&row.party);
-                let unknown = || DataError::Field {
-                    file: file.to_owned(),
-                    line: row.line,
-                    column: column.name.to_owned(),
-                    problem: no_node_for(&row.party, dealer.values()),
-                };
-                Some(node.ok_or_else(unknown)?)
-            }
-            None => dealer.turn(),
-        };
-        dealer.push(node, &row.entries, row.positive)?;
-    }
-    tally.check_complete(file)?;
-    let held = gate.finish(tally.trained)?;
-    tally.check_classes(file, schema)?;
-    let names = schema.numeric.iter().map(|column| column.name.clone());
-    let clipped = names.zip(tally.clipped).filter(|(_, count)| *count > 0);
-    let mut labels = tally.labels;
-    for label in held.iter().flat_map(|held| &held.labels) {
-        add_label(&mut labels, label);
-    }
-    Ok(Partition {
-        parts: dealer.finish()?,
-        test: held.map(|held| held.shard),
-        read: tally.dropped + tally.trained,
-        dropped: tally.dropped,
-        positive: tally.positive,
-        ignored: header.without(&used),
-        labels,
-        clipped: clipped.collect(),
-    })
+    let (header, rows) = open(source, file)?;
+    named::deal(header, |_| Ok(rows), schema, deal)
 }
 
 /// Reads a table of rows to test on. The split has no say in it: its column may be missing.
 pub fn read_test_csv(source: impl Read, file: &str, schema: &Schema) -> Result<Held, DataError> {
-    let mut records = Records::new(source, file)?;
-    let header = Header::of(records.next()?, file)?;
-    let encoder = Encoder::new(schema, |name| header.find(name))?;
-    let used: Vec<Column<'_>> = encoder.columns().collect();
-    let mut tally = Tally::default();
-    let mut held = HeldRows::new(schema);
-    let mut row = Row::default();
-    while let Some(record) = records.next()? {
-        header.check_width(&record)?;
-        tally.read += 1;
-        if is_missing(&record, &used, &schema.missing)? {
-            tally.dropped += 1;
-            continue;
-        }
-        row.fill(&encoder, &record, None)?;
-        held.push(file, &row)?;
-    }
-    tally.check_complete(file)?;
-    // A complete row has been pushed.
-    held.finish().ok_or_else(|| DataError::NoRows {
-        file: file.to_owned(),
-    })
+    let (header, rows) = open(source, file)?;
+    named::test(&header, |_| Ok(rows), schema)
 }
 
-impl Row {
-    fn fill(
-        &mut self,
-        encoder: &Encoder<'_>,
-        record: &Record<'_>,
-        split_by: Option<Column<'_>>,
-    ) -> Result<(), DataError> {
-        self.clipped.clear();
-        self.clipped.resize(encoder.numeric(), 0);
-        self.positive = encoder.encode(record, &mut self.entries, &mut self.clipped)?;
-        self.line = record.line();
-        self.label.clear();
-        self.label.push_str(record.field(encoder.label())?);
-        self.party.clear();
-        if let Some(column) = split_by {
-            self.party.push_str(record.field(column)?);
-        }
-        Ok(())
-    }
-}
-
-/// The names in the first line.
-struct Header<'a> {
-    file: &'a str,
-    line: u64,
-    names: Vec<String>,
-}
-
-impl<'a> Header<'a> {
-    fn of(record: Option<Record<'_>>, file: &'a str) -> Result<Self, DataError> {
-        let Some(record) = record else {
-            let file = file.to_owned();
-            return Err(DataError::Empty { file });
-        };
-        let line = record.line();
-        let names = record
-            .texts()
-            .map_err(|position| DataError::HeaderNotUtf8 {
-                file: file.to_owned(),
-                line,
-                number: position + 1,
-            })?;
-        let names = names.into_iter().map(str::to_owned).collect();
-        Ok(Self { file, line, names })
-    }
-
-    fn find<'n>(&self, name: &'n str) -> Result<Column<'n>, DataError> {
-        let (file, line) = (self.file.to_owned(), self.line);
-        let column = name.to_owned();
-        let mut found = (0..self.names.len()).filter(|k| self.names[*k] == name);
-        match (found.next(), found.next()) {
-            (Some(position), None) => Ok(Column { name, position }),
-            (Some(_), Some(_)) => Err(DataError::DuplicateColumn { file, line, column }),
-            (None, _) => Err(DataError::NoSuchColumn {
-                file,
-                line,
-                column,
-                nearest: nearest(name, self.names.iter().map(String::as_str)),
-                header: first_few(self.names.iter().map(String::as_str)),
-            }),
-        }
-    }
-
-    fn check_width(&self, record: &Record<'_>) -> Result<(), DataError> {
-        if record.width() == self.names.len() {
-            return Ok(());
-        }
-        Err(DataError::WrongWidth {
-            file: self.file.to_owned(),
-            line: record.line(),
-            expected: self.names.len(),
-            got: record.width(),
-        })
-    }
-
-    fn without(self, used: &[Column<'_>]) -> Vec<String> {
-        let mut ignored = vec![true; self.names.len()];
-        for column in used {
-            ignored[column.position] = false;
-        }
-        let names = self.names.into_iter().zip(ignored);
-        names
-            .filter_map(|(name, ignored)| ignored.then_some(name))
-            .collect()
-    }
-}
-
-/// Looked at before anything is parsed: what stands beside a missing value does not matter.
-fn is_missing(
-    record: &Record<'_>,
-    used: &[Column<'_>],
-    missing: &[String],
-) -> Result<bool, DataError> {
-    for column in used {
-        let field = record.field(*column)?;
-        if missing.iter().any(|value| value == field) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn no_node_for(value: &str, values: &[String]) -> FieldProblem {
-    FieldProblem::UnknownNode {
-        value: excerpt(value),
-        known: first_few(values.iter().map(String::as_str)),
-    }
-}
-
-/// What became of the rows.
-#[derive(Default)]
-struct Tally {
-    read: usize,
-    dropped: usize,
-    trained: usize,
-    /// Of those trained on.
-    positive: usize,
-    /// The first few values of the label.
-    labels: Vec<String>,
-    /// By numeric column.
-    clipped: Vec<usize>,
-}
-
-impl Tally {
-    /// Counts a row to be trained on.
-    fn count(&mut self, row: &Row) {
-        self.trained += 1;
-        self.positive += usize::from(row.positive);
-        add_label(&mut self.labels, &row.label);
-        for (count, clipped) in self.clipped.iter_mut().zip(&row.clipped) {
-            *count += clipped;
-        }
-    }
-
-    fn check_complete(&self, file: &str) -> Result<(), DataError> {
-        let (file, read) = (file.to_owned(), self.read);
-        match read - self.dropped {
-            0 if read == 0 => Err(DataError::NoRows { file }),
-            0 => Err(DataError::AllDropped { file, read }),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_classes(&mut self, file: &str, schema: &Schema) -> Result<(), DataError> {
+/// The names in the first line, and the records below it.
+pub(crate) fn open<R: Read>(
+    source: R,
+    file: &str,
+) -> Result<(Header<'_>, CsvRows<'_, R>), DataError> {
+    let mut records = TextRecords::new(source, file)?;
+    let Some(first) = records.next()? else {
         let file = file.to_owned();
-        let (column, positive) = (schema.label.clone(), schema.positive.clone());
-        if self.positive == 0 {
-            Err(DataError::OnlyNegative {
-                file,
-                column,
-                positive,
-                seen: std::mem::take(&mut self.labels),
-            })
-        } else if self.positive == self.trained {
-            Err(DataError::OnlyPositive {
-                file,
-                column,
-                positive,
-            })
-        } else {
-            Ok(())
+        return Err(DataError::Empty { file });
+    };
+    let line = first.line();
+    let names = first.texts().map_err(|position| DataError::HeaderNotUtf8 {
+        file: file.to_owned(),
+        line,
+        number: position + 1,
+    })?;
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let width = names.len();
+    let header = Header {
+        file,
+        place: Place::Line(line),
+        names,
+    };
+    Ok((header, CsvRows { records, width }))
+}
+
+/// Records that are as wide as the header.
+pub(crate) struct CsvRows<'a, R> {
+    records: TextRecords<'a, R>,
+    width: usize,
+}
+
+impl<R: Read> Records for CsvRows<'_, R> {
+    type Record<'r>
+        = TextRecord<'r>
+    where
+        Self: 'r;
+
+    fn next(&mut self) -> Result<Option<TextRecord<'_>>, DataError> {
+        let width = self.width;
+        match self.records.next()? {
+            Some(record) if record.width() != width => Err(record.wrong_width(width)),
+            record => Ok(record),
         }
     }
 }
@@ -298,6 +96,8 @@ impl Tally {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::encode::Encoder;
+    use crate::named::is_missing;
     use crate::schema::{Categorical, Numeric};
     use radmm::private::NormPolicy;
 
@@ -308,6 +108,7 @@ pub(crate) mod tests {
             positive: "yes".into(),
             missing: vec!["?".into(), "".into()],
             rows: NormPolicy::Unit,
+            numbered: 0,
             intercept: true,
             numeric: vec![Numeric::within("age", 0.0, 100.0)],
             categorical: vec![Categorical {
@@ -319,15 +120,13 @@ pub(crate) mod tests {
 
     /// The kept rows of a table as a shard would get them.
     pub(crate) fn encoded(text: &str, schema: &Schema) -> Vec<(Vec<(u32, f64)>, bool)> {
-        let mut records = Records::new(text.as_bytes(), "rows.csv").unwrap();
-        let header = Header::of(records.next().unwrap(), "rows.csv").unwrap();
+        let (header, mut records) = open(text.as_bytes(), "rows.csv").unwrap();
         let encoder = Encoder::new(schema, |name| header.find(name)).unwrap();
         let used: Vec<_> = encoder.columns().collect();
         let mut rows = Vec::new();
         while let Some(record) = records.next().unwrap() {
             if !is_missing(&record, &used, &schema.missing).unwrap() {
-                let mut entries = Vec::new();
-                let mut clipped = vec![0; schema.numeric.len()];
+                let (mut entries, mut clipped) = (Vec::new(), Vec::new());
                 let positive = encoder.encode(&record, &mut entries, &mut clipped).unwrap();
                 rows.push((entries, positive));
             }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::error::{DataError, FieldProblem, excerpt, first_few};
-use crate::records::{Column, Record};
+use crate::named::{Column, Record};
 use crate::schema::{Categorical, Scale, Schema};
 
 /// A schema laid over the columns of one file.
@@ -68,30 +68,29 @@ impl<'a> Encoder<'a> {
         numeric.chain(categorical).chain([self.label.0])
     }
 
-    /// How many numeric columns the file has.
-    pub(crate) fn numeric(&self) -> usize {
-        self.numeric.len()
-    }
-
     pub(crate) fn label(&self) -> Column<'a> {
         self.label.0
     }
 
     /// Replaces `entries` by those of the record, in ascending order of their columns: one for each column of the
-    /// file, zero or not, and the intercept. Returns whether the record is positive, and counts numbers beyond their bounds.
+    /// file, zero or not, and the intercept. Replaces `clipped` by the numeric
+    /// columns, by their places in the schema, with numbers beyond their bounds. Returns whether the record is positive.
     pub(crate) fn encode(
         &self,
-        record: &Record<'_>,
+        record: &impl Record,
         entries: &mut Vec<(u32, f64)>,
-        clipped: &mut [usize],
+        clipped: &mut Vec<u32>,
     ) -> Result<bool, DataError> {
         entries.clear();
-        for (k, (column, numbers)) in self.numeric.iter().enumerate() {
+        clipped.clear();
+        for (k, (column, numbers)) in (0..).zip(&self.numeric) {
             let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
             match *numbers.scale {
                 Scale::Bounds { low, high } => {
                     entries.push((numbers.first, scaled(number, low, high)));
-                    clipped[k] += usize::from(number < low || number > high);
+                    if number < low || number > high {
+                        clipped.push(k);
+                    }
                 }
                 Scale::Bins { ref edges } => {
                     entries.push((numbers.first + bin(number, edges), 1.0));

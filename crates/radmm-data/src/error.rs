@@ -3,12 +3,35 @@
 //! Privacy: these errors quote names and fields of the file. They are for the eyes of the party that owns it and must
 //! not be sent to another.
 
+use std::fmt;
 use std::io;
 
 use radmm::private::RowError;
 use thiserror::Error;
 
 use crate::holdout::HoldoutProblem;
+use crate::problem::{ColumnProblem, FormatProblem, LineProblem};
+
+/// Where in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of text as an editor counts it, from 1.
+    Line(u64),
+    /// A row of a file that has no lines, from 1.
+    Row(u64),
+    /// Among the names of the columns of a file that has no lines.
+    Columns,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, ":{line}"),
+            Self::Row(row) => write!(f, ": row {row}"),
+            Self::Columns => Ok(()),
+        }
+    }
+}
 
 /// Why a table cannot be taken: the file, the line as an editor counts it, the cause and the cure.
 #[derive(Debug, Error)]
@@ -24,6 +47,14 @@ pub enum DataError {
     /// Not even a header.
     #[error("{file} is empty: its first line must name the columns")]
     Empty {
+        /// As given by the caller.
+        file: String,
+    },
+    /// A table without names.
+    #[error(
+        "{file} begins with numbers and not with names; put a line above that names the columns"
+    )]
+    NoHeader {
         /// As given by the caller.
         file: String,
     },
@@ -45,19 +76,19 @@ pub enum DataError {
     },
     /// A used column that the header names more than once.
     #[error(
-        "{file}:{line}: the header names column {column:?} more than once; rename or remove all but one"
+        "{file}{place}: the header names column {column:?} more than once; rename or remove all but one"
     )]
     DuplicateColumn {
         /// As given by the caller.
         file: String,
         /// Where the header stands.
-        line: u64,
+        place: Place,
         /// The name.
         column: String,
     },
     /// A column that the study names and the header does not.
     #[error(
-        "{file}:{line}: there is no column {column:?}{}; the header has {}{}",
+        "{file}{place}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
         list(header),
         other_separator(header)
@@ -66,7 +97,7 @@ pub enum DataError {
         /// As given by the caller.
         file: String,
         /// Where the header stands.
-        line: u64,
+        place: Place,
         /// The name in the study.
         column: String,
         /// The column that was probably meant.
@@ -97,16 +128,60 @@ pub enum DataError {
         line: u64,
     },
     /// A field that does not fit its column.
-    #[error("{file}:{line}: column {column:?}: {problem}")]
+    #[error("{file}{place}: column {column:?}: {problem}")]
     Field {
         /// As given by the caller.
         file: String,
         /// Where the row begins.
-        line: u64,
+        place: Place,
         /// The column's name.
         column: String,
         /// What is wrong with it.
         problem: FieldProblem,
+    },
+    /// A line of a LIBSVM file that is not a label and pairs.
+    #[error("{file}:{line}: {problem}")]
+    Line {
+        /// As given by the caller.
+        file: String,
+        /// Which one.
+        line: u64,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// A LIBSVM file without a line that says something.
+    #[error(
+        "{file} has no rows: a row is a line such as +1 3:0.5 17:1, its label and index:value pairs"
+    )]
+    NoLines {
+        /// As given by the caller.
+        file: String,
+    },
+    /// A Parquet file that is none, or a damaged one.
+    #[error("cannot read {file} as Parquet: {cause}; is it complete, and a Parquet file?")]
+    Parquet {
+        /// As given by the caller.
+        file: String,
+        /// What the decoder said.
+        cause: String,
+    },
+    /// A column of a Parquet file of which nothing can be made.
+    #[error("{file}: column {column:?} {problem}")]
+    Column {
+        /// As given by the caller.
+        file: String,
+        /// The column's name.
+        column: String,
+        /// Why not.
+        problem: ColumnProblem,
+    },
+    /// A schema of named columns for a file of numbered ones, or the other way round.
+    #[error("{file}: {problem}")]
+    Format {
+        /// As given by the caller.
+        file: String,
+        /// What does not go together.
+        problem: FormatProblem,
     },
     /// No row is left.
     #[error(

@@ -6,8 +6,6 @@
 //!
 //! A seed means the same rows for as long as the tag of its generator says v1: a test holds them.
 
-use std::collections::VecDeque;
-
 use radmm::private::{Shard, ShardBuilder};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -15,7 +13,10 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::error::{DataError, add_label};
+use crate::row::Row;
 use crate::schema::Schema;
+use crate::tally::check_complete;
+use crate::waiting::Waiting;
 
 /// Which complete rows of a table are held out: tested on, not trained on. Serialised as a study has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,21 +83,6 @@ pub enum HoldoutProblem {
     },
 }
 
-/// A complete row, and what may have to be told of it when it is known to be trained on. Neither `Debug`, `Clone` nor
-/// `Serialize`: rows go from here to shards and nowhere else.
-#[derive(Default)]
-pub(crate) struct Row {
-    pub(crate) entries: Vec<(u32, f64)>,
-    pub(crate) positive: bool,
-    pub(crate) label: String,
-    /// By numeric column: 1 if its value was beyond the bounds.
-    pub(crate) clipped: Vec<usize>,
-    /// In the column by which rows are split, if they are.
-    pub(crate) party: String,
-    /// Where it begins.
-    pub(crate) line: u64,
-}
-
 /// Lets rows to be trained on pass, late if need be, and keeps the others.
 pub(crate) struct Gate<'a> {
     file: &'a str,
@@ -107,7 +93,7 @@ pub(crate) struct Gate<'a> {
 enum Rule {
     Last {
         rows: usize,
-        waiting: VecDeque<Row>,
+        waiting: Box<Waiting>,
     },
     Share {
         share: f64,
@@ -121,7 +107,7 @@ impl<'a> Gate<'a> {
         let rule = holdout.map(|holdout| match *holdout {
             Holdout::Last { rows } => Rule::Last {
                 rows,
-                waiting: VecDeque::new(),
+                waiting: Box::default(),
             },
             Holdout::Share { share, seed } => Rule::Share {
                 share,
@@ -136,15 +122,13 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// Takes a row and gives back one to be trained on, if there is one.
-    pub(crate) fn pass(&mut self, row: Row) -> Result<Option<Row>, DataError> {
+    /// Takes a row. If it is true that one is to be trained on, that one is in `row` now.
+    pub(crate) fn pass(&mut self, row: &mut Row) -> Result<bool, DataError> {
         match &mut self.rule {
-            None => Ok(Some(row)),
+            None => Ok(true),
             Some(Rule::Last { rows, waiting }) => {
-                waiting.push_back(row);
-                Ok((waiting.len() > *rows)
-                    .then(|| waiting.pop_front())
-                    .flatten())
+                waiting.push(row);
+                Ok(waiting.len() > *rows && waiting.pop(row))
             }
             Some(Rule::Share {
                 share,
@@ -153,10 +137,10 @@ impl<'a> Gate<'a> {
             }) => {
                 *complete += 1;
                 if rng.random::<f64>() < *share {
-                    self.held.push(self.file, &row)?;
-                    return Ok(None);
+                    self.held.push(self.file, row)?;
+                    return Ok(false);
                 }
-                Ok(Some(row))
+                Ok(true)
             }
         }
     }
@@ -165,11 +149,12 @@ impl<'a> Gate<'a> {
     pub(crate) fn finish(mut self, trained: usize) -> Result<Option<Held>, DataError> {
         let problem = match self.rule {
             None => return Ok(None),
-            Some(Rule::Last { rows, waiting }) => {
-                for row in &waiting {
-                    self.held.push(self.file, row)?;
-                }
+            Some(Rule::Last { rows, mut waiting }) => {
                 let complete = trained + waiting.len();
+                let mut row = Row::default();
+                while waiting.pop(&mut row) {
+                    self.held.push(self.file, &row)?;
+                }
                 (trained == 0).then_some(HoldoutProblem::Last { rows, complete })
             }
             Some(Rule::Share {
@@ -189,20 +174,20 @@ impl<'a> Gate<'a> {
 }
 
 /// Held out so far.
-pub(crate) struct HeldRows {
+struct HeldRows {
     builder: ShardBuilder,
     labels: Vec<String>,
 }
 
 impl HeldRows {
-    pub(crate) fn new(schema: &Schema) -> Self {
+    fn new(schema: &Schema) -> Self {
         Self {
-            builder: ShardBuilder::new(schema.columns().len(), schema.rows),
+            builder: ShardBuilder::new(schema.width(), schema.rows),
             labels: Vec::new(),
         }
     }
 
-    pub(crate) fn push(&mut self, file: &str, row: &Row) -> Result<(), DataError> {
+    fn push(&mut self, file: &str, row: &Row) -> Result<(), DataError> {
         add_label(&mut self.labels, &row.label);
         let pushed = self.builder.push(&row.entries, row.positive);
         pushed.map_err(|cause| DataError::Row {
@@ -212,10 +197,49 @@ impl HeldRows {
     }
 
     /// None if there are no rows.
-    pub(crate) fn finish(self) -> Option<Held> {
+    fn finish(self) -> Option<Held> {
         let shard = self.builder.finish().ok()?;
         let labels = self.labels;
         Some(Held { shard, labels })
+    }
+}
+
+/// All rows of a file of its own.
+pub(crate) struct TestRows<'a> {
+    file: &'a str,
+    read: usize,
+    dropped: usize,
+    held: HeldRows,
+}
+
+impl<'a> TestRows<'a> {
+    pub(crate) fn new(file: &'a str, schema: &Schema) -> Self {
+        Self {
+            file,
+            read: 0,
+            dropped: 0,
+            held: HeldRows::new(schema),
+        }
+    }
+
+    /// Takes the next row, or drops it if a field of it is missing.
+    pub(crate) fn add(&mut self, row: Option<&Row>) -> Result<(), DataError> {
+        self.read += 1;
+        match row {
+            Some(row) => self.held.push(self.file, row),
+            None => {
+                self.dropped += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// None if no row has come, and an error if all were dropped.
+    pub(crate) fn finish(self) -> Result<Option<Held>, DataError> {
+        if self.read > 0 {
+            check_complete(self.file, self.read, self.dropped)?;
+        }
+        Ok(self.held.finish())
     }
 }
 
@@ -235,6 +259,8 @@ fn generator(seed: u64) -> ChaCha20Rng {
 mod tests {
     use super::*;
     use crate::csv::tests::schema;
+    use crate::error::Place;
+    use crate::row::Party;
 
     /// The lines of the rows that pass of `rows` rows, and how many are held out.
     fn passed(holdout: Holdout, rows: u64) -> Result<(Vec<u64>, usize), DataError> {
@@ -242,12 +268,20 @@ mod tests {
         let mut gate = Gate::new("rows.csv", &schema, Some(&holdout));
         let mut lines = Vec::new();
         for line in 0..rows {
-            let row = Row {
+            let party = Party {
+                name: line.to_string(),
+                place: Place::Line(line),
+            };
+            let mut row = Row {
                 entries: vec![(0, 1.0)],
-                line,
+                party: Some(party),
                 ..Row::default()
             };
-            lines.extend(gate.pass(row)?.map(|row| row.line));
+            if gate.pass(&mut row)?
+                && let Some(Place::Line(line)) = row.party.map(|party| party.place)
+            {
+                lines.push(line);
+            }
         }
         let held = gate.finish(lines.len())?;
         Ok((lines, held.map_or(0, |held| held.shard.rows())))
@@ -264,7 +298,7 @@ mod tests {
         let schema = schema();
         let mut gate = Gate::new("rows.csv", &schema, Some(&Holdout::Last { rows: 2 }));
         for _ in 0..100 {
-            gate.pass(Row::default()).unwrap();
+            gate.pass(&mut Row::default()).unwrap();
             let Some(Rule::Last { waiting, .. }) = &gate.rule else {
                 panic!("another rule");
             };

@@ -87,9 +87,9 @@ impl<'a> Dealer<'a> {
             nodes,
             values: Vec::new(),
             node_of: HashMap::new(),
-            columns: schema.columns().len(),
+            columns: schema.width(),
             dealt: Vec::new(),
-            held: Table::new(schema),
+            held: Table::default(),
             rows: 0,
         };
         if nodes == 0 {
@@ -172,18 +172,23 @@ impl<'a> Dealer<'a> {
         {
             return Err(self.wrong_values(column, self.values.len()));
         }
-        let positive = self.held.positive();
         let node_of = match self.split {
             Split::RoundRobin | Split::Column { .. } => Ok(Vec::new()),
             Split::Shuffled { seed } => Ok(split::shuffled(rows, nodes, *seed)),
             Split::Sizes { sizes, seed } => split::sized(rows, nodes, sizes, *seed),
-            Split::Dirichlet { alpha, seed } => split::dirichlet(positive, nodes, *alpha, *seed),
+            Split::Dirichlet { alpha, seed } => {
+                let positive: Vec<bool> = self.held.positive().collect();
+                split::dirichlet(&positive, nodes, *alpha, *seed)
+            }
         };
         let node_of = node_of.map_err(|problem| self.refuse(problem))?;
+        let mut held = std::mem::take(&mut self.held);
         let mut entries = Vec::new();
-        for (r, node) in node_of.into_iter().enumerate() {
-            self.held.copy_row(r, &mut entries);
-            self.deal(node, &entries, self.held.positive()[r])?;
+        for node in node_of {
+            // There is a node for each row that waits.
+            if let Some(positive) = held.pop(&mut entries) {
+                self.deal(node, &entries, positive)?;
+            }
         }
         self.grow(nodes);
         let dealt = std::mem::take(&mut self.dealt);

@@ -15,7 +15,8 @@ use std::io::{self, Chain, Cursor, ErrorKind, Read};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use crate::error::{DataError, FieldProblem};
+use crate::error::{DataError, FieldProblem, Place};
+use crate::named::{Column, Record};
 
 /// The control character that once marked the end of a text file. It has no place inside one.
 const END: u8 = 0x1a;
@@ -26,7 +27,7 @@ const TAIL: &[u8] = &[b'\n', END, b'\n'];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads one record at a time into the same memory.
-pub(crate) struct Records<'a, R> {
+pub(crate) struct TextRecords<'a, R> {
     file: &'a str,
     reader: Reader<Text<R>>,
     fields: ByteRecord,
@@ -35,21 +36,14 @@ pub(crate) struct Records<'a, R> {
 /// The source without a byte order mark, with plain line ends and with [`TAIL`].
 type Text<R> = Chain<Lines<Chain<Cursor<Vec<u8>>, R>>, &'static [u8]>;
 
-/// A column of the file by its name and its place in the header, from 0.
-#[derive(Clone, Copy)]
-pub(crate) struct Column<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) position: usize,
-}
-
 /// The record read last. Neither `Debug` nor `Clone`: it is a row.
-pub(crate) struct Record<'r> {
+pub(crate) struct TextRecord<'r> {
     file: &'r str,
     fields: &'r ByteRecord,
     next_line: u64,
 }
 
-impl<'a, R: Read> Records<'a, R> {
+impl<'a, R: Read> TextRecords<'a, R> {
     pub(crate) fn new(mut source: R, file: &'a str) -> Result<Self, DataError> {
         let mut start = Vec::new();
         source
@@ -77,7 +71,7 @@ impl<'a, R: Read> Records<'a, R> {
     }
 
     /// The next record that is not blank, or none at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, DataError> {
+    pub(crate) fn next(&mut self) -> Result<Option<TextRecord<'_>>, DataError> {
         loop {
             let more = self.reader.read_byte_record(&mut self.fields);
             if !more.map_err(|cause| cannot_read(self.file, cause.into()))? {
@@ -96,7 +90,7 @@ impl<'a, R: Read> Records<'a, R> {
                 break;
             }
         }
-        Ok(Some(Record {
+        Ok(Some(TextRecord {
             file: self.file,
             fields: &self.fields,
             next_line: self.reader.position().line(),
@@ -104,7 +98,7 @@ impl<'a, R: Read> Records<'a, R> {
     }
 }
 
-impl Record<'_> {
+impl TextRecord<'_> {
     /// The line on which the record begins, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.next_line - 1 - line_breaks(self.fields)
@@ -114,23 +108,17 @@ impl Record<'_> {
         self.fields.len()
     }
 
-    /// A field without the white space around it.
-    pub(crate) fn field(&self, column: Column<'_>) -> Result<&str, DataError> {
-        self.text(column.position)
-            .ok_or_else(|| self.refuse(column, FieldProblem::NotUtf8))
-    }
-
     /// Every field as text, or the position of the first which is none.
     pub(crate) fn texts(&self) -> Result<Vec<&str>, usize> {
         (0..self.width()).map(|k| self.text(k).ok_or(k)).collect()
     }
 
-    pub(crate) fn refuse(&self, column: Column<'_>, problem: FieldProblem) -> DataError {
-        DataError::Field {
+    pub(crate) fn wrong_width(&self, expected: usize) -> DataError {
+        DataError::WrongWidth {
             file: self.file.to_owned(),
             line: self.line(),
-            column: column.name.to_owned(),
-            problem,
+            expected,
+            got: self.width(),
         }
     }
 
@@ -138,6 +126,23 @@ impl Record<'_> {
         std::str::from_utf8(&self.fields[position])
             .ok()
             .map(str::trim)
+    }
+}
+
+impl Record for TextRecord<'_> {
+    fn value(&self, column: Column<'_>) -> Result<Option<&str>, DataError> {
+        match self.text(column.position) {
+            Some(text) => Ok(Some(text)),
+            None => Err(self.refuse(column, FieldProblem::NotUtf8)),
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place::Line(self.line())
+    }
+
+    fn file(&self) -> &str {
+        self.file
     }
 }
 
@@ -207,7 +212,7 @@ mod tests {
     }
 
     fn collect(source: impl Read) -> Vec<(u64, Vec<String>)> {
-        let mut records = Records::new(source, "rows.csv").unwrap();
+        let mut records = TextRecords::new(source, "rows.csv").unwrap();
         let mut found = Vec::new();
         while let Some(record) = records.next().unwrap() {
             let texts = record.texts().unwrap();
@@ -268,7 +273,7 @@ mod tests {
             "a,b\r\n\r\n1,\"2\r\n3,4",
             "a,b\n\n\"1",
         ] {
-            let mut records = Records::new(text.as_bytes(), "rows.csv").unwrap();
+            let mut records = TextRecords::new(text.as_bytes(), "rows.csv").unwrap();
             assert!(records.next().unwrap().is_some());
             let error = records.next().err().unwrap();
             assert_eq!(

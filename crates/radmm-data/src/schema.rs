@@ -20,12 +20,26 @@ pub struct Schema {
     pub numeric: Vec<Numeric>,
     /// Categorical columns with their public vocabularies, in order.
     pub categorical: Vec<Categorical>,
+    /// The public number of columns of a file that numbers them (LIBSVM), whose values are taken as they are; then no
+    /// column has a name. 0 for every other file.
+    pub numbered: u32,
 }
 
 impl Schema {
-    /// The names of the encoded columns, in order: numeric ones, with one such as `25≤age<35` for each bin if they
-    /// have bins; one `name=value` for each value of the categorical ones; and `(intercept)` if there is one.
+    /// The names of the encoded columns, in order: numbered ones (`1`, `2`, …); numeric ones, with one such as
+    /// `25≤age<35` for each bin if they have bins; one `name=value` for each value of the categorical ones; and
+    /// `(intercept)` if there is one.
     pub fn columns(&self) -> Vec<String> {
+        let numbered = (1..=self.numbered).map(|number| number.to_string());
+        numbered.chain(self.named()).collect()
+    }
+
+    /// How many they are, without making names for all that are numbered.
+    pub(crate) fn width(&self) -> usize {
+        self.numbered as usize + self.named().len()
+    }
+
+    fn named(&self) -> Vec<String> {
         let numeric = self.numeric.iter().flat_map(Numeric::columns);
         let categorical = self.categorical.iter().flat_map(|column| {
             let named = |value| format!("{}={value}", column.name);
@@ -178,6 +192,7 @@ mod tests {
                 name: "smoker".into(),
                 values: vec!["yes".into(), "No ".into()],
             }],
+            numbered: 0,
         };
         assert_eq!(
             schema.columns(),
@@ -201,6 +216,7 @@ mod tests {
                 Numeric::binned("pulse", [-60.0]),
             ],
             categorical: vec![],
+            numbered: 0,
         };
         assert_eq!(
             schema.columns(),
@@ -217,5 +233,21 @@ mod tests {
         );
         let widths = schema.numeric.iter().map(|column| column.scale.width());
         assert_eq!(widths.collect::<Vec<_>>(), [4, 1, 2]);
+    }
+
+    #[test]
+    fn numbered_columns_are_called_by_their_numbers() {
+        let schema = Schema {
+            label: "label".into(),
+            positive: "1".into(),
+            missing: vec![],
+            rows: NormPolicy::Unit,
+            intercept: true,
+            numeric: vec![],
+            categorical: vec![],
+            numbered: 3,
+        };
+        assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
+        assert_eq!(schema.width(), 4);
     }
 }

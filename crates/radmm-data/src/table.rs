@@ -1,104 +1,91 @@
-//! Encoded rows that wait for the last one before they know their node.
+//! Encoded rows that wait before they know where to go.
 //!
-//! A row holds one number for each numeric column with bounds, one code for each column of bins or words, and its
-//! class; which encoded columns the numbers are is the same for all rows and kept once. That is less than a shard
-//! needs for the row.
+//! They wait without their zeros and leave in order, and the memory of those that have left is free. What waits and what
+//! is dealt are never more than all rows once, and the room in which the shards grow.
 
-use crate::schema::{Scale, Schema};
+use crate::fifo::Fifo;
 
 /// Neither `Debug`, `Clone` nor `Serialize`: rows go from here to shards and nowhere else.
+#[derive(Default)]
 pub(crate) struct Table {
-    /// For each column of the file the encoded column of its numbers, or none if it has codes.
-    columns: Vec<Option<u32>>,
-    /// Columns with numbers, and with codes.
-    widths: [usize; 2],
-    intercept: Option<u32>,
-    numbers: Vec<f64>,
-    codes: Vec<u32>,
-    positive: Vec<bool>,
+    /// Of each row, how many entries it has.
+    counts: Fifo<u32>,
+    columns: Fifo<u32>,
+    values: Fifo<f64>,
+    positive: Fifo<bool>,
 }
 
 impl Table {
-    pub(crate) fn new(schema: &Schema) -> Self {
-        let mut next = 0;
-        let numeric = schema.numeric.iter().map(|column| {
-            let first = next;
-            next += column.scale.width();
-            matches!(column.scale, Scale::Bounds { .. }).then_some(first)
-        });
-        let mut columns: Vec<Option<u32>> = numeric.collect();
-        let numbers = columns.iter().flatten().count();
-        columns.resize(columns.len() + schema.categorical.len(), None);
-        Self {
-            widths: [numbers, columns.len() - numbers],
-            columns,
-            intercept: schema.intercept.then(|| schema.columns().len() as u32 - 1),
-            numbers: Vec::new(),
-            codes: Vec::new(),
-            positive: Vec::new(),
-        }
-    }
-
-    /// Adds a row as encoded: numeric columns, categorical columns, the intercept.
+    /// Adds a row as encoded.
     pub(crate) fn push(&mut self, entries: &[(u32, f64)], positive: bool) {
-        for (column, (at, value)) in self.columns.iter().zip(entries) {
-            match column {
-                Some(_) => self.numbers.push(*value),
-                None => self.codes.push(*at),
-            }
+        // Columns are numbered in 32 bits, so that a row has no more entries than that.
+        let mut count = 0;
+        for (column, value) in entries.iter().filter(|entry| entry.1 != 0.0) {
+            self.columns.push(*column);
+            self.values.push(*value);
+            count += 1;
         }
+        self.counts.push(count);
         self.positive.push(positive);
     }
 
-    /// Replaces `entries` by those of row `r`.
-    pub(crate) fn copy_row(&self, r: usize, entries: &mut Vec<(u32, f64)>) {
-        let mut numbers = self.numbers[r * self.widths[0]..].iter();
-        let mut codes = self.codes[r * self.widths[1]..].iter();
+    /// Replaces `entries` by those of the first row, and returns its class; none if there is no row.
+    pub(crate) fn pop(&mut self, entries: &mut Vec<(u32, f64)>) -> Option<bool> {
         entries.clear();
-        for column in &self.columns {
-            entries.extend(match column {
-                Some(at) => numbers.next().map(|number| (*at, *number)),
-                None => codes.next().map(|code| (*code, 1.0)),
-            });
+        for _ in 0..self.counts.pop()? {
+            entries.extend(self.columns.pop().zip(self.values.pop()));
         }
-        entries.extend(self.intercept.map(|at| (at, 1.0)));
+        self.positive.pop()
+    }
+
+    /// How many rows wait.
+    pub(crate) fn len(&self) -> usize {
+        self.counts.len()
     }
 
     /// The class of each row.
-    pub(crate) fn positive(&self) -> &[bool] {
-        &self.positive
+    pub(crate) fn positive(&self) -> impl Iterator<Item = bool> {
+        self.positive.iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv::tests::{encoded, schema};
-    use crate::schema::Numeric;
 
     #[test]
-    fn rows_come_out_as_they_went_in() {
-        for intercept in [true, false] {
-            let mut schema = Schema {
-                intercept,
-                ..schema()
-            };
-            schema
-                .numeric
-                .insert(0, Numeric::binned("bmi", [20.0, 25.0]));
-            schema.numeric.push(Numeric::within("pulse", 0.0, 200.0));
-            let text = "age,bmi,pulse,smoker,ill\n0,25,70,no,no\n50,18,100,yes,yes\n";
-            let rows = encoded(text, &schema);
-            assert_eq!(rows[0].0[..2], [(2, 1.0), (3, 0.0)]);
-            let mut table = Table::new(&schema);
-            for (entries, positive) in &rows {
-                table.push(entries, *positive);
-            }
-            let mut entries = Vec::new();
-            for (r, row) in rows.iter().enumerate() {
-                table.copy_row(r, &mut entries);
-                assert_eq!((&entries, table.positive()[r]), (&row.0, row.1));
-            }
+    fn rows_come_out_as_they_went_in_but_for_zeros() {
+        let rows = 150_017;
+        let row = |r: usize| {
+            let entries = [(0, r as f64), (3, 0.0), (4, 1.0), (5, (r % 2) as f64)];
+            (entries, r.is_multiple_of(3))
+        };
+        let mut table = Table::default();
+        for r in 0..rows {
+            let (entries, positive) = row(r);
+            table.push(&entries, positive);
         }
+        assert_eq!(table.len(), rows);
+        assert!(table.positive().eq((0..rows).map(|r| row(r).1)));
+        let mut entries = Vec::new();
+        for r in 0..rows {
+            let (mut expected, class) = (row(r).0.to_vec(), row(r).1);
+            expected.retain(|entry| entry.1 != 0.0);
+            let positive = table.pop(&mut entries);
+            assert_eq!((&entries, positive), (&expected, Some(class)));
+        }
+        assert_eq!(table.pop(&mut entries), None);
+    }
+
+    #[test]
+    fn rows_without_entries_are_rows() {
+        let mut table = Table::default();
+        table.push(&[(1, 0.0)], false);
+        table.push(&[], true);
+        let mut entries = vec![(1, 1.0)];
+        assert_eq!(table.pop(&mut entries), Some(false));
+        assert!(entries.is_empty());
+        assert_eq!(table.pop(&mut entries), Some(true));
+        assert_eq!(table.pop(&mut entries), None);
     }
 }

@@ -13,6 +13,7 @@ fn schema() -> Schema {
         positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
+        numbered: 0,
         intercept: true,
         numeric: vec![
             Numeric::within("age", 0.0, 100.0),

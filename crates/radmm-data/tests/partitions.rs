@@ -10,6 +10,7 @@ fn schema() -> Schema {
         positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
+        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", -50.0, 100.0)],
         categorical: vec![Categorical {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use radmm::private::NormPolicy;
 use radmm_data::{
-    Categorical, DataError, FieldProblem, Numeric, Schema, Split, SplitProblem, read_csv,
+    Categorical, DataError, FieldProblem, Numeric, Place, Schema, Split, SplitProblem, read_csv,
 };
 
 fn schema() -> Schema {
@@ -13,6 +13,7 @@ fn schema() -> Schema {
         positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Unit,
+        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
         categorical: vec![Categorical {
@@ -266,7 +267,7 @@ fn every_value_of_the_split_column_has_a_node() {
     assert!(matches!(
         &error,
         DataError::Field {
-            line: 3,
+            place: Place::Line(3),
             problem: FieldProblem::UnknownNode { .. },
             ..
         }

@@ -1,12 +1,11 @@
 //! The rows of a study, dealt out to its parties.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use radmm::private::Shard;
-use radmm_data::{DataError, Deal, Held, Partition, deal_csv, read_test_csv};
+use radmm_data::{DataError, Deal, Format, Held, Partition, TableFile, deal_csv, read, read_test};
 use radmm_study::{Source, Study, Test};
 use serde::Serialize;
 use thiserror::Error;
@@ -83,14 +82,14 @@ impl Table {
         };
         let mut partition = match &data.source {
             Source::File(name) => {
-                let (file, shown) = open(folder, name, "[data] path")?;
-                deal_csv(file, &shown, schema, deal)?
+                let file = open(folder, name, data.format, "[data] path")?;
+                read(file, schema, deal)?
             }
             Source::Builtin(table) => deal_csv(table.csv().as_bytes(), table.name(), schema, deal)?,
         };
-        if let Some(Test::File { path }) = &data.test {
-            let (file, shown) = open(folder, path, "[data.test] path")?;
-            let Held { shard, labels } = read_test_csv(file, &shown, schema)?;
+        if let Some(Test::File { path, format }) = &data.test {
+            let file = open(folder, path, *format, "[data.test] path")?;
+            let Held { shard, labels } = read_test(file, schema)?;
             partition.test = Some(shard);
             // A label that is spelt in another way there shows.
             let new = labels
@@ -130,11 +129,13 @@ impl Table {
     }
 }
 
-/// A file of the study, and its name in messages.
-fn open(folder: &Path, name: &str, key: &'static str) -> Result<(File, String), TableError> {
+/// A file of the study.
+fn open(
+    folder: &Path,
+    name: &str,
+    format: Format,
+    key: &'static str,
+) -> Result<TableFile, TableError> {
     let path = folder.join(name);
-    match File::open(&path) {
-        Ok(file) => Ok((file, path.display().to_string())),
-        Err(cause) => Err(TableError::Open { path, key, cause }),
-    }
+    TableFile::open(&path, format).map_err(|cause| TableError::Open { path, key, cause })
 }

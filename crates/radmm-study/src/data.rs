@@ -1,7 +1,9 @@
 //! `[data]`: where the rows are and what their columns mean.
 
+use std::path::Path;
+
 use radmm::private::NormPolicy;
-use radmm_data::{Builtin, Categorical, Numeric, Scale, Schema, Split};
+use radmm_data::{Builtin, Categorical, Format, Numeric, Scale, Schema, Split};
 use serde::{Serialize, Serializer};
 
 use crate::entry::Entry;
@@ -10,9 +12,11 @@ use crate::reader::Section;
 use crate::{Data, Source, Test, features};
 
 /// What may stand in `[data]`.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 13] = [
     "path",
     "builtin",
+    "format",
+    "columns",
     "label",
     "positive",
     "missing",
@@ -24,38 +28,124 @@ pub(crate) const KEYS: [&str; 11] = [
     "test",
 ];
 
+/// A model has a number for each of them at every party, so that more would not fit into memory anyway.
+const MOST_COLUMNS: u32 = 100_000_000;
+
+/// What errors call the label of a file that does not name it.
+const LABEL: &str = "label";
+
 /// A built-in table has a schema of its own. What the study says takes the place of a part of it: the label with its
 /// positive value, what is missing, all numeric columns, all categorical columns.
-pub(crate) fn read(top: &Section<'_>) -> Result<(Source, Schema), StudyError> {
+pub(crate) fn read(top: &Section<'_>) -> Result<(Source, Format, Schema), StudyError> {
     let section = top.section("data", &KEYS)?;
     let source = source(&section)?;
+    let format = format(&section, &source)?;
+    let columns = section.optional("columns", |entry| entry.integer(1..=MOST_COLUMNS))?;
+    if format == Format::Libsvm {
+        return Ok((source, format, numbered(&section, columns)?));
+    }
+    if let Some(entry) = section.get("columns") {
+        return Err(entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\""));
+    }
     let own = match &source {
         Source::File(_) => None,
         Source::Builtin(table) => Some(table.schema()),
     };
     let label = label(&section, own.as_ref())?;
     let positive = positive(&section, own.as_ref().filter(|own| own.label == label))?;
-    let missing = section.optional("missing", |entry| entry.strings())?;
-    let rows = section.optional("rows", |entry| {
-        entry.choice(&[("unit", NormPolicy::Unit), ("clip", NormPolicy::Clip)])
-    })?;
-    let intercept = section.optional("intercept", |entry| entry.boolean())?;
-    let numeric = columns(&section, "numeric", features::numeric)?;
-    let categorical = columns(&section, "categorical", features::categorical)?;
     let own = own.map(|own| (own.missing, own.numeric, own.categorical));
     let (own_missing, own_numeric, own_categorical) =
-        own.unwrap_or_else(|| (vec!["?".to_owned(), String::new()], vec![], vec![]));
+        own.unwrap_or_else(|| (usually_missing(), vec![], vec![]));
+    let Common {
+        missing,
+        rows,
+        intercept,
+    } = Common::read(&section, own_missing)?;
+    let numeric = features(&section, "numeric", features::numeric)?;
+    let categorical = features(&section, "categorical", features::categorical)?;
     let schema = Schema {
         label,
         positive,
-        missing: missing.unwrap_or(own_missing),
-        rows: rows.unwrap_or(NormPolicy::Unit),
-        intercept: intercept.unwrap_or(false),
+        missing,
+        rows,
+        intercept,
         numeric: numeric.unwrap_or(own_numeric),
         categorical: categorical.unwrap_or(own_categorical),
+        numbered: 0,
     };
     check(&section, &schema)?;
-    Ok((source, schema))
+    Ok((source, format, schema))
+}
+
+/// What a file of numbered columns needs no names for.
+fn numbered(section: &Section<'_>, columns: Option<u32>) -> Result<Schema, StudyError> {
+    let positive = positive(section, None)?;
+    let Common {
+        missing,
+        rows,
+        intercept,
+    } = Common::read(section, usually_missing())?;
+    for (name, advice) in [
+        (
+            "label",
+            "a LIBSVM file begins each line with its label; remove this",
+        ),
+        (
+            "numeric",
+            "a LIBSVM file has numbered columns; remove this section and give columns",
+        ),
+        (
+            "categorical",
+            "a LIBSVM file has numbered columns; remove this section and give columns",
+        ),
+    ] {
+        if let Some(entry) = section.get(name) {
+            return Err(entry.wrong(advice));
+        }
+    }
+    let columns = columns.ok_or_else(|| {
+        let meaning = "the public number of columns of a LIBSVM file, an integer from 1";
+        section.missing("columns", meaning)
+    })?;
+    let schema = Schema {
+        label: LABEL.to_owned(),
+        positive,
+        missing,
+        rows,
+        intercept,
+        numeric: Vec::new(),
+        categorical: Vec::new(),
+        numbered: columns,
+    };
+    check_positive(section, &schema)?;
+    Ok(schema)
+}
+
+/// Keys that mean the same for every format.
+struct Common {
+    missing: Vec<String>,
+    rows: NormPolicy,
+    intercept: bool,
+}
+
+impl Common {
+    /// `own_missing` is what the table has for itself.
+    fn read(section: &Section<'_>, own_missing: Vec<String>) -> Result<Self, StudyError> {
+        let missing = section.optional("missing", |entry| entry.strings())?;
+        let rows = section.optional("rows", |entry| {
+            entry.choice(&[("unit", NormPolicy::Unit), ("clip", NormPolicy::Clip)])
+        })?;
+        let intercept = section.optional("intercept", |entry| entry.boolean())?;
+        Ok(Self {
+            missing: missing.unwrap_or(own_missing),
+            rows: rows.unwrap_or(NormPolicy::Unit),
+            intercept: intercept.unwrap_or(false),
+        })
+    }
+}
+
+fn usually_missing() -> Vec<String> {
+    vec!["?".to_owned(), String::new()]
 }
 
 fn label(section: &Section<'_>, own: Option<&Schema>) -> Result<String, StudyError> {
@@ -79,7 +169,7 @@ fn positive(section: &Section<'_>, own: Option<&Schema>) -> Result<String, Study
 }
 
 /// The columns of a section, if it is there.
-fn columns<C>(
+fn features<C>(
     section: &Section<'_>,
     name: &str,
     column: fn(&Entry<'_>) -> Result<C, StudyError>,
@@ -90,8 +180,8 @@ fn columns<C>(
     })
 }
 
-/// What two keys may not say together. The one that stands in the file is at fault, the other may be the table's own.
-fn check(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
+/// The one that stands in the file is at fault, the other may be the table's own.
+fn check_positive(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
     if schema.missing.contains(&schema.positive) {
         let positive = &schema.positive;
         return Err(match (section.get("positive"), section.get("missing")) {
@@ -105,6 +195,12 @@ fn check(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
             (None, None) => section.missing("positive", "the label's value for the positive class"),
         });
     }
+    Ok(())
+}
+
+/// What two keys may not say together. The one that stands in the file is at fault, the other may be the table's own.
+fn check(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
+    check_positive(section, schema)?;
     let column = |kind: &str, name: &str| -> Result<Option<Entry<'_>>, StudyError> {
         Ok(section.open_section(kind)?.get(name))
     };
@@ -155,6 +251,27 @@ fn check(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
     Ok(())
 }
 
+/// What is written, or what the file's extension says; a file with another extension is CSV.
+fn format(section: &Section<'_>, source: &Source) -> Result<Format, StudyError> {
+    let written = written_format(section)?;
+    match (source, section.get("format")) {
+        (Source::Builtin(_), Some(entry)) => {
+            Err(entry.wrong("is that of a file, and builtin is not one; remove it"))
+        }
+        (Source::Builtin(_), None) => Ok(Format::Csv),
+        (Source::File(name), _) => {
+            let told = written.or_else(|| Format::of(Path::new(name)));
+            Ok(told.unwrap_or(Format::Csv))
+        }
+    }
+}
+
+/// What a section says of the format of its file.
+pub(crate) fn written_format(section: &Section<'_>) -> Result<Option<Format>, StudyError> {
+    let formats = Format::ALL.map(|format| (format.name(), format));
+    section.optional("format", |entry| entry.choice(&formats))
+}
+
 fn source(section: &Section<'_>) -> Result<Source, StudyError> {
     match (section.get("path"), section.get("builtin")) {
         (Some(path), None) => Ok(Source::File(path.words()?.to_owned())),
@@ -165,7 +282,7 @@ fn source(section: &Section<'_>) -> Result<Source, StudyError> {
         (Some(_), Some(builtin)) => Err(builtin.wrong("path is given too; keep one of the two")),
         (None, None) => Err(section.missing(
             "path",
-            "a CSV file, relative to the study file (or builtin, the name of a table that comes with the program)",
+            "a file of rows, relative to the study file (or builtin, the name of a table that comes with the program)",
         )),
     }
 }
@@ -175,19 +292,27 @@ impl Serialize for Data {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
             source,
+            format,
             schema,
             split,
             test,
         } = self;
+        let numbered = schema.numbered > 0;
         let section = Written {
             source,
-            label: &schema.label,
+            format: matches!(source, Source::File(_)).then_some(*format),
+            columns: numbered.then_some(schema.numbered),
+            label: (!numbered).then_some(&schema.label),
             positive: &schema.positive,
             missing: &schema.missing,
             rows: schema.rows,
             intercept: schema.intercept,
-            numeric: Columns(&schema.numeric, |column| (&column.name, &column.scale)),
-            categorical: Columns(&schema.categorical, |column| (&column.name, &column.values)),
+            numeric: (!numbered).then_some(Columns(&schema.numeric, |column| {
+                (&column.name, &column.scale)
+            })),
+            categorical: (!numbered).then_some(Columns(&schema.categorical, |column| {
+                (&column.name, &column.values)
+            })),
             split,
             test,
         };
@@ -199,13 +324,20 @@ impl Serialize for Data {
 struct Written<'a> {
     #[serde(flatten)]
     source: &'a Source,
-    label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a String>,
     positive: &'a str,
     missing: &'a [String],
     rows: NormPolicy,
     intercept: bool,
-    numeric: Columns<'a, Numeric, &'a Scale>,
-    categorical: Columns<'a, Categorical, &'a Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numeric: Option<Columns<'a, Numeric, &'a Scale>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
     split: &'a Split,
     #[serde(skip_serializing_if = "Option::is_none")]
     test: &'a Option<Test>,

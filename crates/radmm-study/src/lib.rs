@@ -60,7 +60,7 @@ use radmm::account::Bound;
 use radmm::private::{Loss, Mechanism};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Holdout, Schema, Split};
+use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::Serialize;
 use toml::de::DeTable;
 
@@ -92,6 +92,8 @@ pub struct Study {
 pub struct Data {
     /// Where the rows are.
     pub source: Source,
+    /// How they are written there; built-in tables are CSV.
+    pub format: Format,
     /// How they become numbers.
     pub schema: Schema,
     /// Which node they belong to.
@@ -110,6 +112,8 @@ pub enum Test {
     File {
         /// As written: relative to the study file.
         path: String,
+        /// How they are written there.
+        format: Format,
     },
 }
 
@@ -296,10 +300,10 @@ impl Study {
             },
             None => stem(file),
         };
-        let (source, schema) = data::read(&top)?;
+        let (source, format, schema) = data::read(&top)?;
         let network = network::read(&top, &mut notes)?;
         let split = split::read(&top, &schema, network.nodes, &mut notes)?;
-        let test = test::read(&top, &mut notes)?;
+        let test = test::read(&top, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
@@ -310,6 +314,7 @@ impl Study {
             name,
             data: Data {
                 source,
+                format,
                 schema,
                 split,
                 test,

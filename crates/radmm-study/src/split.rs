@@ -92,6 +92,11 @@ pub(crate) fn read(
 }
 
 fn by_column(section: &Section<'_>, schema: &Schema, nodes: u32) -> Result<Split, StudyError> {
+    if schema.numbered > 0
+        && let Some(method) = section.get("method")
+    {
+        return Err(method.wrong("a LIBSVM file has no column to split by; use another method"));
+    }
     let column = section.required("name", "the column that tells the nodes apart")?;
     let name = column.words()?;
     let vocabulary = schema.categorical.iter().find(|column| column.name == name);

@@ -1,6 +1,8 @@
 //! `[data.test]`: rows that are tested on and not trained on.
 
-use radmm_data::Holdout;
+use std::path::Path;
+
+use radmm_data::{Format, Holdout};
 
 use crate::Test;
 use crate::data;
@@ -8,14 +10,19 @@ use crate::entry::{Range, SEEDS};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 
-const KEYS: [&str; 4] = ["last", "share", "seed", "path"];
+const KEYS: [&str; 5] = ["last", "share", "seed", "path", "format"];
 
 const SHARES: Range = Range {
     holds: |x| x > 0.0 && x < 1.0,
     needed: "above 0 and below 1",
 };
 
-pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Option<Test>, StudyError> {
+/// `rows` is the format of the rows that are trained on.
+pub(crate) fn read(
+    top: &Section<'_>,
+    rows: Format,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Test>, StudyError> {
     let section = top.section("data", &data::KEYS)?.section("test", &KEYS)?;
     if section.table.is_none() {
         return Ok(None);
@@ -24,6 +31,7 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Option<Te
     let share = section.optional("share", |entry| entry.number(SHARES))?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
     let path = section.optional("path", |entry| entry.words())?;
+    let format = data::written_format(&section)?;
 
     let given = ["last", "share", "path"].map(|name| section.get(name));
     let mut given = given.into_iter().flatten();
@@ -31,24 +39,48 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Option<Te
         return Err(second.wrong(format!("{} is given too; keep one of them", first.name)));
     }
     match (last, share, path) {
-        (Some(rows), ..) => {
+        (Some(last), ..) => {
             section.note_all_but(&["last"], "last", notes);
-            Ok(Some(Test::Held(Holdout::Last { rows })))
+            Ok(Some(Test::Held(Holdout::Last { rows: last })))
         }
         (_, Some(share), _) => {
+            section.note_all_but(&["share", "seed"], "share", notes);
             let seed = seed.ok_or_else(|| {
                 section.missing("seed", "the seed of the draw, an integer from 0")
             })?;
             Ok(Some(Test::Held(Holdout::Share { share, seed })))
         }
         (.., Some(path)) => {
-            section.note_all_but(&["path"], "path", notes);
+            section.note_all_but(&["path", "format"], "path", notes);
+            // What is written, or what the extension says; a file with another extension is like the rows.
+            let format = format.or_else(|| Format::of(Path::new(path)));
+            let format = format.unwrap_or(rows);
+            check(&section, rows, format)?;
             let path = path.to_owned();
-            Ok(Some(Test::File { path }))
+            Ok(Some(Test::File { path, format }))
         }
         (None, None, None) => Err(section.missing(
             "last",
             "how many of the last rows are held out (or share, or path, a file of its own)",
         )),
+    }
+}
+
+/// Columns have numbers in both files, or names.
+fn check(section: &Section<'_>, rows: Format, format: Format) -> Result<(), StudyError> {
+    let numbered = |format| format == Format::Libsvm;
+    let advice = match (numbered(rows), numbered(format)) {
+        (true, false) => {
+            "must be LIBSVM like the rows that are trained on: their columns have numbers, and here they have names"
+        }
+        (false, true) => {
+            "must not be LIBSVM: the columns of the rows that are trained on have names, and here they have numbers"
+        }
+        (true, true) | (false, false) => return Ok(()),
+    };
+    match section.get("format").or_else(|| section.get("path")) {
+        Some(entry) => Err(entry.wrong(advice)),
+        // Unreachable: there is a path.
+        None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use radmm::account::Bound;
 use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
-use radmm_data::{Builtin, Categorical, Holdout, Numeric, Schema, Split};
+use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
     Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study, Test,
 };
@@ -94,11 +94,13 @@ fn the_example_means_what_it_says() {
         name: "visits".into(),
         data: Data {
             source: Source::File("rows.csv".into()),
+            format: Format::Csv,
             schema: Schema {
                 label: "outcome".into(),
                 positive: "yes".into(),
                 missing: words(&["?", ""]),
                 rows: NormPolicy::Unit,
+                numbered: 0,
                 intercept: false,
                 numeric: vec![
                     Numeric::within("age", 0.0, 90.0),
@@ -324,7 +326,8 @@ fn every_way_to_test_is_understood() {
     assert_eq!(
         test("path = \"test.csv\""),
         Some(Test::File {
-            path: "test.csv".into()
+            path: "test.csv".into(),
+            format: Format::Csv
         })
     );
     assert_eq!(with(&[]).data.test, None);
@@ -607,4 +610,92 @@ fn every_mechanism_is_understood() {
         "mechanism = \"objective\"\nrate = 2\nbound = \"paper\"",
     );
     assert_eq!((paper.bound, paper.delta), (Bound::Paper, 0.0));
+}
+
+#[test]
+fn the_format_is_what_is_written_or_what_the_extension_says() {
+    for (path, format) in [
+        ("path = \"rows.csv\"", Format::Csv),
+        ("path = \"rows.PARQUET\"", Format::Parquet),
+        ("path = \"rows\"", Format::Csv),
+        ("path = \"rows.txt\"", Format::Csv),
+        ("path = \"rows.txt\"\nformat = \"parquet\"", Format::Parquet),
+        ("path = \"rows.parquet\"\nformat = \"csv\"", Format::Csv),
+    ] {
+        let (study, _) = read(&EXAMPLE.replace("path = \"rows.csv\"", path));
+        assert_eq!(study.data.format, format, "{path}");
+    }
+}
+
+#[test]
+fn a_libsvm_file_has_as_many_numbered_columns_as_the_study_says() {
+    for path in ["a9a.svm", "a9a.libsvm", "a9a.t", "a9a\"\nformat = \"libsvm"] {
+        let end = EXAMPLE.split("[network]").nth(1).expect("a network");
+        let data = "positive = \"+1\"\ncolumns = 123\nrows = \"clip\"\nintercept = true";
+        let text = format!("[data]\npath = \"{path}\"\n{data}\n[network]{end}");
+        let (study, notes) = read(&text);
+        assert_eq!(notes, [""; 0]);
+        let schema = &study.data.schema;
+        assert_eq!(study.data.format, Format::Libsvm);
+        assert_eq!((schema.numbered, schema.positive.as_str()), (123, "+1"));
+        assert_eq!((schema.rows, schema.intercept), (NormPolicy::Clip, true));
+        assert!(schema.numeric.is_empty() && schema.categorical.is_empty());
+    }
+}
+
+#[test]
+fn a_file_to_test_on_has_a_format_of_its_own_and_else_that_of_the_rows() {
+    let test = |path: &str, test: &str| {
+        let (study, notes) = read(&EXAMPLE.replace("path = \"rows.csv\"", path).replace(
+            "[data.split]",
+            &format!("[data.test]\n{test}\n[data.split]"),
+        ));
+        assert_eq!(notes, [""; 0]);
+        match study.data.test {
+            Some(Test::File { format, .. }) => format,
+            other => panic!("{other:?}"),
+        }
+    };
+    let csv = "path = \"rows.csv\"";
+    assert_eq!(test(csv, "path = \"test.parquet\""), Format::Parquet);
+    assert_eq!(test(csv, "path = \"adult.test\""), Format::Csv);
+    assert_eq!(
+        test(csv, "path = \"test\"\nformat = \"parquet\""),
+        Format::Parquet
+    );
+    assert_eq!(
+        test(csv, "path = \"rows.t\"\nformat = \"csv\""),
+        Format::Csv
+    );
+    let parquet = "path = \"rows\"\nformat = \"parquet\"";
+    assert_eq!(test(parquet, "path = \"test\""), Format::Parquet);
+    assert_eq!(test(parquet, "path = \"test.csv\""), Format::Csv);
+    assert_eq!(
+        test("builtin = \"clinic\"", "path = \"test.parquet\""),
+        Format::Parquet
+    );
+    assert_eq!(test("builtin = \"clinic\"", "path = \"test\""), Format::Csv);
+}
+
+#[test]
+fn a_libsvm_file_is_tested_on_rows_of_its_own_or_of_another() {
+    let end = EXAMPLE.split("[network]").nth(1).expect("a network");
+    let test = |lines: &str| {
+        let data = "[data]\npath = \"a9a\"\nformat = \"libsvm\"\npositive = \"+1\"\ncolumns = 123";
+        let (study, _) = read(&format!("{data}\n[data.test]\n{lines}\n[network]{end}"));
+        study.data.test
+    };
+    assert_eq!(
+        test("last = 9"),
+        Some(Test::Held(Holdout::Last { rows: 9 }))
+    );
+    for path in ["a9a.t", "a9a-test"] {
+        assert_eq!(
+            test(&format!("path = {path:?}")),
+            Some(Test::File {
+                path: path.into(),
+                format: Format::Libsvm
+            })
+        );
+    }
 }

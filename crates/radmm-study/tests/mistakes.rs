@@ -89,11 +89,11 @@ fn every_key_is_mistaken_in_type_and_in_range() {
     let keys = [
         (
             "[data]",
-            "path builtin label positive missing rows intercept",
+            "path builtin format columns label positive missing rows intercept",
         ),
         ("[data.numeric.age]", "bins bounds"),
         ("[data.split]", "method seed name values alpha sizes"),
-        ("[data.test]", "last share seed path"),
+        ("[data.test]", "last share seed path format"),
         (
             "[network]",
             "nodes topology edges width probability degree rewire seed",
@@ -139,7 +139,7 @@ fn an_empty_file_is_told_what_to_begin_with() {
     for text in ["", "\n\n", "# nothing yet\n", "[data]\n"] {
         assert_eq!(
             message(text),
-            "study.toml: [data] path is missing: a CSV file, relative to the study file \
+            "study.toml: [data] path is missing: a file of rows, relative to the study file \
              (or builtin, the name of a table that comes with the program)"
         );
     }

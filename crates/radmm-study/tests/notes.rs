@@ -127,6 +127,13 @@ fn parameters_of_other_splits_and_losses_are_noted() {
         ["study.toml:21: [data.test] seed is not used by path"]
     );
     assert_eq!(
+        said(&[(
+            "[data.split]",
+            "[data.test]\nshare = 0.1\nseed = 1\nformat = \"csv\"\n[data.split]"
+        )]),
+        ["study.toml:22: [data.test] format is not used by share"]
+    );
+    assert_eq!(
         said(&[("\"logistic\"", "\"logistic\"\nwidth = 1")]),
         ["study.toml:31: [problem] width is not used by logistic"]
     );

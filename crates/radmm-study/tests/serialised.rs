@@ -54,6 +54,7 @@ fn the_example_has_the_keys_of_its_file() {
         study["data"],
         json!({
             "path": "rows.csv",
+            "format": "csv",
             "label": "outcome",
             "positive": "yes",
             "missing": ["?", ""],
@@ -165,6 +166,12 @@ fn written_as_toml_it_is_the_same_study() {
             "[data.split]",
             "[data.test]\npath = \"test.csv\"\n[data.split]",
         ),
+        (
+            "[data.split]",
+            "[data.test]\npath = \"test.csv\"\nformat = \"parquet\"\n[data.split]",
+        ),
+        ("path = \"rows.csv\"", "path = \"rows.parquet\""),
+        ("path = \"rows.csv\"", "path = \"a\"\nformat = \"parquet\""),
         ("\"shuffled\"", "\"round-robin\""),
         ("\"shuffled\"", "\"sizes\"\nsizes = [5, 4, 3, 2, 1.5]"),
         ("\"shuffled\"", "\"column\"\nname = \"clinic\""),
@@ -196,6 +203,9 @@ fn written_as_toml_it_is_the_same_study() {
         let text = EXAMPLE.replace("recycle = 1\n", "").replacen(old, new, 1);
         returns(&text);
     }
+    let end = EXAMPLE.split("[network]").nth(1).expect("a network");
+    let libsvm = "path = \"a9a.svm\"\npositive = \"+1\"\ncolumns = 123";
+    returns(&format!("[data]\n{libsvm}\n[network]{end}"));
     let gradient = EXAMPLE.replace("\"objective\"", "\"gradient\"");
     returns(&gradient.replace("r-admm", "dlm"));
     returns(&gradient.replace("r-admm", "r-dlm"));

@@ -1,0 +1,203 @@
+//! How fast a large file is read, and in how much memory: ten million rows of five numbers and two categories.
+//!
+//! Every measurement is a process of its own, for the peak is that of a process. The files are deleted in the end.
+#![allow(clippy::unwrap_used, reason = "a measurement may panic")]
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use radmm::private::NormPolicy;
+use radmm_data::{Categorical, Deal, Format, Numeric, Schema, Split, TableFile, read};
+
+const ROWS: usize = 10_000_000;
+const NUMBERS: usize = 5;
+const WARDS: usize = 10;
+const NODES: usize = 10;
+
+/// Of an encoded row: where it starts and its class; columns and values of five numbers, two categories and the
+/// intercept.
+const ROW_BYTES: usize = 8 + 1 + (NUMBERS + 3) * (4 + 8);
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    // Cargo asks every benchmark for its list in test mode; there is nothing to list.
+    if args.iter().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    if let [_, flag, path, split] = &args[..]
+        && flag == "--read"
+    {
+        return measure(Path::new(path), split);
+    }
+    let folder = std::env::temp_dir().join(format!("radmm-memory-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    println!("{ROWS} rows, {NODES} nodes, {ROW_BYTES} bytes an encoded row\n");
+    println!("| file | split | rows/s | peak memory | over encoded rows |");
+    println!("|---|---|---|---|---|");
+    for (name, write) in [
+        ("rows.csv", write_csv as fn(&Path)),
+        ("rows.parquet", write_parquet),
+        ("rows.svm", write_libsvm),
+    ] {
+        let path = folder.join(name);
+        write(&path);
+        for split in ["round-robin", "shuffled"] {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            let status = child.arg("--read").arg(&path).arg(split).status();
+            assert!(status.unwrap().success(), "{name} {split}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+    fs::remove_dir(&folder).unwrap();
+}
+
+fn measure(path: &Path, split: &str) {
+    let format = Format::of(path).unwrap();
+    let by_split = match split {
+        "shuffled" => Split::Shuffled { seed: 1 },
+        _ => Split::RoundRobin,
+    };
+    let clock = Instant::now();
+    let table = TableFile::open(path, format).unwrap();
+    let deal = Deal {
+        split: &by_split,
+        nodes: NODES,
+        holdout: None,
+    };
+    let partition = read(table, &schema(format), deal).unwrap();
+    let seconds = clock.elapsed().as_secs_f64();
+    assert_eq!(partition.read, ROWS);
+    let encoded = (ROWS * ROW_BYTES) as f64;
+    println!(
+        "| {} of {:.2} GB | {split} | {:.0} | {} |",
+        format.name(),
+        fs::metadata(path).unwrap().len() as f64 / 1e9,
+        ROWS as f64 / seconds,
+        match peak() {
+            Some(bytes) => format!("{:.2} GB | {:.2}", bytes / 1e9, bytes / encoded),
+            None => "not known | ".to_owned(),
+        }
+    );
+}
+
+/// The most memory that this process ever held, where the operating system tells.
+fn peak() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024.0)
+}
+
+/// Numbers from 1 to 1000, two wards and a class.
+type Row = ([usize; NUMBERS], [usize; 2], bool);
+
+fn row(n: usize) -> Row {
+    let hash = |k: usize| n.wrapping_mul(k).wrapping_add(k) >> 7;
+    let numbers = [7919, 104_729, 1_299_709, 15_485_863, 32_452_843].map(|k| hash(k) % 1000 + 1);
+    let wards = [hash(611_953) % WARDS, hash(746_773) % WARDS];
+    (numbers, wards, hash(1_000_003).is_multiple_of(3))
+}
+
+fn write_csv(path: &Path) {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    writeln!(file, "a,b,c,d,e,ward,clinic,ill").unwrap();
+    for n in 0..ROWS {
+        let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
+        let ill = if ill { "yes" } else { "no" };
+        writeln!(file, "{a},{b},{c},{d},{e},w{ward},c{clinic},{ill}").unwrap();
+    }
+    file.flush().unwrap();
+}
+
+fn write_parquet(path: &Path) {
+    let message = "message rows {
+        required int64 a; required int64 b; required int64 c; required int64 d; required int64 e;
+        required binary ward (UTF8); required binary clinic (UTF8); required binary ill (UTF8);
+    }";
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    const GROUP: usize = 250_000;
+    for start in (0..ROWS).step_by(GROUP) {
+        let rows: Vec<_> = (start..start + GROUP).map(row).collect();
+        let mut group = writer.next_row_group().unwrap();
+        for k in 0..NUMBERS {
+            let numbers: Vec<i64> = rows.iter().map(|row| row.0[k] as i64).collect();
+            let mut column = group.next_column().unwrap().unwrap();
+            let typed = column.typed::<Int64Type>();
+            typed.write_batch(&numbers, None, None).unwrap();
+            column.close().unwrap();
+        }
+        let texts: [fn(&Row) -> String; 3] = [
+            |row| format!("w{}", row.1[0]),
+            |row| format!("c{}", row.1[1]),
+            |row| if row.2 { "yes" } else { "no" }.to_owned(),
+        ];
+        for text in texts {
+            let texts: Vec<ByteArray> = rows
+                .iter()
+                .map(|row| text(row).into_bytes().into())
+                .collect();
+            let mut column = group.next_column().unwrap().unwrap();
+            let typed = column.typed::<ByteArrayType>();
+            typed.write_batch(&texts, None, None).unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn write_libsvm(path: &Path) {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    for n in 0..ROWS {
+        let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
+        let label = if ill { "+1" } else { "-1" };
+        let (ward, clinic) = (NUMBERS + 1 + ward, NUMBERS + 1 + WARDS + clinic);
+        writeln!(
+            file,
+            "{label} 1:{a} 2:{b} 3:{c} 4:{d} 5:{e} {ward}:1 {clinic}:1"
+        )
+        .unwrap();
+    }
+    file.flush().unwrap();
+}
+
+fn schema(format: Format) -> Schema {
+    let named = format != Format::Libsvm;
+    let vocabulary = |name: &str, letter: char| Categorical {
+        name: name.into(),
+        values: (0..WARDS).map(|k| format!("{letter}{k}")).collect(),
+    };
+    let mut schema = Schema {
+        label: "ill".into(),
+        positive: if named { "yes" } else { "1" }.into(),
+        missing: vec!["?".into()],
+        rows: NormPolicy::Unit,
+        numbered: if named {
+            0
+        } else {
+            (NUMBERS + 2 * WARDS) as u32
+        },
+        intercept: true,
+        numeric: Vec::new(),
+        categorical: Vec::new(),
+    };
+    if named {
+        schema.numeric = ["a", "b", "c", "d", "e"]
+            .map(|name| Numeric::within(name, 0.0, 1000.0))
+            .into();
+        schema.categorical = vec![vocabulary("ward", 'w'), vocabulary("clinic", 'c')];
+    }
+    schema
+}

@@ -1,0 +1,46 @@
+//! `radmm data`.
+
+use radmm_data::{Format, Profile, TableFile, inspect};
+
+use crate::args::{DataCommand, InspectArgs};
+use crate::failure::Failure;
+use crate::files;
+use crate::proposal::{Proposal, WARNING};
+
+pub(crate) fn data(command: DataCommand) -> Result<(), Failure> {
+    match command {
+        DataCommand::Inspect(typed) => inspect_file(&typed),
+    }
+}
+
+fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
+    let path = &typed.file;
+    let format = typed.format.or_else(|| Format::of(path));
+    let format = format.ok_or_else(|| {
+        let problem =
+            "its extension does not tell the format; give --format csv, parquet or libsvm";
+        Failure::Inspect(format!("{}: {problem}", path.display()))
+    })?;
+    let table = TableFile::open(path, format).map_err(|cause| Failure::Unreadable {
+        path: path.clone(),
+        cause,
+    })?;
+    let profile = inspect(table)?;
+    let proposal = Proposal::new(path, &profile, typed).map_err(Failure::Inspect)?;
+    if profile.format == Format::Csv && has_numbers_for_names(&profile) {
+        eprintln!(
+            "note: some columns are called by numbers; does the first line name the columns?"
+        );
+    }
+    eprintln!("warning: {WARNING}\n\n{}", proposal.table());
+    match typed.json {
+        true => files::print(&proposal.json()),
+        false => files::print(&proposal.section()),
+    }
+}
+
+/// As if the first line were a row.
+fn has_numbers_for_names(profile: &Profile) -> bool {
+    let mut names = profile.columns.iter().map(|column| &column.name);
+    names.any(|name| name.parse::<f64>().is_ok())
+}

@@ -1,0 +1,527 @@
+//! `radmm data inspect`, as a user runs it, and the three formats beside each other.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a study says beside its rows.
+const REST: &str = r#"
+[network]
+nodes = 3
+topology = "ring"
+[problem]
+weight = 4.0
+ridge = 0.1
+[algorithm]
+name = "r-admm"
+iterations = 6
+penalty = 0.5
+damping = 1.0
+[privacy]
+mechanism = "objective"
+rate = 2.0
+[run]
+seed = 1
+"#;
+
+/// Two numbers within [0, 1], of which many are zero, and a class.
+fn rows() -> Vec<(f64, f64, bool)> {
+    let row = |n: u32| {
+        let first = f64::from(n * 37 % 8) / 8.0;
+        let second = f64::from(n * 11 % 5) / 4.0;
+        (first, second, first + second + f64::from(n % 3) / 4.0 > 1.0)
+    };
+    (0..60).map(row).collect()
+}
+
+fn write_csv(path: &Path) {
+    let row =
+        |(a, b, class): (f64, f64, bool)| format!("{a},{b},{}\n", if class { "1" } else { "-1" });
+    let lines: String = rows().into_iter().map(row).collect();
+    fs::write(path, format!("1,2,label\n{lines}")).unwrap();
+}
+
+fn write_libsvm(path: &Path) {
+    let row = |(a, b, class): (f64, f64, bool)| {
+        let pair = |(k, x): (u32, f64)| {
+            if x == 0.0 {
+                String::new()
+            } else {
+                format!(" {k}:{x}")
+            }
+        };
+        let label = if class { "+1" } else { "-1" };
+        format!("{label}{}{}\n", pair((1, a)), pair((2, b)))
+    };
+    let lines: String = rows().into_iter().map(row).collect();
+    fs::write(path, lines).unwrap();
+}
+
+fn write_parquet(path: &Path) {
+    let message = "message m { required double 1; required double 2; required binary label; }";
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .build();
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    for rows in rows().chunks(25) {
+        let mut group = writer.next_row_group().unwrap();
+        for number in [
+            |row: &(f64, f64, bool)| row.0,
+            |row: &(f64, f64, bool)| row.1,
+        ] {
+            let mut column = group.next_column().unwrap().unwrap();
+            let values: Vec<f64> = rows.iter().map(number).collect();
+            column
+                .typed::<DoubleType>()
+                .write_batch(&values, None, None)
+                .unwrap();
+            column.close().unwrap();
+        }
+        let mut column = group.next_column().unwrap().unwrap();
+        let labels: Vec<ByteArray> = rows
+            .iter()
+            .map(|row| if row.2 { "1" } else { "-1" }.into())
+            .collect();
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&labels, None, None)
+            .unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A folder with the same rows in three formats.
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    write_csv(&folder.path().join("rows.csv"));
+    write_libsvm(&folder.path().join("rows.svm"));
+    write_parquet(&folder.path().join("rows.parquet"));
+    folder
+}
+
+fn radmm(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_radmm"))
+        .current_dir(folder)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn inspect(folder: &Path, args: &[&str]) -> Output {
+    radmm(folder, &[&["data", "inspect"], args].concat())
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The section drafted for a file.
+fn section(folder: &Path, args: &[&str]) -> String {
+    let output = inspect(folder, args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+/// The section drafted for a CSV file with this text.
+fn section_of(csv: &str, args: &[&str]) -> String {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.csv"), csv).unwrap();
+    section(folder.path(), &[&["rows.csv"], args].concat())
+}
+
+fn failure(folder: &Path, args: &[&str]) -> (String, i32) {
+    let output = inspect(folder, args);
+    assert_eq!(text(&output.stdout), "", "a failure has no data");
+    (
+        text(&output.stderr).trim_end().to_owned(),
+        output.status.code().unwrap(),
+    )
+}
+
+/// Runs a study with this `[data]` section.
+fn run(folder: &Path, section: &str) -> Value {
+    fs::write(folder.join("study.toml"), format!("{section}{REST}")).unwrap();
+    let output = radmm(folder, &["run", "study.toml", "--json"]);
+    assert!(
+        output.status.success(),
+        "{}\n{section}",
+        text(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_section_of_every_format_runs() {
+    let folder = folder();
+    for file in ["rows.csv", "rows.parquet", "rows.svm"] {
+        let section = section(folder.path(), &[file]);
+        assert!(section.starts_with(
+            "# WARNING: bounds and vocabularies read off private rows are not public."
+        ));
+        let result = run(folder.path(), &section);
+        assert_eq!(
+            result["columns"],
+            serde_json::json!(["1", "2", "(intercept)"]),
+            "{section}"
+        );
+        assert_eq!(result["study"]["data"]["path"], file);
+    }
+}
+
+#[test]
+fn the_same_rows_are_the_same_run_in_every_format_and_split() {
+    let folder = folder();
+    let named = "label = \"label\"\npositive = \"1\"\nintercept = true\n[data.numeric]\n1 = [0, 1]\n2 = [0, 1]\n";
+    let numbered = "positive = \"1\"\nintercept = true\ncolumns = 2\n";
+    for (split, test) in [
+        ("method = \"round-robin\"", "last = 9"),
+        ("method = \"round-robin\"", "path = \"FILE\""),
+        ("method = \"shuffled\"\nseed = 3", "share = 0.3\nseed = 2"),
+        (
+            "method = \"sizes\"\nsizes = [2, 1, 1]\nseed = 3",
+            "last = 1",
+        ),
+        ("method = \"dirichlet\"\nalpha = 5\nseed = 3", "last = 20"),
+        ("method = \"dirichlet\"\nalpha = 5\nseed = 3", ""),
+    ] {
+        let results = [
+            ("rows.csv", named),
+            ("rows.parquet", named),
+            ("rows.svm", numbered),
+        ]
+        .map(|(file, keys)| {
+            let mut section = format!("[data]\npath = \"{file}\"\n{keys}[data.split]\n{split}\n");
+            if !test.is_empty() {
+                section += &format!("[data.test]\n{}\n", test.replace("FILE", file));
+            }
+            let mut result = run(folder.path(), &section);
+            result["study"]["data"] = Value::Null;
+            // The label is written in another way in one of them.
+            result["data"]["labels"] = Value::Null;
+            result
+        });
+        assert_eq!(results[0], results[1]);
+        assert_eq!(results[0], results[2]);
+        let held_out = results[0]["data"]["held_out"].as_u64().unwrap();
+        assert_eq!(held_out > 0, !test.is_empty(), "{test}");
+    }
+}
+
+#[test]
+fn rows_to_test_on_may_stand_in_a_file_of_another_format() {
+    let folder = folder();
+    let data = "[data]\npath = \"rows.csv\"\nlabel = \"label\"\npositive = \"1\"\n[data.numeric]\n1 = [0, 1]\n2 = { bins = [0.25, 0.5] }\n";
+    let results = ["rows.csv", "rows.parquet"].map(|file| {
+        let section = format!("{data}[data.test]\npath = \"{file}\"\n");
+        let mut result = run(folder.path(), &section);
+        result["study"]["data"] = Value::Null;
+        result
+    });
+    assert!(results[0]["data"]["held_out"].as_u64().unwrap() > 0);
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn numbers_words_identifiers_and_constants_are_told_apart() {
+    let mut csv = "name,age,ward,country,empty,outcome,sick\n".to_owned();
+    for n in 0..150 {
+        let age = if n == 7 {
+            "NA".to_owned()
+        } else {
+            (18 + n % 70).to_string()
+        };
+        let (ward, sick) = (["b", "a", "b"][n % 3], ["no", "yes"][n % 2]);
+        csv += &format!(
+            "person {n},{age},{ward},NL,?,{},{sick}\n",
+            ["x", "y"][n % 2]
+        );
+    }
+    let drafted = section_of(&csv, &[]);
+    let expected = r#"#
+# 150 rows, 50.0 % of them positive
+
+[data]
+path = "rows.csv" # relative to the study file
+label = "outcome" # guessed; other columns with two values: "ward", "sick"
+positive = "y" # guessed; the other value is "x"
+missing = ["NA"] # found in the rows
+rows = "unit"
+intercept = true
+
+[data.numeric]
+# In place of bounds a column may have bins: { bins = [20, 40, 60] }
+age = [0, 100] # from the rows; 0.7 % missing
+
+[data.categorical]
+ward = ["b", "a"] # from the rows
+sick = ["no", "yes"] # from the rows
+
+# Left out:
+# name: text with more than 100 different values, probably an identifier
+# country: every value is the same
+# empty: every value is missing
+
+"#;
+    assert!(drafted.ends_with(expected), "{drafted}");
+}
+
+#[test]
+fn the_label_is_the_last_column_with_two_values_unless_one_is_called_so() {
+    let label = |csv: &str, args: &[&str]| {
+        let section = section_of(csv, args);
+        let line = section
+            .lines()
+            .find(|line| line.starts_with("label"))
+            .unwrap()
+            .to_owned();
+        line.split(" #").next().unwrap().to_owned()
+    };
+    assert_eq!(label("a,b,c\n0,x,1\n1,y,2\n1,y,3\n", &[]), "label = \"b\"");
+    assert_eq!(
+        label("Class,b,c\n0,x,1\n1,y,2\n1,y,3\n", &[]),
+        "label = \"Class\""
+    );
+    assert_eq!(
+        label("a,b,c\n0,x,1\n1,y,2\n", &["--label", "a"]),
+        "label = \"a\""
+    );
+    assert_eq!(
+        label("a,b,c\n0,x,1\n1,y,2\n", &["--positive", "x"]),
+        "label = \"b\""
+    );
+}
+
+#[test]
+fn what_is_typed_is_not_guessed() {
+    let section = section_of("a,b\n0,x\n1,y\n2,z\n", &["--label", "b", "--positive", "y"]);
+    assert!(
+        section.contains("label = \"b\"\npositive = \"y\"\n"),
+        "{section}"
+    );
+}
+
+#[test]
+fn names_and_values_are_escaped_and_still_run() {
+    let folder = TempDir::new().unwrap();
+    let mut csv = "\"say \"\"hi\"\"\",a.b,\"two\nlines\",#é\u{1b},,dup,dup,y\n".to_owned();
+    for n in 0..40 {
+        let odd = ["c:\\dir", "\"quoted\"", "tab\there", "line\nbreak"][n % 4].replace('"', "\"\"");
+        csv += &format!(
+            "\"{odd}\",{n},\"{odd}\",{},u,v,w,{}\n",
+            n % 5,
+            ["a#b", "c"][n % 3 % 2]
+        );
+    }
+    fs::write(folder.path().join("rows.csv"), csv).unwrap();
+    let section = section(folder.path(), &["rows.csv"]);
+    let result = run(folder.path(), &section);
+    let columns: Vec<&str> = result["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c.as_str().unwrap())
+        .collect();
+    for name in [
+        "a.b",
+        "#é\u{1b}",
+        "two\nlines=line\nbreak",
+        "say \"hi\"=c:\\dir",
+    ] {
+        assert!(columns.contains(&name), "{name:?} in {columns:?}");
+    }
+    assert!(section.contains("# \"\": has no name\n"), "{section}");
+    assert!(
+        section.contains("# dup: is there more than once\n"),
+        "{section}"
+    );
+}
+
+#[test]
+fn people_get_a_warning_and_a_table_on_stderr() {
+    let folder = folder();
+    let output = inspect(folder.path(), &["rows.parquet"]);
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("warning: bounds and vocabularies read off private rows are not public.")
+    );
+    for part in ["60 rows", "label    label", "numeric   0 to 0.875", "0.0 %"] {
+        assert!(said.contains(part), "{part} in\n{said}");
+    }
+    let said = inspect(folder.path(), &["rows.svm"]).stderr;
+    assert!(text(&said).contains("60 rows, columns 1 to 2"));
+}
+
+#[test]
+fn a_first_line_that_looks_like_a_row_is_noted() {
+    let folder = TempDir::new().unwrap();
+    let note = "note: some columns are called by numbers; does the first line name the columns?\n";
+    for (csv, noted) in [("39,x\n40,y\n41,x\n", true), ("age,y\n40,y\n41,x\n", false)] {
+        fs::write(folder.path().join("rows.csv"), csv).unwrap();
+        let output = inspect(folder.path(), &["rows.csv"]);
+        assert_eq!(text(&output.stderr).starts_with(note), noted, "{csv}");
+    }
+}
+
+#[test]
+fn json_holds_what_was_found() {
+    let folder = folder();
+    let output = inspect(folder.path(), &["rows.svm", "--json", "--positive", "1"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&found["format"], &found["rows"]),
+        (&"libsvm".into(), &60.into())
+    );
+    assert_eq!(
+        (&found["numbered"], &found["positive"]),
+        (&2.into(), &"1".into())
+    );
+    assert!(found["warning"].as_str().unwrap().contains("not public"));
+    let output = inspect(folder.path(), &["rows.parquet", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["label"], "label");
+    assert_eq!(
+        found["columns"][0]["range"],
+        serde_json::json!([0.0, 0.875])
+    );
+}
+
+#[test]
+fn a_format_that_the_extension_does_not_tell_is_asked_for_and_written() {
+    let folder = folder();
+    fs::rename(folder.path().join("rows.svm"), folder.path().join("rows")).unwrap();
+    assert_eq!(
+        failure(folder.path(), &["rows"]),
+        ("error: rows: its extension does not tell the format; give --format csv, parquet or libsvm".into(), 2)
+    );
+    let section = section(folder.path(), &["rows", "--format", "libsvm"]);
+    assert!(
+        section.contains("format = \"libsvm\"\ncolumns = 2 #"),
+        "{section}"
+    );
+    run(folder.path(), &section);
+}
+
+#[test]
+fn wrong_use_is_told_with_exit_code_2() {
+    let folder = folder();
+    fs::write(folder.path().join("one.csv"), "a,b\n1,2\n1,3\n1,4\n").unwrap();
+    fs::write(folder.path().join("one.svm"), "1 1:1\n1 2:1\n").unwrap();
+    for (args, says) in [
+        (&["none.csv"][..], "error: none.csv: No such file"),
+        (&[".", "--format", "csv"], "error: .: is a directory"),
+        (
+            &["rows.csv", "--label", "lable"],
+            "error: rows.csv: there is no column \"lable\"; the columns are \"1\", \"2\", \"label\"",
+        ),
+        (
+            &["rows.csv", "--label", "2"],
+            "error: rows.csv: column \"2\" has 5 values: \"0\", \"0.25\", \"0.5\", \"0.75\", \"1\"; say which is positive with --positive",
+        ),
+        (
+            &["rows.csv", "--positive", "yes"],
+            "error: rows.csv: no column has two values, one of them \"yes\"; name the outcome with --label",
+        ),
+        (
+            &["rows.csv", "--label", "label", "--positive", "yes"],
+            "error: rows.csv: no row has \"yes\" in column \"label\"; its values are ",
+        ),
+        (
+            &["rows.svm", "--label", "label"],
+            "error: rows.svm: a LIBSVM file does not name its label; remove --label",
+        ),
+        (
+            &["one.csv"],
+            "error: one.csv: no column has two values; name the outcome with --label and its positive class with --positive",
+        ),
+        (
+            &["one.csv", "--label", "a"],
+            "error: one.csv: column \"a\" has fewer than two values: there is nothing to learn",
+        ),
+        (
+            &["one.svm"],
+            "error: one.svm: the label has fewer than two values: there is nothing to learn",
+        ),
+        (
+            &["rows.csv", "--format", "excel"],
+            "error: invalid value 'excel' for '--format <FORMAT>': must be csv, parquet or libsvm",
+        ),
+    ] {
+        let (said, code) = failure(folder.path(), args);
+        assert!(said.starts_with(says), "{said}");
+        assert_eq!(code, 2, "{said}");
+    }
+}
+
+#[test]
+fn files_that_are_no_tables_are_told_with_exit_code_1() {
+    let folder = TempDir::new().unwrap();
+    let garbage: Vec<u8> = (0..4000u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    for (name, bytes, says) in [
+        (
+            "empty.csv",
+            &b""[..],
+            "empty.csv is empty: its first line must name the columns",
+        ),
+        (
+            "header.csv",
+            b"a,b\n",
+            "header.csv has a header and no rows",
+        ),
+        (
+            "numbers.csv",
+            b"1,2\n3,4\n",
+            "numbers.csv begins with numbers and not with names; put a line above that names the columns",
+        ),
+        (
+            "garbage.csv",
+            &garbage,
+            "cannot read garbage.csv: it holds the control character 0x1a and so is not a text file",
+        ),
+        (
+            "garbage.parquet",
+            &garbage,
+            "cannot read garbage.parquet as Parquet: ",
+        ),
+        (
+            "empty.parquet",
+            b"",
+            "cannot read empty.parquet as Parquet: ",
+        ),
+        (
+            "garbage.svm",
+            &garbage,
+            "garbage.svm:1: the line is not UTF-8; is it a LIBSVM file?",
+        ),
+        (
+            "empty.svm",
+            b"",
+            "empty.svm has no rows: a row is a line such as +1 3:0.5 17:1",
+        ),
+        (
+            "pairs.svm",
+            b"1 1:1\n-1 1\n",
+            "pairs.svm:2: \"1\" is not a pair such as 3:0.5",
+        ),
+    ] {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        let (said, code) = failure(folder.path(), &[name]);
+        assert!(said.starts_with(&format!("error: {says}")), "{said}");
+        assert_eq!(code, 1, "{said}");
+    }
+}

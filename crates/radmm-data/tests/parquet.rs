@@ -1,0 +1,494 @@
+//! Parquet files: what is read of them, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type,
+};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use radmm::private::NormPolicy;
+use radmm_data::{
+    Categorical, DataError, Deal, Format, Holdout, Numeric, Partition, Schema, Split, TableFile,
+    inspect, read, read_test,
+};
+use tempfile::TempDir;
+
+/// A column's values in one row group, for a column that is optional or not.
+enum Values<'a> {
+    Bools(&'a [bool]),
+    Ints(&'a [i32]),
+    Longs(&'a [i64]),
+    Floats(&'a [f32]),
+    Doubles(&'a [f64]),
+    Texts(&'a [&'a str]),
+    /// With NULL.
+    SomeDoubles(&'a [Option<f64>]),
+    SomeTexts(&'a [Option<&'a str>]),
+}
+
+fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+    values.iter().map(|value| value.is_some().into()).collect()
+}
+
+fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values<'_>) {
+    let mut column = group.next_column().unwrap().unwrap();
+    let bytes = |text: &&str| ByteArray::from(text.as_bytes().to_vec());
+    match values {
+        Values::Bools(v) => column.typed::<BoolType>().write_batch(v, None, None),
+        Values::Ints(v) => column.typed::<Int32Type>().write_batch(v, None, None),
+        Values::Longs(v) => column.typed::<Int64Type>().write_batch(v, None, None),
+        Values::Floats(v) => column.typed::<FloatType>().write_batch(v, None, None),
+        Values::Doubles(v) => column.typed::<DoubleType>().write_batch(v, None, None),
+        Values::Texts(v) => {
+            let v: Vec<ByteArray> = v.iter().map(bytes).collect();
+            column.typed::<ByteArrayType>().write_batch(&v, None, None)
+        }
+        Values::SomeDoubles(v) => {
+            let present: Vec<f64> = v.iter().copied().flatten().collect();
+            let typed = column.typed::<DoubleType>();
+            typed.write_batch(&present, Some(&levels(v)), None)
+        }
+        Values::SomeTexts(v) => {
+            let present: Vec<ByteArray> = v.iter().flatten().map(bytes).collect();
+            let typed = column.typed::<ByteArrayType>();
+            typed.write_batch(&present, Some(&levels(v)), None)
+        }
+    }
+    .unwrap();
+    column.close().unwrap();
+}
+
+/// Writes a file of row groups, each given by its columns.
+fn write(path: &Path, message: &str, codec: Compression, groups: &[&[Values<'_>]]) {
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let properties = WriterProperties::builder().set_compression(codec).build();
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    for columns in groups {
+        let mut group = writer.next_row_group().unwrap();
+        for values in *columns {
+            write_column(&mut group, values);
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+const MESSAGE: &str = "message rows {
+    required int64 id;
+    optional double age;
+    optional binary smoker (UTF8);
+    required boolean ill;
+}";
+
+/// Five rows in two groups: two of them have a NULL.
+fn five(folder: &TempDir, codec: Compression) -> PathBuf {
+    let path = folder.path().join("rows.parquet");
+    let first = [
+        Values::Longs(&[1, 2, 3]),
+        Values::SomeDoubles(&[Some(20.0), None, Some(30.5)]),
+        Values::SomeTexts(&[Some("no"), Some("no"), Some(" yes ")]),
+        Values::Bools(&[true, false, false]),
+    ];
+    let second = [
+        Values::Longs(&[4, 5]),
+        Values::SomeDoubles(&[Some(40.0), Some(50.0)]),
+        Values::SomeTexts(&[None, Some("no")]),
+        Values::Bools(&[false, true]),
+    ];
+    write(&path, MESSAGE, codec, &[&first, &second]);
+    path
+}
+
+fn schema() -> Schema {
+    Schema {
+        label: "ill".into(),
+        positive: "true".into(),
+        missing: vec!["?".into()],
+        rows: NormPolicy::Clip,
+        numbered: 0,
+        intercept: true,
+        numeric: vec![Numeric::within("age", 0.0, 100.0)],
+        categorical: vec![Categorical {
+            name: "smoker".into(),
+            values: vec!["yes".into(), "no".into()],
+        }],
+    }
+}
+
+fn open(path: &Path) -> TableFile {
+    TableFile::open(path, Format::Parquet).unwrap()
+}
+
+/// To two nodes; nothing is held out.
+fn split(path: &Path, schema: &Schema, split: &Split) -> Result<Partition, DataError> {
+    let deal = Deal {
+        split,
+        nodes: 2,
+        holdout: None,
+    };
+    read(open(path), schema, deal)
+}
+
+fn table(path: &Path, schema: &Schema) -> Partition {
+    split(path, schema, &Split::RoundRobin).unwrap()
+}
+
+/// What is said of the file, by its name alone.
+fn refusal(path: &Path, schema: &Schema) -> String {
+    let error = split(path, schema, &Split::RoundRobin).err();
+    let folder = format!("{}/", path.parent().unwrap().display());
+    let said = error.expect("the file should be refused").to_string();
+    said.replace(&folder, "")
+}
+
+#[test]
+fn columns_are_found_by_name_over_all_row_groups_and_null_is_missing() {
+    let folder = TempDir::new().unwrap();
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+    ] {
+        let table = table(&five(&folder, codec), &schema());
+        assert_eq!((table.read, table.dropped, table.positive), (5, 2, 2));
+        assert_eq!(table.ignored, ["id"]);
+        assert_eq!(table.labels, ["true", "false"]);
+        assert_eq!(table.parts[0].shard.rows(), 2);
+    }
+}
+
+#[test]
+fn many_rows_come_in_batches() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let message = "message m { required int32 n; required binary ill; }";
+    let numbers: Vec<i32> = (0..5000).collect();
+    let classes: Vec<&str> = (0..5000).map(|n| ["no", "yes"][n % 2]).collect();
+    let columns = [Values::Ints(&numbers), Values::Texts(&classes)];
+    let rest = [Values::Ints(&[7]), Values::Texts(&["yes"])];
+    write(&path, message, Compression::SNAPPY, &[&columns, &rest]);
+    let mut schema = schema();
+    schema.numeric = vec![Numeric::within("n", 0.0, 4998.0)];
+    (schema.positive, schema.categorical) = ("yes".into(), vec![]);
+    let table = table(&path, &schema);
+    assert_eq!((table.read, table.positive), (5001, 2501));
+    assert_eq!(table.clipped, [("n".to_owned(), 1)]);
+}
+
+#[test]
+fn values_are_the_text_that_csv_would_hold() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let message = "message m {
+        required boolean b; required int32 i; required int32 u (INTEGER(32, false)); required int64 l;
+        required int64 w (INTEGER(64, false)); required float f; required double d; required binary t;
+    }";
+    let columns = [
+        Values::Bools(&[true, false]),
+        Values::Ints(&[-7, 7]),
+        Values::Ints(&[-1, 1]),
+        Values::Longs(&[-1 << 40, 0]),
+        Values::Longs(&[-1, 0]),
+        Values::Floats(&[0.1, f32::NAN]),
+        Values::Doubles(&[1.0, 1e-7]),
+        Values::Texts(&["é ", "e"]),
+    ];
+    write(&path, message, Compression::UNCOMPRESSED, &[&columns]);
+    let profile = inspect(open(&path)).unwrap();
+    let first: Vec<String> = profile
+        .columns
+        .iter()
+        .map(|column| {
+            let values = column.values.clone().unwrap();
+            let mut texts: Vec<String> = values.into_iter().map(|(text, _)| text).collect();
+            texts.extend(column.markers.iter().map(|marker| marker.to_string()));
+            texts.join(" ")
+        })
+        .collect();
+    let expected = [
+        "false true",
+        "-7 7",
+        "1 4294967295",
+        "-1099511627776 0",
+        "0 18446744073709551615",
+        "0.1 NaN",
+        "0.0000001 1",
+        "e é",
+    ];
+    assert_eq!(first, expected);
+}
+
+#[test]
+fn a_column_may_be_a_feature_and_tell_the_nodes_apart() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::SNAPPY);
+    let by_smoker = Split::Column {
+        column: "smoker".into(),
+        values: vec!["yes".into(), "no".into()],
+    };
+    let table = split(&path, &schema(), &by_smoker).unwrap();
+    assert_eq!(table.parts[0].name, "yes");
+    assert_eq!(table.parts[0].shard.rows(), 1);
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_told_by_its_row() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::SNAPPY);
+    let mut schema = schema();
+    schema.categorical[0].values = vec!["no".into()];
+    assert_eq!(
+        refusal(&path, &schema),
+        "rows.parquet: row 3: column \"smoker\": \"yes\" is not among the known values \"no\"; add it to them, or list it under missing to drop such rows"
+    );
+    schema.categorical[0].name = "smokr".into();
+    assert_eq!(
+        refusal(&path, &schema),
+        "rows.parquet: there is no column \"smokr\" (did you mean \"smoker\"?); the header has \"id\", \"age\", \"smoker\", \"ill\""
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::UNCOMPRESSED);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(5).position(|w| w == b" yes ").unwrap();
+    bytes[at + 1] = 0xff;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(
+        refusal(&path, &schema()),
+        "rows.parquet: row 3: column \"smoker\": the field is not UTF-8; save the file as UTF-8"
+    );
+}
+
+#[test]
+fn a_float_that_is_not_finite_is_told_unless_it_is_missing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let message =
+        "message m { required double age; required binary smoker; required boolean ill; }";
+    let columns = [
+        Values::Doubles(&[1.0, f64::NAN, 2.0]),
+        Values::Texts(&["no", "no", "no"]),
+        Values::Bools(&[true, true, false]),
+    ];
+    write(&path, message, Compression::SNAPPY, &[&columns]);
+    let mut schema = schema();
+    assert_eq!(
+        refusal(&path, &schema),
+        "rows.parquet: row 2: column \"age\": \"NaN\" is not a finite number; correct it, or list it under missing to drop such rows"
+    );
+    schema.missing.push("NaN".into());
+    assert_eq!(table(&path, &schema).dropped, 1);
+}
+
+#[test]
+fn columns_of_other_types_are_refused_only_where_they_are_used() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    for (kind, values, told) in [
+        ("required int32 age (DATE)", Values::Ints(&[1, 2]), "date"),
+        (
+            "required int64 age (TIMESTAMP(MILLIS, true))",
+            Values::Longs(&[1, 2]),
+            "timestamp",
+        ),
+        (
+            "required int32 age (DECIMAL(9, 2))",
+            Values::Ints(&[1, 2]),
+            "decimal",
+        ),
+        (
+            "required int32 age (TIME_MILLIS)",
+            Values::Ints(&[1, 2]),
+            "time",
+        ),
+    ] {
+        let message =
+            format!("message m {{ {kind}; required binary smoker; required boolean ill; }}");
+        let columns = [
+            values,
+            Values::Texts(&["no", "no"]),
+            Values::Bools(&[true, false]),
+        ];
+        write(&path, &message, Compression::SNAPPY, &[&columns]);
+        let mut schema = schema();
+        assert_eq!(
+            refusal(&path, &schema),
+            format!(
+                "rows.parquet: column \"age\" is of type {told}, which cannot be read; save it as a number or as text"
+            )
+        );
+        schema.numeric.clear();
+        assert_eq!(table(&path, &schema).ignored, ["age"]);
+    }
+}
+
+#[test]
+fn nested_columns_are_refused_only_where_they_are_used() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let message = "message m {
+        required group age { required double years; } required binary smoker; required boolean ill;
+    }";
+    let columns = [
+        Values::Doubles(&[1.0, 2.0]),
+        Values::Texts(&["no", "no"]),
+        Values::Bools(&[true, false]),
+    ];
+    write(&path, message, Compression::SNAPPY, &[&columns]);
+    let mut schema = schema();
+    assert_eq!(
+        refusal(&path, &schema),
+        "rows.parquet: column \"age\" is nested: only columns of plain values can be read; save the file without it, or with its parts as columns"
+    );
+    schema.numeric.clear();
+    assert_eq!(table(&path, &schema).ignored, ["age"]);
+}
+
+#[test]
+fn other_compressions_are_refused_by_name() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::UNCOMPRESSED);
+    // In the footer a column's codec is a field of its own after its path: 0 for none, twice 6 for Zstandard.
+    let mut bytes = fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..bytes.len() - 6)
+        .filter(|at| bytes[*at..].starts_with(b"\x03age\x15\x00"))
+        .collect();
+    assert_eq!(places.len(), 2, "one a row group");
+    for at in places {
+        bytes[at + 5] = 12;
+    }
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(
+        refusal(&path, &schema()),
+        "rows.parquet: column \"age\" is compressed with zstd; known are none, snappy, gzip and lz4: save the file with one of these"
+    );
+}
+
+#[test]
+fn a_number_may_be_cut_into_bins() {
+    let folder = TempDir::new().unwrap();
+    let mut schema = schema();
+    schema.numeric = vec![Numeric::binned("age", [25.0, 45.0])];
+    let table = table(&five(&folder, Compression::SNAPPY), &schema);
+    // Three bins, two values and the intercept.
+    assert!(table.parts.iter().all(|part| part.shard.columns() == 6));
+    assert!(table.clipped.is_empty());
+}
+
+#[test]
+fn the_last_complete_rows_are_held_out_and_need_no_node() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::SNAPPY);
+    // Of the complete rows, 1, 3 and 5, the last.
+    let by_id = Split::Column {
+        column: "id".into(),
+        values: vec!["1".into(), "3".into()],
+    };
+    let deal = |split, holdout| {
+        let deal = Deal {
+            split,
+            nodes: 2,
+            holdout,
+        };
+        read(open(&path), &schema(), deal)
+    };
+    let table = deal(&by_id, Some(&Holdout::Last { rows: 1 })).unwrap();
+    assert_eq!((table.read, table.dropped, table.held_out()), (4, 2, 1));
+    let said = deal(&by_id, None).err().unwrap().to_string();
+    assert!(said.contains(": row 5: column \"id\": \"5\" belongs to no node"));
+}
+
+#[test]
+fn a_share_of_rows_is_held_out_and_sizes_deal_the_others() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let message = "message m { required int32 age; required binary ill; }";
+    let numbers: Vec<i32> = (0..1000).map(|n| n % 90).collect();
+    let classes: Vec<&str> = (0..1000).map(|n| ["false", "true"][n % 2]).collect();
+    let columns = [Values::Ints(&numbers), Values::Texts(&classes)];
+    write(&path, message, Compression::SNAPPY, &[&columns]);
+    let mut schema = schema();
+    schema.categorical = vec![];
+    let split = Split::Sizes {
+        sizes: vec![3.0, 1.0],
+        seed: 1,
+    };
+    let holdout = Holdout::Share {
+        share: 0.2,
+        seed: 3,
+    };
+    let deal = Deal {
+        split: &split,
+        nodes: 2,
+        holdout: Some(&holdout),
+    };
+    let table = read(open(&path), &schema, deal).unwrap();
+    assert_eq!(table.read + table.held_out(), 1000);
+    // Binomial with mean 200 and deviation 13: six deviations, a false failure once in 10⁸ choices of a seed.
+    assert!(table.held_out().abs_diff(200) < 78);
+    let rows: Vec<usize> = table.parts.iter().map(|part| part.shard.rows()).collect();
+    assert!(rows[0].abs_diff(3 * rows[1]) <= 4, "{rows:?}");
+}
+
+#[test]
+fn a_file_of_its_own_needs_the_columns_but_not_those_of_the_split() {
+    let folder = TempDir::new().unwrap();
+    let path = five(&folder, Compression::SNAPPY);
+    let held = read_test(open(&path), &schema()).unwrap();
+    assert_eq!((held.shard.rows(), held.shard.columns()), (3, 4));
+    assert_eq!(held.labels, ["true", "false"]);
+    write(&path, MESSAGE, Compression::SNAPPY, &[]);
+    let said = read_test(open(&path), &schema()).err().unwrap().to_string();
+    assert!(
+        said.ends_with("rows.parquet has a header and no rows"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_file_without_rows_is_no_table() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("rows.parquet");
+    write(&path, MESSAGE, Compression::SNAPPY, &[]);
+    let said = "rows.parquet has a header and no rows";
+    assert_eq!(refusal(&path, &schema()), said);
+}
+
+#[test]
+fn a_truncated_or_altered_file_is_refused_and_never_panics() {
+    let folder = TempDir::new().unwrap();
+    let whole = fs::read(five(&folder, Compression::SNAPPY)).unwrap();
+    let path = folder.path().join("broken.parquet");
+    for length in (0..whole.len()).step_by(5).chain([whole.len() - 1]) {
+        fs::write(&path, &whole[..length]).unwrap();
+        let said = refusal(&path, &schema());
+        assert!(
+            said.starts_with("cannot read broken.parquet as Parquet: "),
+            "{length}: {said}"
+        );
+    }
+    let mut magic = whole.clone();
+    *magic.last_mut().unwrap() = b'2';
+    fs::write(&path, magic).unwrap();
+    assert!(refusal(&path, &schema()).starts_with("cannot read broken.parquet as Parquet: "));
+    // One bit of the pages or the footer: it may still be a table, but another one. At some of them the decoder panics.
+    for at in 0..whole.len() {
+        let mut altered = whole.clone();
+        altered[at] ^= 0x10;
+        fs::write(&path, altered).unwrap();
+        let _ = split(&path, &schema(), &Split::RoundRobin);
+        let _ = inspect(open(&path));
+    }
+}
