@@ -143,7 +143,7 @@ pub(crate) enum PaperFigure {
   radmm compare r-admm.toml dgd.toml --epsilon 1    two studies of yours, at a total of 1
   radmm compare a.toml b.toml --out results         also results/report.html, compare.json, compare.svg, compare.csv")]
 pub(crate) struct CompareArgs {
-    /// Study files; they must agree on [data] and on the number of nodes
+    /// Study files; they must agree on `[data]` and on the number of nodes
     #[arg(required = true, value_name = "STUDY")]
     pub studies: Vec<PathBuf>,
 
