@@ -32,6 +32,8 @@ pub struct Measured {
     pub algorithm: &'static str,
     /// `T`.
     pub iterations: u32,
+    /// How often it was run.
+    pub repetitions: usize,
     /// How often each party's rows were asked.
     pub data_touches: u32,
     /// Over all edges, both ways.
@@ -145,6 +147,7 @@ impl Contender {
             name: self.name.clone(),
             algorithm: self.experiment.study().algorithm.method.name(),
             iterations: self.experiment.study().algorithm.iterations,
+            repetitions: all.len(),
             data_touches: all[0]
                 .nodes
                 .iter()

@@ -96,6 +96,6 @@ fn the_adult_study_trains_on_the_conventional_rows_and_tests_on_the_others() {
         .iter()
         .map(|party| party.shard.rows())
         .collect();
-    assert_eq!(sizes, [6033, 6033, 6032, 6032, 6032]);
+    assert_eq!(sizes, [4463, 6650, 6359, 3354, 9336]);
     assert_eq!(table.test.as_ref().map(|shard| shard.rows()), Some(15_060));
 }

@@ -4,7 +4,7 @@ use radmm::account::Bound;
 
 use super::Part;
 use super::setting::{DVP, GROWING, PP, PVP, RECYCLED, Seen};
-use super::words::{axis, claim, frame, list, losses, outside, spending};
+use super::words::{against, axis, claim, frame, list, losses, outside, spending};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Section, Series, Style};
 use crate::shown::{epsilon, number};
@@ -187,12 +187,7 @@ fn claims(setting: &Seen, bound: Bound) -> Vec<Claim> {
                 "mean loss of R-ADMM below {name}’s at equal P = {total} by {}",
                 words_of(bound)
             ),
-            format!(
-                "{} against {}{}",
-                number(own.loss.mean),
-                number(rival.loss.mean),
-                spent(own, rival)
-            ),
+            format!("{}{}", against(own, rival), spent(own, rival)),
             own.loss.mean < rival.loss.mean && apart(own, rival) < EQUAL,
         ));
         claims.push(claim(

@@ -5,10 +5,10 @@ use radmm::account::Bound;
 use super::Part;
 use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
-use super::words::{axis, claim, frame, losses};
+use super::words::{against, axis, claim, frame, losses};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Panel, Section, Style};
-use crate::shown::{epsilon, number};
+use crate::shown::epsilon;
 
 const SHOWN: [&str; 4] = [GROWING, RECYCLED, DVP, PP];
 
@@ -76,9 +76,8 @@ fn claims(setting: &Seen, bound: Bound) -> Option<Claim> {
             words_of(bound)
         ),
         format!(
-            "{} against {}; over the whole period P(t) differs by {:.2} % of P at most{}",
-            number(growing.loss.mean),
-            number(constant.loss.mean),
+            "{}; over the whole period P(t) differs by {:.2} % of P at most{}",
+            against(growing, constant),
             100.0 * gap,
             spent(growing, constant)
         ),
