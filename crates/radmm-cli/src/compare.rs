@@ -1,6 +1,6 @@
 //! `radmm compare`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use radmm_lab::report::Grid;
@@ -24,6 +24,7 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
     for path in &typed.studies {
         studies.push(read(path, quiet)?);
     }
+    tell_apart(&mut studies);
     let (first, folder, name) = studies.remove(0);
     let pool = typed.work.pool()?;
     let experiment =
@@ -60,19 +61,38 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
         write(out, &comparison, &compared, quiet)?;
     }
     match typed.json {
-        true => files::print(&files::json(&compared)),
-        false => files::print(&tables(&comparison, &compared)),
+        true => files::print(&files::json(&compared))?,
+        false => files::print(&tables(&comparison, &compared))?,
+    }
+    let mut stopped = compared.contenders.iter();
+    let stopped = stopped.find_map(|one| one.stopped.as_ref().map(|why| (&one.name, why)));
+    match stopped {
+        Some((name, why)) => Err(Failure::Stopped(format!("{name}: {why}"))),
+        None => Ok(()),
     }
 }
 
 /// A study, the folder that its paths are relative to, and its name in messages.
-fn read(path: &Path, quiet: bool) -> Result<(Study, std::path::PathBuf, String), Failure> {
+fn read(path: &Path, quiet: bool) -> Result<(Study, PathBuf, String), Failure> {
     let StudyText { text, name, folder } = StudyText::read(path)?;
     let (study, notes) = Study::parse(&text, &name)?;
     if !quiet {
         notes.iter().for_each(|note| eprintln!("note: {note}"));
     }
     Ok((study, folder, name))
+}
+
+/// Studies that share a name, as copies do, are called by their files.
+fn tell_apart(studies: &mut [(Study, PathBuf, String)]) {
+    let names: Vec<String> = studies
+        .iter()
+        .map(|(study, ..)| study.name.clone())
+        .collect();
+    for (study, _, file) in studies {
+        if names.iter().filter(|name| **name == study.name).count() > 1 {
+            study.name.clone_from(file);
+        }
+    }
 }
 
 fn write(
@@ -109,10 +129,20 @@ fn tables(comparison: &Comparison, compared: &Compared) -> String {
         count(experiment.graph().len(), "party", "parties"),
         count(experiment.table().rows(), "training row", "training rows"),
         count(experiment.study().run.repetitions as usize, "run", "runs"),
-        compared.statement().replace(" over every", "\nover every"),
+        lines(compared),
         quality(compared),
         cost(compared),
     )
+}
+
+/// What everyone may spend, and what is otherwise.
+fn lines(compared: &Compared) -> String {
+    let mut text = compared.statement().replace(" over every", "\nover every");
+    for line in compared.exceptions() {
+        text.push('\n');
+        text += &line.replace("; raise", ";\nraise");
+    }
+    text
 }
 
 const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model on its training rows
@@ -120,7 +150,7 @@ const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model 
 
 const COST_LEGEND: &str =
     " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
- seconds: of one run, with others beside it";
+ asked: how often each party's rows were; seconds: of a run, with others beside it";
 
 /// In eighty columns, which the report’s table would exceed.
 fn cost(compared: &Compared) -> Table {
@@ -136,7 +166,7 @@ fn cost(compared: &Compared) -> Table {
     };
     plain(&Grid {
         caption: String::new(),
-        header: ["", "total ε", "data steps", "messages", "noise", "seconds"]
+        header: ["", "total ε", "asked", "messages", "noise", "seconds"]
             .map(str::to_owned)
             .into(),
         rows: compared.contenders.iter().map(row).collect(),

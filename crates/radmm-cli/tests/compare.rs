@@ -113,11 +113,11 @@ fn what_came_out_is_shown_in_eighty_columns_and_written_where_asked() {
     let shown = text(&output.stdout);
     for part in [
         "2 studies and 2 baselines at equal total privacy",
-        "every party spends a total ε of",
+        "every party may spend a total ε of",
         "for one row of one party replaced",
         "train loss",
         "AUC",
-        "data steps",
+        "asked",
         "messages",
         "pooled, no noise",
     ] {
@@ -135,6 +135,95 @@ fn what_came_out_is_shown_in_eighty_columns_and_written_where_asked() {
         assert!(written.len() > 1000, "{name}");
         assert!(text(&output.stderr).contains(&format!("wrote deep/er/{name}")));
     }
+}
+
+#[test]
+fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
+    let folder = folder();
+    let diverging = STUDY
+        .replace("\"r-admm\"", "\"dgd\"\nstep = 1000")
+        .replace("\"objective\"", "\"gradient\"")
+        .replace("iterations = 10", "iterations = 200");
+    fs::write(folder.path().join("far.toml"), diverging).unwrap();
+    let exact = STUDY.replace(
+        "mechanism = \"objective\"\nnoise = \"gaussian\"\nsigma = 5\ndelta = 1e-4",
+        "mechanism = \"none\"",
+    );
+    fs::write(folder.path().join("exact.toml"), exact).unwrap();
+    let output = radmm(
+        folder.path(),
+        &["compare", "a.toml", "far.toml", "exact.toml", "-q"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("error: the run stopped early: far: "));
+    let shown = text(&output.stdout);
+    for part in [
+        "far stopped early: ",
+        "exact has no noise and so no privacy",
+    ] {
+        assert!(shown.contains(part), "{part} in\n{shown}");
+    }
+    // Without any noise there is nothing to be equal in, whatever was asked for.
+    let output = radmm(
+        folder.path(),
+        &["compare", "exact.toml", "--epsilon", "1", "-q"],
+    );
+    assert!(text(&output.stdout).contains("no study has noise: there is no privacy"));
+}
+
+#[test]
+fn what_cannot_be_had_says_what_to_do() {
+    let folder = folder();
+    let output = radmm(
+        folder.path(),
+        &["compare", "a.toml", "--epsilon", "1e-9", "-q"],
+    );
+    let shown = text(&output.stdout);
+    assert!(shown.contains("a total ε of 1.0e-9 at"), "{shown}");
+    assert!(
+        shown.contains("too dear: no noise brings the cost of a"),
+        "{shown}"
+    );
+    assert!(shown.contains("raise --epsilon"), "{shown}");
+}
+
+#[test]
+fn copies_of_a_study_are_called_by_their_files() {
+    let folder = folder();
+    let named = format!("name = \"same\"\n{STUDY}");
+    fs::write(folder.path().join("one.toml"), &named).unwrap();
+    fs::write(folder.path().join("two.toml"), &named).unwrap();
+    let output = radmm(folder.path(), &["compare", "one.toml", "two.toml", "-q"]);
+    let shown = text(&output.stdout);
+    assert!(
+        shown.contains("one.toml") && shown.contains("two.toml"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn at_its_own_total_a_study_gives_the_numbers_of_its_run() {
+    // All parties alike, so that the noise found for each is the study's own.
+    let folder = folder();
+    let alike = STUDY.replace(
+        "method = \"column\"\nname = \"hospital\"",
+        "method = \"shuffled\"\nseed = 2",
+    );
+    fs::write(folder.path().join("alike.toml"), alike).unwrap();
+    let json = |args: &[&str]| -> Value {
+        let output = radmm(folder.path(), &[args, &["--json", "-q"][..]].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let run = json(&["run", "alike.toml"]);
+    let compared = json(&["compare", "alike.toml"]);
+    let runs = run["repetitions"].as_array().unwrap();
+    let last = |run: &Value| {
+        run["iterations"].as_array().unwrap().last().unwrap()["loss"]
+            .as_f64()
+            .unwrap()
+    };
+    let mean = runs.iter().map(last).sum::<f64>() / runs.len() as f64;
+    assert_eq!(compared["contenders"][0]["loss"]["mean"], mean);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::assemble::RunError;
 use crate::baseline::Baseline;
 use crate::contender::{Contender, HeldOut, Measured};
 use crate::experiment::Experiment;
+use crate::result::Program;
 use crate::rival::Rival;
 use crate::spread::Spread;
 
@@ -24,7 +25,9 @@ pub struct Comparison {
 /// What came out.
 #[derive(Serialize)]
 pub struct Compared {
-    /// What everyone may spend: ε is infinite if the first study has no noise.
+    /// What made it.
+    pub program: Program,
+    /// What everyone may spend: ε is infinite if nobody has noise.
     #[serde(flatten)]
     pub total: Guarantee,
     /// What a neighbour is.
@@ -84,10 +87,10 @@ pub enum CompareError {
     },
     /// There is nothing to be equal to.
     #[error(
-        "{study}’s bound does not cover its questions; set bound = \"tight\", or give the total to be equal to"
+        "{study} has no finite total to be equal to at this δ: give one with --epsilon (Gaussian noise needs δ > 0; the paper’s bound does not cover every question)"
     )]
     NoTotal {
-        /// The first study.
+        /// The first study that has noise.
         study: String,
     },
 }
@@ -98,7 +101,7 @@ pub struct Wanted<'a> {
     pub others: Vec<Study>,
     /// Made from the first study.
     pub rivals: &'a [Rival],
-    /// The total ε; without, the first study's own.
+    /// The total ε; without, what the first study that has noise spends.
     pub epsilon: Option<f64>,
     /// δ; without, the largest of the studies'.
     pub delta: Option<f64>,
@@ -116,7 +119,9 @@ impl Comparison {
             same_rows(&leader, &study)?;
             studies.push(study);
         }
-        for rival in wanted.rivals {
+        let mut rivals = wanted.rivals.to_vec();
+        rivals.dedup();
+        for rival in &rivals {
             studies.push(rival.of(&leader).ok_or_else(|| CompareError::NoRival {
                 rival: rival.name(),
                 study: leader.name.clone(),
@@ -135,17 +140,23 @@ impl Comparison {
             let on_rows = first.on_same_rows(study);
             experiments.push(on_rows.map_err(|cause| CompareError::Graph { study: name, cause })?);
         }
-        let own = || {
-            let course = experiments[0].course(&experiments[0].noise(), leader.privacy.bound)?;
-            course.last().copied()
-        };
+        let noisy = |one: &&Experiment| !matches!(one.study().privacy.mechanism, Mechanism::None);
         let total = Guarantee {
-            epsilon: wanted
-                .epsilon
-                .or_else(own)
-                .ok_or_else(|| CompareError::NoTotal {
-                    study: leader.name.clone(),
-                })?,
+            epsilon: match (experiments.iter().find(noisy), wanted.epsilon) {
+                // Nobody has noise: there is no privacy to be equal in.
+                (None, _) => f64::INFINITY,
+                (Some(_), Some(epsilon)) => epsilon,
+                (Some(first), None) => {
+                    let study = first.study();
+                    let course = first.course(&first.noise(), study.privacy.bound);
+                    let spent = course.and_then(|course| course.last().copied());
+                    spent
+                        .filter(|epsilon| epsilon.is_finite() && *epsilon > 0.0)
+                        .ok_or_else(|| CompareError::NoTotal {
+                            study: study.name.clone(),
+                        })?
+                }
+            },
             delta,
         };
         let names = unique(experiments.iter().map(|other| other.study().name.clone()));
@@ -183,6 +194,7 @@ impl Comparison {
     /// Runs everyone, one after the other, each on all threads of the current pool.
     pub fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<Compared, RunError> {
         let mut compared = Compared {
+            program: Program::THIS,
             total: self.total,
             relation: Guarantee::RELATION,
             contenders: Vec::new(),

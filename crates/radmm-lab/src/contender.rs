@@ -8,6 +8,7 @@ use radmm_study::Method;
 use serde::Serialize;
 
 use crate::assemble::RunError;
+use crate::equal;
 use crate::experiment::Experiment;
 use crate::outcome::Repetition;
 use crate::shown::brief;
@@ -44,12 +45,16 @@ pub struct Measured {
     /// Of a baseline: what its question had beyond the common ridge, the best of several in hindsight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_ridge: Option<f64>,
+    /// `gamma` or `gaussian`, if there is noise.
+    pub law: Option<&'static str>,
     /// The scale of the noise (rate of gamma noise, σ of Gaussian noise), least and greatest of the parties'.
     pub noise: Option<[f64; 2]>,
     /// On the rows that were trained on, at the end: each party's model on its own.
     pub loss: Spread,
     /// The same of the share classified rightly.
     pub accuracy: Spread,
+    /// The mean loss of the models on everybody's training rows.
+    pub loss_everywhere: Spread,
     /// The share of everybody's training rows that the models classify rightly.
     pub accuracy_everywhere: Spread,
     /// On rows that nobody trained on, if there are any.
@@ -154,7 +159,11 @@ impl Contender {
                 .map(|node| node.data_steps)
                 .max()
                 .unwrap_or(0),
-            messages: all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
+            messages: match self.experiment.study().algorithm.method {
+                // The simulator sends them, but nobody who trains alone would.
+                Method::Local { .. } => 0,
+                _ => all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
+            },
             total: all[0].end().last.spent,
             extra_ridge: match self.experiment.study().algorithm.method {
                 Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
@@ -162,9 +171,11 @@ impl Contender {
                 }
                 _ => None,
             },
+            law: noise.first().and_then(law),
             noise: scales(noise),
             loss: of(|run| run.end().last.loss),
             accuracy: of(|run| run.end().last.accuracy),
+            loss_everywhere: of(|run| run.everywhere.loss),
             accuracy_everywhere: of(|run| run.everywhere.accuracy),
             held_out: held_out(all),
             seconds: Spread::of(runs.took.iter().map(std::time::Duration::as_secs_f64)),
@@ -179,8 +190,16 @@ impl Measured {
     pub fn noise_in_words(&self) -> String {
         match self.noise {
             None => "none".to_owned(),
-            Some([low, high]) if brief(low) == brief(high) => brief(low),
-            Some([low, high]) => format!("{} to {}", brief(low), brief(high)),
+            Some([low, high]) => {
+                let name = match self.law {
+                    Some("gamma") => "rate",
+                    _ => "σ",
+                };
+                match brief(low) == brief(high) {
+                    true => format!("{name} {}", brief(low)),
+                    false => format!("{name} {} to {}", brief(low), brief(high)),
+                }
+            }
         }
     }
 
@@ -200,17 +219,20 @@ fn held_out(all: &[Repetition]) -> Option<HeldOut> {
     })
 }
 
-fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {
-    let scale = |mechanism: &Mechanism| match *mechanism {
+fn law(mechanism: &Mechanism) -> Option<&'static str> {
+    match mechanism {
         Mechanism::None => None,
         Mechanism::Objective { law, .. }
         | Mechanism::Output { law }
         | Mechanism::Gradient { law } => Some(match law {
-            Law::Gamma { rate } => rate,
-            Law::Gaussian { sigma } => sigma,
+            Law::Gamma { .. } => "gamma",
+            Law::Gaussian { .. } => "gaussian",
         }),
-    };
-    let all: Option<Vec<f64>> = noise.iter().map(scale).collect();
+    }
+}
+
+fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {
+    let all: Option<Vec<f64>> = noise.iter().map(equal::scale).collect();
     all.map(|all| {
         let spread = Spread::of(all);
         [spread.low, spread.high]

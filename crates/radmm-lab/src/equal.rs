@@ -35,7 +35,14 @@ impl Asked<'_> {
                 high = middle;
             }
         }
-        Some(with_noise(like, low))
+        // The study's own noise, where that is what was found: the same noise gives the same draws.
+        let found = with_noise(like, low);
+        let own = scale(like).zip(scale(&found));
+        let same = own.is_some_and(|(own, found)| (own / found - 1.0).abs() < 1e-9);
+        match same && self.ledger(like, budget).is_some() {
+            true => Some(*like),
+            false => Some(found),
+        }
     }
 
     /// The ledger after everything has been answered; `None` if something would be refused.
@@ -63,6 +70,19 @@ impl Asked<'_> {
             }
         };
         self.questions.iter().map(spend).collect()
+    }
+}
+
+/// The rate or σ of a mechanism's noise.
+pub(crate) fn scale(mechanism: &Mechanism) -> Option<f64> {
+    match *mechanism {
+        Mechanism::None => None,
+        Mechanism::Objective { law, .. }
+        | Mechanism::Output { law }
+        | Mechanism::Gradient { law } => Some(match law {
+            Law::Gamma { rate } => rate,
+            Law::Gaussian { sigma } => sigma,
+        }),
     }
 }
 

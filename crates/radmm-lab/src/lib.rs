@@ -54,7 +54,7 @@ pub use compare::{CompareError, Compared, Comparison, Pooled, Wanted};
 pub use contender::{Contender, HeldOut, Measured, Moment};
 pub use experiment::{Experiment, PrepareError};
 pub use outcome::{Beside, End, NodeResult, Outcome, Repetition, Runs};
-pub use result::{ResultFile, caveat};
+pub use result::{Program, ResultFile, caveat};
 pub use rival::Rival;
 pub use spread::Spread;
 pub use table::{Counts, PartyRows, Table, TableError};

@@ -43,10 +43,19 @@ struct Centralised<'a> {
     held_out: Option<Score>,
 }
 
-#[derive(Serialize)]
-struct Program {
+/// What made a file.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Program {
     name: &'static str,
     version: &'static str,
+}
+
+impl Program {
+    /// This one.
+    pub(crate) const THIS: Self = Self {
+        name: "radmm",
+        version: env!("CARGO_PKG_VERSION"),
+    };
 }
 
 /// No ε without what it means.
@@ -94,10 +103,7 @@ impl<'a> ResultFile<'a> {
         let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
         let rounds = first.iterations.len();
         Self {
-            program: Program {
-                name: "radmm",
-                version: env!("CARGO_PKG_VERSION"),
-            },
+            program: Program::THIS,
             study: experiment.study(),
             data: &experiment.table().counts,
             columns: &experiment.table().columns,

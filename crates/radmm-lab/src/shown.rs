@@ -37,6 +37,13 @@ pub fn percent(share: f64) -> String {
 pub fn epsilon(epsilon: f64) -> String {
     if epsilon.is_infinite() {
         "∞".to_owned()
+    } else if epsilon > 0.0 && epsilon < 1e-3 {
+        let mut power = epsilon.log10().floor();
+        let mut tenths = (epsilon / 10f64.powf(power - 1.0)).ceil();
+        if tenths >= 100.0 {
+            (tenths, power) = (10.0, power + 1.0);
+        }
+        format!("{:.1}e{power}", tenths / 10.0)
     } else if epsilon < 1e6 {
         format!("{:.4}", (epsilon * 1e4).ceil() / 1e4)
     } else {
@@ -81,7 +88,19 @@ mod tests {
     #[test]
     fn an_epsilon_is_never_shown_smaller_than_it_is() {
         assert_eq!(epsilon(0.12341), "0.1235");
-        assert_eq!(epsilon(1e-9), "0.0001");
+        assert_eq!(epsilon(0.0), "0.0000");
+        for (small, said) in [(1.01e-9, "1.1e-9"), (9.91e-5, "1.0e-4"), (3.2e-4, "3.2e-4")] {
+            assert_eq!(epsilon(small), said);
+        }
+        for k in 1..2000 {
+            let small = 1e-3 * f64::from(k) / 2000.0;
+            let said: f64 = epsilon(small).parse().unwrap();
+            // To the last bits of the power of ten.
+            assert!(
+                said >= small * (1.0 - 1e-12) && said < small * 1.11,
+                "{small} {said}"
+            );
+        }
         assert_eq!(epsilon(f64::INFINITY), "∞");
     }
 }

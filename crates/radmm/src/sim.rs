@@ -6,7 +6,7 @@
 //! accuracy   (1/N) Σ_i (1/B_i) Σ_n [y f_i(t)ᵀx > 0]
 //! objective  Σ_i O_i(f_i(t))
 //! consensus  max_i ‖f_i(t) − f̄(t)‖,  f̄ the mean of the models
-//! mean model loss and accuracy as above, of f̄ in place of each f_i
+//! mean model (1/Σ_i B_i) Σ_i Σ_n L(y f̄ᵀx), and the share of all rows that f̄ classifies rightly
 //! ```
 //! Each party's work within an iteration is independent of the others', so a [`Crew`] may share it out over threads. Sums
 //! over parties are taken in their order afterwards: any crew gives the same bits.
@@ -91,12 +91,12 @@ pub struct Snapshot {
     pub spent: Guarantee,
 }
 
-/// How good models are on rows that are not their party's alone.
+/// How good models are on everybody's rows, each row counting the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Everywhere {
-    /// The mean over models and parties of the model's mean loss on the party's rows.
+    /// The mean loss of a row; of several models, the mean over them.
     pub loss: f64,
-    /// The same of the share of rows that are classified rightly.
+    /// The share of rows that are classified rightly; of several models, the mean over them.
     pub accuracy: f64,
 }
 
@@ -113,6 +113,8 @@ pub struct Optimum {
     pub loss: f64,
     /// As [`Snapshot::accuracy`].
     pub accuracy: f64,
+    /// On everybody's rows.
+    pub everywhere: Everywhere,
     /// `Σ_i O_i(f*)`.
     pub objective: f64,
 }
@@ -192,12 +194,25 @@ impl Simulation {
                 .map(|model| curator.observe(model.values()))
                 .collect();
         });
-        let all = || self.parties.iter().flat_map(|party| &party.fits);
-        let pairs = (count * shown) as f64;
+        let mean = |of: fn(&Fit) -> f64| {
+            let over_models = |party: &Party| party.fits.iter().map(of).sum::<f64>();
+            self.over_rows(over_models) / shown as f64
+        };
         Everywhere {
-            loss: all().map(|fit| fit.loss).sum::<f64>() / pairs,
-            accuracy: all().map(|fit| fit.accuracy).sum::<f64>() / pairs,
+            loss: mean(|fit| fit.loss),
+            accuracy: mean(|fit| fit.accuracy),
         }
+    }
+
+    /// The mean of what parties' rows have, each row counting the same.
+    fn over_rows(&self, of: impl Fn(&Party) -> f64) -> f64 {
+        let rows = |party: &Party| party.node.curator().rows() as f64;
+        let sum: f64 = self
+            .parties
+            .iter()
+            .map(|party| rows(party) * of(party))
+            .sum();
+        sum / self.parties.iter().map(rows).sum::<f64>()
     }
 
     /// How good the parties' models are on rows that nobody trained on: the mean over at most 32 of them, evenly spread.
@@ -233,9 +248,21 @@ impl Simulation {
             .collect();
         let sum = |of: fn(&Fit) -> f64| fits.iter().map(of).sum::<f64>();
         let count = fits.len() as f64;
+        let rows: Vec<f64> = self
+            .nodes()
+            .map(|node| node.curator().rows() as f64)
+            .collect();
+        let over_rows = |of: fn(&Fit) -> f64| {
+            let weighted = fits.iter().zip(&rows).map(|(fit, rows)| rows * of(fit));
+            weighted.sum::<f64>() / rows.iter().sum::<f64>()
+        };
         Ok(Optimum {
             loss: sum(|fit| fit.loss) / count,
             accuracy: sum(|fit| fit.accuracy) / count,
+            everywhere: Everywhere {
+                loss: over_rows(|fit| fit.loss),
+                accuracy: over_rows(|fit| fit.accuracy),
+            },
             objective: sum(|fit| fit.objective),
             model,
         })
@@ -324,8 +351,8 @@ impl Simulation {
             objective: sum(|party| party.fit.objective),
             consensus: self.distance_from(mean),
             mean_model: Everywhere {
-                loss: sum(|party| party.joint.loss) / count,
-                accuracy: sum(|party| party.joint.accuracy) / count,
+                loss: self.over_rows(|party| party.joint.loss),
+                accuracy: self.over_rows(|party| party.joint.accuracy),
             },
             spent: spent.unwrap_or(first.curator().ledger().spent()),
         }

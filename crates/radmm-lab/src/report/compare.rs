@@ -2,6 +2,7 @@
 
 use radmm::account::Guarantee;
 
+use super::run::study_in_lines;
 use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
 use crate::compare::{Compared, Comparison};
 use crate::contender::{Measured, Moment};
@@ -14,19 +15,38 @@ impl Compared {
     pub fn statement(&self) -> String {
         match self.total.epsilon.is_finite() {
             true => format!(
-                "every party spends a total ε of {} at δ = {} over every message of the run, for {}",
+                "every party may spend a total ε of {} at δ = {} over every message of the run, for {}",
                 epsilon(self.total.epsilon),
                 self.total.delta,
                 Guarantee::RELATION
             ),
-            false => "no privacy: answers are released without noise".to_owned(),
+            false => "no study has noise: there is no privacy".to_owned(),
         }
+    }
+
+    /// What is not as the statement says, a line each.
+    pub fn exceptions(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for one in &self.contenders {
+            if let Some(reason) = &one.stopped {
+                lines.push(format!("{} stopped early: {reason}", one.name));
+            } else if self.total.epsilon.is_finite() && one.total.epsilon.is_infinite() {
+                lines.push(format!("{} has no noise and so no privacy", one.name));
+            }
+        }
+        if !self.too_dear.is_empty() {
+            lines.push(format!(
+                "too dear: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
+                self.too_dear.join(", ")
+            ));
+        }
+        lines
     }
 
     /// Loss over iterations, and over the questions that were asked.
     pub fn figure(&self) -> Figure {
-        let panel = |label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
-            title: String::new(),
+        let panel = |title: &str, label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
+            title: title.to_owned(),
             x: axis(label),
             y: axis("mean loss"),
             series: self.series(x),
@@ -39,8 +59,8 @@ impl Compared {
                 .to_owned(),
             columns: 2,
             panels: vec![
-                panel("iteration t", |t, _| t as f64),
-                panel("data steps so far", |t, course| {
+                panel("By iteration", "iteration t", |t, _| t as f64),
+                panel("By questions asked", "data steps so far", |t, course| {
                     let asked = |at: &&Moment| at.kind == radmm::node::Kind::Data;
                     course[..=t].iter().filter(asked).count() as f64
                 }),
@@ -51,40 +71,34 @@ impl Compared {
     /// Everything on one page.
     pub fn page(&self, comparison: &Comparison) -> Page {
         let experiment = &comparison.contenders()[0].experiment;
-        let accuracy = |one: &Measured| match &one.held_out {
+        let accuracy: fn(&Measured) -> Spread = |one| match &one.held_out {
             Some(score) => score.accuracy,
             None => one.accuracy_everywhere,
         };
-        let mut best: Vec<&Measured> = self.contenders.iter().collect();
-        best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
-        let best = match best.as_slice() {
-            [first, second, ..] => format!(
-                " On {} **{}** is the most accurate, {} against {} of {}.",
-                match first.held_out {
-                    Some(_) => "rows that nobody trained on",
-                    None => "everybody’s training rows",
-                },
-                first.name,
-                accuracy(first).in_words(percent),
-                accuracy(second).in_words(percent),
-                second.name
-            ),
-            _ => String::new(),
-        };
+        let best = most_accurate(&self.contenders, accuracy);
         let lead = format!(
-            "{} on {} of {}, {}: {}.{best}",
-            count(comparison.contenders().len(), "contender", "contenders"),
+            "{} and {} on {} of {}, {}: {}.{best}{}",
+            count(comparison.contenders().len(), "study", "studies"),
+            count(
+                self.contenders.len() + self.too_dear.len() - comparison.contenders().len(),
+                "baseline",
+                "baselines"
+            ),
             count(experiment.table().rows(), "row", "rows"),
             count(experiment.graph().len(), "party", "parties"),
             count(experiment.study().run.repetitions as usize, "run", "runs"),
             self.statement(),
+            self.exceptions()
+                .iter()
+                .map(|line| format!("\n\n**{line}**"))
+                .collect::<String>(),
         );
         let studies: Vec<String> = comparison
             .contenders()
             .iter()
             .map(|contender| {
-                let study = serde_json::to_string_pretty(contender.experiment.study());
-                format!("{}\n{}", contender.name, study.unwrap_or_default())
+                let study = study_in_lines(contender.experiment.study());
+                format!("{}\n{study}", contender.name)
             })
             .collect();
         Page {
@@ -100,7 +114,9 @@ impl Compared {
                     blocks: vec![
                         Block::Table(self.cost()),
                         Block::Words(format!(
-                            "Each contender is {}.",
+                            "Totals are by each study’s own bound; the paper’s does not cover noise on answers and questions without a \
+                             penalty, which are priced by ours. The baselines gossip until they agree, and have the best of eight \
+                             ridges in hindsight. Each contender is {}.",
                             caveat(&experiment.study().privacy.mechanism)
                         )),
                     ],
@@ -123,20 +139,16 @@ impl Compared {
                 range: (loss.low < loss.high).then_some((loss.low, loss.high)),
             }
         };
-        let iterating = self.contenders.iter().enumerate();
-        iterating
+        let to_the_end = |(_, one): &(usize, &Measured)| one.stopped.is_none();
+        let drawn = self.contenders.iter().enumerate().filter(to_the_end);
+        drawn
             .map(|(colour, one)| match one.course.as_slice() {
                 // A single question: its answer is a level to be compared with.
-                course if one.data_touches <= 1 => Series {
+                _ if one.data_touches <= 1 => Series {
                     name: one.name.clone(),
                     colour,
                     style: Style::Level,
-                    points: course
-                        .len()
-                        .checked_sub(1)
-                        .map(|t| point(t, course))
-                        .into_iter()
-                        .collect(),
+                    points: vec![level(one)],
                 },
                 course => Series {
                     name: one.name.clone(),
@@ -204,6 +216,48 @@ impl Compared {
             rows: rows.collect(),
             folded: false,
         }
+    }
+}
+
+/// Where a baseline ends: the models that parties really have, on everybody's rows.
+fn level(one: &Measured) -> Point {
+    Point {
+        x: 0.0,
+        y: one.loss_everywhere.mean,
+        range: None,
+    }
+}
+
+/// Who it is, if that can be told from the spread.
+fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> String {
+    let mut best: Vec<&Measured> = contenders.iter().collect();
+    best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
+    let [first, second, ..] = best.as_slice() else {
+        return String::new();
+    };
+    let rows = match first.held_out {
+        Some(_) => "rows that nobody trained on",
+        None => "everybody’s training rows",
+    };
+    let square = |one: &Measured| accuracy(one).deviation.powi(2) / one.repetitions as f64;
+    let apart = accuracy(first).mean - accuracy(second).mean;
+    let clear = apart > 2.0 * (square(first) + square(second)).sqrt();
+    let words = |one: &Measured| accuracy(one).in_words(percent);
+    match clear {
+        true => format!(
+            " On {rows} **{}** is the most accurate, {} against {} of {}.",
+            first.name,
+            words(first),
+            words(second),
+            second.name
+        ),
+        false => format!(
+            " On {rows} {} and {} are the most accurate, {} and {}: no more apart than chance would have them.",
+            first.name,
+            second.name,
+            words(first),
+            words(second)
+        ),
     }
 }
 

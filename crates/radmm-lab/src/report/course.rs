@@ -6,7 +6,7 @@ use radmm::sim::{Optimum, Snapshot};
 
 use super::figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
 use super::tables::beside_name;
-use crate::outcome::{Outcome, Repetition};
+use crate::outcome::{End, Outcome, Repetition};
 use crate::shown::{count, number, thousands};
 
 /// More points than this a line cannot show.
@@ -114,6 +114,8 @@ struct Measure {
     /// The first iteration that is worth looking at.
     first: usize,
     of: fn(&Snapshot) -> f64,
+    /// Of a baseline: of the models that parties really have.
+    end: fn(&End) -> f64,
     optimum: fn(&Optimum) -> f64,
 }
 
@@ -123,6 +125,7 @@ impl Measure {
         label: "mean loss",
         first: 1,
         of: |made| made.loss,
+        end: |end| end.last.loss,
         optimum: |optimum| optimum.loss,
     };
     const JOINT: Self = Self {
@@ -131,7 +134,8 @@ impl Measure {
         // Before anything is learned it is as far off as can be, and would flatten the rest.
         first: 1,
         of: |made| made.mean_model.loss,
-        optimum: |optimum| optimum.loss,
+        end: |end| end.everywhere.loss,
+        optimum: |optimum| optimum.everywhere.loss,
     };
     const ACCURACY: Self = Self {
         title: "The mean model on everybody’s rows",
@@ -139,7 +143,8 @@ impl Measure {
         // A model of zeros tells nothing apart, and would flatten the rest.
         first: 1,
         of: |made| 100.0 * made.mean_model.accuracy,
-        optimum: |optimum| 100.0 * optimum.accuracy,
+        end: |end| 100.0 * end.everywhere.accuracy,
+        optimum: |optimum| 100.0 * optimum.everywhere.accuracy,
     };
 
     /// The panel, and what is to be said of levels that are too far off to be in it.
@@ -186,7 +191,7 @@ impl Measure {
                 "local" => ALONE,
                 _ => AVERAGED,
             };
-            let ends: Vec<f64> = other.ends.iter().map(|end| (self.of)(&end.last)).collect();
+            let ends: Vec<f64> = other.ends.iter().map(self.end).collect();
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
             levels.push(level(beside_name(other.name), colour, mean));
         }

@@ -1,6 +1,7 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
+use radmm_study::Study;
 use serde_json::Value;
 
 use super::course;
@@ -168,7 +169,7 @@ fn quality(outcome: &Outcome) -> String {
         let score = outcome.centralised_held_out.map(|score| score.accuracy);
         words += &format!(
             "{joint}{} for one party with all rows and no noise",
-            shares(optimum.accuracy, score, "")
+            shares(optimum.everywhere.accuracy, score, "")
         );
     }
     let (own, score) = (right(&ends), held_out(&ends));
@@ -258,11 +259,7 @@ fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
 
 fn again(experiment: &Experiment) -> Vec<Block> {
     let study = experiment.study();
-    // Every map has string keys, so that nothing is left to fail.
-    let code = written(
-        &serde_json::to_value(study).expect("a study is valid JSON"),
-        1,
-    );
+    let code = study_in_lines(study);
     vec![
         Block::Words(format!(
             "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads.",
@@ -272,6 +269,13 @@ fn again(experiment: &Experiment) -> Vec<Block> {
         Block::Words("The study as it was understood:".to_owned()),
         Block::Code(code),
     ]
+}
+
+/// A study as it was understood, one line a key.
+pub(super) fn study_in_lines(study: &Study) -> String {
+    // Every map has string keys, so that nothing is left to fail.
+    let value = serde_json::to_value(study).expect("a study is valid JSON");
+    written(&value, 1)
 }
 
 /// JSON with one line a key: lists stay on theirs.

@@ -9,7 +9,7 @@ use radmm::private::Score;
 use super::page::Grid;
 use crate::experiment::Experiment;
 use crate::outcome::{End, NodeResult, Outcome, Repetition};
-use crate::shown::{epsilon, number, percent, thousands};
+use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::spread::Spread;
 
 /// More parties than this are in result.json alone.
@@ -38,11 +38,11 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
         row.extend(match outcome.centralised_held_out {
             None => [
                 percent(optimum.accuracy),
-                percent(optimum.accuracy),
+                percent(optimum.everywhere.accuracy),
                 "0".to_owned(),
             ],
             Some(score) => [
-                percent(optimum.accuracy),
+                percent(optimum.everywhere.accuracy),
                 percent(score.accuracy),
                 number(score.auc),
             ],
@@ -165,7 +165,8 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         legend[0] += "; range: over the repetitions";
     }
     legend.push(match &experiment.table().test {
-        None => "own rows, all rows: the share of them classified rightly".to_owned(),
+        None => "own rows: classified rightly, the mean over parties; all rows: of everybody's"
+            .to_owned(),
         Some(rows) => format!(
             "all rows, held out: classified rightly of the training rows, of {} others",
             thousands(rows.rows())
@@ -177,7 +178,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     }
     let ridge = |name: &str| {
         let of_name = outcome.beside.iter().find(|other| other.name == name);
-        of_name.map_or("–".to_owned(), |other| other.extra_ridge.to_string())
+        of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
     if outcome.beside.iter().any(|other| other.extra_ridge > 0.0) {
         legend.push(format!(

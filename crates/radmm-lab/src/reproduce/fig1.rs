@@ -170,11 +170,12 @@ impl Seen {
                 farthest <= TRACKING,
             ),
             claim(
-                format!("N = {nodes}: a larger γ lowers the rate of convergence"),
+                format!("N = {nodes}: beyond γ = 0.5 a larger γ lowers the rate of convergence"),
                 format!(
-                    "loss at the end {} for γ = {}",
+                    "loss at the end {} for γ = {}; {} for γ = 0, where it still overshoots",
                     list(&ends[1..].iter().copied().map(number).collect::<Vec<_>>()),
-                    list(&GAMMAS[1..].iter().map(f64::to_string).collect::<Vec<_>>())
+                    list(&GAMMAS[1..].iter().map(f64::to_string).collect::<Vec<_>>()),
+                    number(ends[0])
                 ),
                 // From 0 to the next, less overshooting outweighs it.
                 ends[1..].is_sorted(),

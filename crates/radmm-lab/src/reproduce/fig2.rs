@@ -7,7 +7,7 @@ use super::setting::{DVP, GROWING, PP, PVP, RECYCLED, Seen};
 use super::words::{against, axis, claim, frame, list, losses, outside, spending};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Section, Series, Style};
-use crate::shown::{epsilon, number};
+use crate::shown::{brief, epsilon, number};
 
 /// Place in the palette.
 pub(super) fn colour(name: &str) -> usize {
@@ -240,7 +240,7 @@ fn worth(setting: &Seen) -> Option<Block> {
                 "{}: {}, with an extra ridge of {}",
                 one.name,
                 number(one.loss.mean),
-                one.extra_ridge.unwrap_or(0.0)
+                brief(one.extra_ridge.unwrap_or(0.0))
             )
         })
         .collect();

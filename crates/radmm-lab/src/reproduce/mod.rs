@@ -131,15 +131,18 @@ impl Reproduction {
             .filter(|claim| claim.holds == Some(true))
             .count();
         let lead = format!(
-            "The paper’s experiments on the UCI Adult data, with {} a setting. **Of {} statements about the figures {held} hold**; {}.{asking_once}",
-            words::runs(self.repetitions),
+            "The paper’s experiments on the UCI Adult data{}. **Of {} statements about the figures {held} hold**; {}.{asking_once}",
+            match self.settings.is_empty() {
+                true => String::new(),
+                false => format!(", with {} a private setting", words::runs(self.repetitions)),
+            },
             claims.len(),
             words::exceptions(&claims),
         );
         let figures = parts.iter().flat_map(|part| part.figures.clone()).collect();
         let mut sections = Vec::from_iter(glance);
         sections.extend(parts.into_iter().map(|part| part.section));
-        sections.push(words::method());
+        sections.push(words::method(!self.settings.is_empty()));
         Reproduced {
             page: Page {
                 title: "Recycled ADMM: the paper’s figures, reproduced".to_owned(),

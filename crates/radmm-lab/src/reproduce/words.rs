@@ -8,9 +8,9 @@ use crate::shown::{count, epsilon, number};
 
 use super::setting::{RECYCLED, Seen};
 
-pub(super) const FOOTER: &str = "Data: B. Becker and R. Kohavi, *Adult*, UCI Machine Learning Repository, 1996, doi 10.24432/C5XW20, \
-     CC BY 4.0. Paper: X. Zhang, M. M. Khalili and M. Liu, *Recycled ADMM: Improve Privacy and Accuracy with Less Computation in \
-     Distributed Algorithms*, Allerton 2018.";
+pub(super) const FOOTER: &str = "Data: B. Becker and R. Kohavi, Adult, UCI Machine Learning Repository, 1996, doi 10.24432/C5XW20, \
+     CC BY 4.0. Paper: X. Zhang, M. M. Khalili and M. Liu, Recycled ADMM: Improve Privacy and Accuracy with Less Computation in \
+     Distributed Algorithms, Allerton 2018.";
 
 /// A claim about numbers: it holds or it does not.
 pub(super) fn claim(expected: String, observed: String, holds: bool) -> Claim {
@@ -191,27 +191,36 @@ pub(super) fn glance(seen: &[Seen]) -> Option<Section> {
     })
 }
 
-/// What holds for all figures.
-pub(super) fn method() -> Section {
-    let text = format!(
-        "**Rows.** UCI Adult with rows that miss a field left out: 45,222 people (the paper’s 45,223 counts a header line), \
+/// What holds for all figures; of noise only if there is some.
+pub(super) fn method(private: bool) -> Section {
+    let mut text = "**Rows.** UCI Adult with rows that miss a field left out: 45,222 people (the paper’s 45,223 counts a header line), \
          105 columns from the vocabulary that the data set’s documentation declares and public bounds, each row scaled to norm \
          one, dealt out at random in equal parts. The label is an income above $50,000.\n\n\
          **Problem.** Logistic loss, `C = 1750`, `ρ = 10^-2.5`: the paper does not print them for these figures; these are its \
          sources’ values.\n\n\
-         **Loss.** `L(t)`: the mean over parties of the mean loss of the party’s model on its own rows. Bars reach from the least \
-         to the greatest of the runs; the range of a curve is the mean height of its bars over the second half of the run.\n\n\
-         **Privacy.** `P(t)` is the total ε, at δ = 0, over every message up to iteration t, the largest of the parties’, for {}. \
-         The paper’s bound charges S·(1.4c₁/m + α) a data step, ours S·α + ln(1 + x); docs/privacy.md has the proofs. PVP, training \
-         alone and averaging are not covered by the paper’s theorem and are priced by their own bounds.\n\n\
-         **Rivals** have the least noise at which *each* party’s total over the run is P, found by bisection on the price of the \
-         whole run: DVP is conventional ADMM with noise in the objective in every iteration; PP is M-ADMM with penalties \
-         η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. The baselines ask once and then go on without asking; they may choose among eight ridges with \
-         hindsight.\n\n\
-         These are simulations: they hold all rows, show unprotected losses, and their noise repeats from a seed. The bounds are \
-         for exact arithmetic.",
-        Guarantee::RELATION
-    );
+         **Loss.** `L(t)`: the mean over parties of the mean loss of the party’s model on its own rows."
+        .to_owned();
+    if private {
+        text += " Bars reach from the least to the greatest of the runs; the range of a curve is the mean height of its bars over \
+                 the second half of the run.";
+        text += &format!(
+            "\n\n**Privacy.** `P(t)` is the total ε, at δ = 0, over every message up to iteration t, the largest of the parties’, for {}. \
+             The paper’s bound charges S·(1.4c₁/m + α) a data step, ours S·α + ln(1 + x); docs/privacy.md has the proofs. PVP, \
+             training alone and averaging are not covered by the paper’s theorem and are priced by their own bounds.\n\n\
+             **Rivals** have the least noise at which each party’s total over the run is P, found by bisection on the price of the \
+             whole run: DVP is conventional ADMM with noise in the objective in every iteration; PP is M-ADMM with penalties \
+             η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. R-ADMM by the paper’s \
+             bound has the same noise at all parties, as in the paper, so that only the party with the fewest neighbours \
+             spends P. The baselines ask once; they may choose among eight ridges with hindsight, and averaging goes on until the \
+             models agree.",
+            Guarantee::RELATION
+        );
+    }
+    text += "\n\nThese are simulations: they hold all rows and show unprotected losses";
+    text += match private {
+        true => ", and their noise repeats from a seed. The bounds are for exact arithmetic.",
+        false => ".",
+    };
     Section {
         heading: "How it was done".to_owned(),
         blocks: vec![Block::Words(text)],
