@@ -1,7 +1,7 @@
-.PHONY: run test bench figures
+.PHONY: run test bench figures reproduce
 
-run: ## the built-in study
-	cargo run --release --bin radmm -- run
+run: ## the built-in study, and its report
+	cargo run --release --bin radmm -- run --out results
 
 test: ## formatting, lints, documentation and all tests
 	cargo fmt --all --check
@@ -11,6 +11,10 @@ test: ## formatting, lints, documentation and all tests
 
 bench: ## side-by-side measurements
 	cargo bench -p radmm-bench
+
+reproduce: ## the paper's figures, and the pictures of docs/reproduction.md
+	cargo run --release --bin radmm -- reproduce --out radmm-reproduced
+	cp radmm-reproduced/fig*.svg docs/images/
 
 figures: ## the pictures in docs/, from runs
 	cargo run --release -p radmm-lab --example figures

@@ -150,7 +150,7 @@ const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model 
 
 const COST_LEGEND: &str =
     " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
- asked: how often each party's rows were; seconds: of a run, with others beside it";
+ asked: how often each party's rows were; seconds: of a run among others";
 
 /// In eighty columns, which the report’s table would exceed.
 fn cost(compared: &Compared) -> Table {

@@ -305,13 +305,10 @@ fn a_baseline_takes_the_ridge_that_is_best() {
         // Any of the ridges that are tried, in the first repetition.
         for share in [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1] {
             let method = format!("name = \"{}\"\nextra_ridge = {}", other.name, share * 50.0);
-            let iterations = match other.name {
-                "local" => "iterations = 1",
-                _ => "iterations = 7",
-            };
+            let iterations = format!("iterations = {}", other.ends[0].last.iteration);
             let tried = self::experiment(&[
                 ("name = \"r-admm\"", &method),
-                ("iterations = 7", iterations),
+                ("iterations = 7", &iterations),
             ]);
             let Some(noise) = tried.noise_for(&totals) else {
                 continue;
