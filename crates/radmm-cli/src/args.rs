@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
 #[command(after_help = "Examples:
   radmm reproduce                        all figures, ten runs a setting: some minutes
   radmm reproduce fig2 --repetitions 3   one figure, quickly
-  radmm reproduce --json | jq '.[] | select(.holds | not)'")]
+  radmm reproduce --json | jq '.claims[] | select(.holds | not)'")]
 pub(crate) struct ReproduceArgs {
     /// Which figures
     #[arg(value_enum, default_values_t = [PaperFigure::All])]

@@ -146,7 +146,8 @@ fn lines(compared: &Compared) -> String {
 }
 
 const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model on its training rows
- accuracy, AUC: on rows held out; without any, accuracy on all training rows";
+ accuracy, AUC: on rows held out; without any, accuracy on all training rows
+ alone, averaged: with the best of eight ridges in hindsight, for all rows";
 
 const COST_LEGEND: &str =
     " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use radmm_lab::report::Claim;
 use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
 
+use serde::Serialize;
+
 use crate::args::{PaperFigure, ReproduceArgs};
 use crate::failure::Failure;
 use crate::files;
@@ -22,8 +24,8 @@ pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     progress.done();
     write(typed, &reproduced)?;
     match typed.json {
-        true => files::print(&files::json(&reproduced.claims)),
-        false => files::print(&claims(&reproduced.claims)),
+        true => files::print(&json(&reproduced)),
+        false => files::print(&claims(&reproduced)),
     }
 }
 
@@ -50,12 +52,26 @@ fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> 
         told(&format!("{}.svg", figure.id), &figure.to_svg())?;
         told(&format!("{}.csv", figure.id), &figure.to_csv())?;
     }
-    told("claims.json", &files::json(&reproduced.claims))?;
+    told("claims.json", &json(reproduced))?;
     told("report.html", &reproduced.page.to_html())
 }
 
+/// The claims, and what P means in them.
+fn json(reproduced: &Reproduced) -> String {
+    #[derive(Serialize)]
+    struct File<'a> {
+        privacy: &'a Option<String>,
+        claims: &'a [Claim],
+    }
+    files::json(&File {
+        privacy: &reproduced.privacy,
+        claims: &reproduced.claims,
+    })
+}
+
 /// What was expected, and what was seen.
-fn claims(claims: &[Claim]) -> String {
+fn claims(reproduced: &Reproduced) -> String {
+    let claims = &reproduced.claims;
     let mut text = String::new();
     for claim in claims {
         let mark = match claim.holds {
@@ -70,6 +86,18 @@ fn claims(claims: &[Claim]) -> String {
         .iter()
         .filter(|claim| claim.holds == Some(true))
         .count();
-    let _ = writeln!(text, "\n{held} of {} hold", claims.len());
+    let failed = claims
+        .iter()
+        .filter(|claim| claim.holds == Some(false))
+        .count();
+    let _ = writeln!(
+        text,
+        "\n{held} of {} hold, {failed} fail, {} cannot be told",
+        claims.len(),
+        claims.len() - held - failed
+    );
+    if let Some(privacy) = &reproduced.privacy {
+        let _ = writeln!(text, "{privacy}");
+    }
     text
 }

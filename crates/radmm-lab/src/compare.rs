@@ -1,7 +1,7 @@
 //! Any number of studies at equal total privacy on the same rows.
 
-use radmm::account::Guarantee;
-use radmm::private::Mechanism;
+use radmm::account::{Bound, Guarantee};
+use radmm::private::{Law, Mechanism};
 use radmm::public::graph::GraphError;
 use radmm::sim::{Optimum, Snapshot};
 use radmm_study::Study;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::assemble::RunError;
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, Criterion};
 use crate::contender::{Contender, HeldOut, Measured};
 use crate::experiment::Experiment;
 use crate::result::Program;
@@ -135,12 +135,19 @@ impl Comparison {
         let mut experiments = Vec::new();
         for mut study in studies {
             study.privacy.delta = delta;
+            // One bound for all, where it applies: the paper's is for gamma noise in the objective.
+            study.privacy.bound = match study.privacy.mechanism {
+                Mechanism::Objective {
+                    law: Law::Gamma { .. },
+                    ..
+                } => leader.privacy.bound,
+                _ => Bound::Tight,
+            };
             study.run.repetitions = wanted.repetitions.unwrap_or(leader.run.repetitions);
             let name = study.name.clone();
             let on_rows = first.on_same_rows(study);
             experiments.push(on_rows.map_err(|cause| CompareError::Graph { study: name, cause })?);
         }
-        let noisy = |one: &&Experiment| !matches!(one.study().privacy.mechanism, Mechanism::None);
         let total = Guarantee {
             epsilon: match (experiments.iter().find(noisy), wanted.epsilon) {
                 // Nobody has noise: there is no privacy to be equal in.
@@ -183,9 +190,15 @@ impl Comparison {
         &self.contenders
     }
 
+    /// Whose noise the baselines have: the first study's that has some.
+    fn basis(&self) -> &Experiment {
+        let mut all = self.contenders.iter().map(|one| &one.experiment);
+        all.find(noisy).unwrap_or(&self.contenders[0].experiment)
+    }
+
     /// How often `progress` will be called, at most.
     pub fn steps(&self) -> u64 {
-        let first = &self.contenders[0].experiment;
+        let first = self.basis();
         let baselines = Baseline::all(first).into_iter();
         let own: u64 = self.contenders.iter().map(Contender::steps).sum();
         own + baselines.map(|baseline| baseline.steps(first)).sum::<u64>()
@@ -201,7 +214,7 @@ impl Comparison {
             too_dear: Vec::new(),
             pooled: None,
         };
-        let first = &self.contenders[0].experiment;
+        let first = self.basis();
         let totals = vec![self.total; first.graph().len()];
         let mut add = |contender: &Contender| -> Result<(), RunError> {
             match contender.measure(progress)? {
@@ -212,7 +225,7 @@ impl Comparison {
         };
         self.contenders.iter().try_for_each(&mut add)?;
         for baseline in Baseline::all(first) {
-            add(&baseline.contender(first, &totals, progress)?)?;
+            add(&baseline.contender(first, &totals, Criterion::Accuracy, progress)?)?;
         }
         compared.pooled = first.pooled()?.map(pooled);
         Ok(compared)
@@ -231,6 +244,10 @@ fn pooled((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Pooled 
     }
 }
 
+fn noisy(one: &&Experiment) -> bool {
+    !matches!(one.study().privacy.mechanism, Mechanism::None)
+}
+
 fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
     let (a, b) = (&first.data, &other.data);
     let sections = [
@@ -238,6 +255,7 @@ fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
         (a.schema == b.schema, "[data]"),
         (a.split == b.split, "[data.split]"),
         (a.test == b.test, "[data.test]"),
+        (first.problem.loss == other.problem.loss, "[problem] loss"),
         (
             first.network.nodes == other.network.nodes,
             "[network] nodes",

@@ -1,6 +1,6 @@
 //! One of several that are compared: a study on shared rows, with noise at which its whole run costs a common total.
 
-use radmm::account::Guarantee;
+use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::sim::Snapshot;
@@ -39,6 +39,8 @@ pub struct Measured {
     pub data_touches: u32,
     /// Over all edges, both ways.
     pub messages: usize,
+    /// Which proof prices it.
+    pub bound: Bound,
     /// Everything released: the largest of the parties'.
     #[serde(flatten)]
     pub total: Guarantee,
@@ -164,6 +166,7 @@ impl Contender {
                 Method::Local { .. } => 0,
                 _ => all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
             },
+            bound: self.experiment.study().privacy.bound,
             total: all[0].end().last.spent,
             extra_ridge: match self.experiment.study().algorithm.method {
                 Method::Local { extra_ridge } | Method::Average { extra_ridge } => {

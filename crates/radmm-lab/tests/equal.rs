@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::account::{Bound, Guarantee};
-use radmm::private::Mechanism;
+use radmm::private::{Law, Mechanism, Scaling};
+use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
 use radmm_lab::{CompareError, Comparison, Contender, Experiment, Rival, Wanted};
-use radmm_study::Study;
+use radmm_study::{Method, Study};
 
 const STUDY: &str = r#"
 name = "first"
@@ -237,7 +238,7 @@ fn without_a_total_the_first_study_sets_it() {
     let Mechanism::Objective { law, .. } = found[4] else {
         panic!("{found:?}")
     };
-    let radmm::private::Law::Gamma { rate } = law else {
+    let Law::Gamma { rate } = law else {
         panic!("{law:?}")
     };
     assert!((rate / 2.0 - 1.0).abs() < 1e-9, "{rate}");
@@ -315,14 +316,122 @@ fn a_baseline_takes_the_ridge_that_is_best() {
             };
             let runs = tried.repeat(&noise, None, &|_: &Snapshot| ()).unwrap();
             let (best, this) = (
-                other.ends[0].everywhere.loss,
-                runs.repetitions[0].everywhere.loss,
+                other.ends[0].everywhere.accuracy,
+                runs.repetitions[0].everywhere.accuracy,
             );
             assert!(
-                best <= this,
+                best >= this,
                 "{}: {best} against {this} at {share}",
                 other.name
             );
         }
     }
+}
+
+#[test]
+fn rivals_are_what_the_paper_compares_with() {
+    let first = study(&[]);
+    let law = Law::Gamma { rate: 2.0 };
+    let of = |rival: Rival| {
+        let study = rival.of(&first).unwrap();
+        (study.algorithm.method, study.privacy.mechanism)
+    };
+    let admm = Method::Admm {
+        penalty: Schedule::Constant(2.0),
+    };
+    let fixed = Mechanism::Objective {
+        law,
+        scale: Scaling::Fixed,
+    };
+    assert_eq!(of(Rival::Dvp), (admm.clone(), fixed));
+    assert_eq!(of(Rival::Pvp), (admm, Mechanism::Output { law }));
+    let eta = Schedule::Growth {
+        start: 2.0,
+        growth: 1.01,
+    };
+    let madmm = Method::MAdmm {
+        penalty: vec![eta; 5],
+        dual_step: 2.0,
+    };
+    let scaled = Mechanism::Objective {
+        law,
+        scale: Scaling::Penalty,
+    };
+    assert_eq!(of(Rival::Pp), (madmm, scaled));
+}
+
+const PAPER: (&str, &str) = ("rate = 2", "rate = 2\nbound = \"paper\"");
+
+#[test]
+fn beside_a_study_by_the_papers_bound_baselines_spend_its_tight_total() {
+    let outcome = experiment(&[PAPER]).run(None, &|_: &Snapshot| ()).unwrap();
+    let nodes = outcome.repetitions[0].nodes.iter();
+    let tight = nodes.map(|node| node.epsilon_tight).fold(0.0, f64::max);
+    for other in &outcome.beside {
+        let spent = other.ends[0].last.spent.epsilon;
+        assert!(
+            spent <= tight && spent > tight * (1.0 - 1e-9),
+            "{spent} of {tight}"
+        );
+    }
+}
+
+#[test]
+fn delta_is_the_largest_and_everyones() {
+    let other = study(&[("name = \"first\"", "name = \"other\""), GAUSSIAN]);
+    let comparison = Comparison::new(experiment(&[]), wanted(vec![other])).unwrap();
+    assert_eq!(comparison.total().delta, 1e-5);
+    let mut all = comparison.contenders().iter();
+    assert!(all.all(|one| one.experiment.study().privacy.delta == 1e-5));
+}
+
+#[test]
+fn the_first_studys_bound_is_everyones_where_it_applies() {
+    let first = experiment(&[PAPER]);
+    let own = first.course(&first.noise(), Bound::Paper).unwrap()[7];
+    let tight = study(&[("name = \"first\"", "name = \"tight\"")]);
+    let wanted = Wanted {
+        epsilon: None,
+        ..wanted(vec![tight])
+    };
+    let comparison = Comparison::new(first, wanted).unwrap();
+    assert_eq!(comparison.total().epsilon, own);
+    let bounds: Vec<Bound> = comparison
+        .contenders()
+        .iter()
+        .map(|one| one.experiment.study().privacy.bound)
+        .collect();
+    // The study, its twin, DVP, PP, PVP.
+    let paper = Bound::Paper;
+    assert_eq!(bounds, [paper, paper, paper, paper, Bound::Tight]);
+}
+
+#[test]
+fn a_first_study_without_noise_does_not_set_the_total() {
+    let exact = experiment(&[(
+        "mechanism = \"objective\"\nnoise = \"gamma\"\nrate = 2",
+        "mechanism = \"none\"",
+    )]);
+    let noisy = study(&[("name = \"first\"", "name = \"noisy\"")]);
+    let wanted = Wanted {
+        rivals: &[],
+        epsilon: None,
+        ..wanted(vec![noisy])
+    };
+    let comparison = Comparison::new(exact, wanted).unwrap();
+    let total = comparison.total().epsilon;
+    assert!(total.is_finite());
+    let compared = comparison.run(&|_: &Snapshot| ()).unwrap();
+    for one in &compared.contenders[1..] {
+        let spent = one.total.epsilon;
+        assert!(
+            spent <= total && spent > total * (1.0 - 1e-9),
+            "{}: {spent} of {total}",
+            one.name
+        );
+    }
+    assert_eq!(
+        compared.exceptions(),
+        ["first has no noise and so no privacy"]
+    );
 }

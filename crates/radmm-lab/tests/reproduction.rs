@@ -149,13 +149,24 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
     // At α = 4 the gain is smaller than the spread of three runs.
     let by_paper = series(figure(&reproduced, "fig2"), 0, "DVP");
     assert!(end(series(tight, 0, "DVP")) < end(by_paper));
-    let fine = |expected: &str| expected.starts_with("growing") && expected.contains("16.1570");
+    // Three runs leave some of them open; none may come out otherwise.
     let failed: Vec<_> = reproduced
         .claims
         .iter()
-        .filter(|claim| claim.holds != Some(true) && !fine(&claim.expected))
+        .filter(|claim| claim.holds == Some(false))
         .collect();
     assert!(failed.is_empty(), "{failed:?}");
+    let held = reproduced
+        .claims
+        .iter()
+        .filter(|claim| claim.holds == Some(true));
+    assert!(held.count() >= 18, "{:?}", reproduced.claims);
+    assert!(
+        reproduced
+            .privacy
+            .unwrap()
+            .contains("one row of one party replaced")
+    );
     let sections = &reproduced.page.sections;
     let shown = |block: &Block| matches!(block, Block::Claims(_));
     let told = sections

@@ -1,6 +1,6 @@
 //! The report of `radmm compare`.
 
-use radmm::account::Guarantee;
+use radmm::account::{Bound, Guarantee};
 
 use super::run::study_in_lines;
 use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
@@ -114,9 +114,9 @@ impl Compared {
                     blocks: vec![
                         Block::Table(self.cost()),
                         Block::Words(format!(
-                            "Totals are by each study’s own bound; the paper’s does not cover noise on answers and questions without a \
-                             penalty, which are priced by ours. The baselines gossip until they agree, and have the best of eight \
-                             ridges in hindsight. Each contender is {}.",
+                            "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
+                             nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
+                             ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
                             caveat(&experiment.study().privacy.mechanism)
                         )),
                     ],
@@ -202,6 +202,12 @@ impl Compared {
                 one.name.clone(),
                 one.algorithm.to_owned(),
                 epsilon(one.total.epsilon),
+                match (one.law, one.bound) {
+                    (None, _) => "–",
+                    (_, Bound::Tight) => "ours",
+                    (_, Bound::Paper) => "paper’s",
+                }
+                .to_owned(),
                 one.noise_in_words(),
                 one.data_touches.to_string(),
                 thousands(one.messages),
@@ -210,7 +216,7 @@ impl Compared {
         });
         Grid {
             caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
-            header: ["", "algorithm", "total ε", "noise", "data steps", "messages", "seconds a run"]
+            header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages", "seconds a run"]
                 .map(str::to_owned)
                 .into(),
             rows: rows.collect(),
@@ -230,7 +236,11 @@ fn level(one: &Measured) -> Point {
 
 /// Who it is, if that can be told from the spread.
 fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> String {
-    let mut best: Vec<&Measured> = contenders.iter().collect();
+    // Whoever has no noise where others have is not in the race.
+    let private = contenders.iter().any(|one| one.total.epsilon.is_finite());
+    let racing =
+        |one: &&Measured| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
+    let mut best: Vec<&Measured> = contenders.iter().filter(racing).collect();
     best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
     let [first, second, ..] = best.as_slice() else {
         return String::new();

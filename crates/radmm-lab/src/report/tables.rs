@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use radmm::account::Bound;
 use radmm::node::Kind;
-use radmm::private::Score;
+use radmm::private::{Mechanism, Score};
 
 use super::page::Grid;
 use crate::experiment::Experiment;
@@ -180,9 +180,10 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         let of_name = outcome.beside.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
-    if outcome.beside.iter().any(|other| other.extra_ridge > 0.0) {
+    let noisy = !matches!(experiment.study().privacy.mechanism, Mechanism::None);
+    if noisy && !outcome.beside.is_empty() {
         legend.push(format!(
-            "alone, averaged: with an extra ridge of {} and {}, the best in hindsight",
+            "alone, averaged: extra ridge {} and {}, best of eight in hindsight for all rows",
             ridge("local"),
             ridge("average")
         ));

@@ -5,7 +5,7 @@ use radmm::account::Bound;
 use super::Part;
 use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
-use super::words::{against, axis, claim, frame, losses};
+use super::words::{against, axis, claim, frame, less, losses, meaning};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Panel, Section, Style};
 use crate::shown::epsilon;
@@ -29,9 +29,11 @@ pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
     let figure = Figure {
         id: id.to_owned(),
         title: title.to_owned(),
-        caption: "η(t) = 1.01ᵗ and γ(t) = 0.2·1.01ᵗ in R-ADMM with growing η; η = 1 and γ = 0.2 in the other. Mean loss, with bars \
-                  from the least to the greatest run."
-            .to_owned(),
+        caption: format!(
+            "η(t) = 1.01ᵗ and γ(t) = 0.2·1.01ᵗ in R-ADMM with growing η; η = 1 and γ = 0.2 in the other. Mean loss, with bars \
+                  from the least to the greatest run. {}",
+            meaning()
+        ),
         columns: seen.len().max(1),
         panels: seen.iter().map(panel).collect(),
     };
@@ -81,6 +83,6 @@ fn claims(setting: &Seen, bound: Bound) -> Option<Claim> {
             100.0 * gap,
             spent(growing, constant)
         ),
-        growing.loss.mean < constant.loss.mean && apart(growing, constant) < EQUAL,
+        less(growing, constant).map(|less| less && apart(growing, constant) < EQUAL),
     ))
 }

@@ -48,6 +48,8 @@ pub struct Reproduced {
     pub figures: Vec<Figure>,
     /// What the paper says, and what was seen.
     pub claims: Vec<Claim>,
+    /// What P means in them, if there is noise.
+    pub privacy: Option<String>,
 }
 
 /// A figure's part of the page.
@@ -152,6 +154,7 @@ impl Reproduction {
             },
             figures,
             claims,
+            privacy: (!seen.is_empty()).then(words::meaning),
         }
     }
 }

@@ -12,13 +12,34 @@ pub(super) const FOOTER: &str = "Data: B. Becker and R. Kohavi, Adult, UCI Machi
      CC BY 4.0. Paper: X. Zhang, M. M. Khalili and M. Liu, Recycled ADMM: Improve Privacy and Accuracy with Less Computation in \
      Distributed Algorithms, Allerton 2018.";
 
-/// A claim about numbers: it holds or it does not.
-pub(super) fn claim(expected: String, observed: String, holds: bool) -> Claim {
+/// What P is, wherever it is shown.
+pub(super) fn meaning() -> String {
+    format!(
+        "P is the total ε at δ = 0 over every message of the run, the largest of the parties’, for {}.",
+        Guarantee::RELATION
+    )
+}
+
+/// A claim about numbers: it holds, it does not, or it cannot be told.
+pub(super) fn claim(expected: String, observed: String, holds: impl Into<Option<bool>>) -> Claim {
     Claim {
         expected,
         observed,
-        holds: Some(holds),
+        holds: holds.into(),
     }
+}
+
+/// That one has less loss than another; `None` if they are less than two standard errors apart, or were run once.
+pub(super) fn less(one: &Measured, other: &Measured) -> Option<bool> {
+    let apart = other.loss.mean - one.loss.mean;
+    let error = error(one, other);
+    (one.repetitions > 1 && apart.abs() > 2.0 * error).then_some(apart > 0.0)
+}
+
+/// The standard error of the difference of two mean losses.
+fn error(one: &Measured, other: &Measured) -> f64 {
+    let square = |of: &Measured| of.loss.deviation.powi(2) / of.repetitions as f64;
+    (square(one) + square(other)).sqrt()
 }
 
 /// `0.3817 against 0.4565, a difference of 0.0748 ± 0.0051`: with the standard error of the difference, if there are several runs.
@@ -29,26 +50,30 @@ pub(super) fn against(one: &Measured, other: &Measured) -> String {
         number(other.loss.mean)
     );
     if one.repetitions > 1 && other.repetitions > 1 {
-        let square = |of: &Measured| of.loss.deviation.powi(2) / of.repetitions as f64;
         text += &format!(
             ", a difference of {} ± {} (standard error)",
             number((one.loss.mean - other.loss.mean).abs()),
-            number((square(one) + square(other)).sqrt())
+            number(error(one, other))
         );
     }
     text
 }
 
-/// `the others do too`, or which do not.
+/// Which do not hold, and of which that cannot be told.
 pub(super) fn exceptions(claims: &[Claim]) -> String {
-    let failed: Vec<&str> = claims
-        .iter()
-        .filter(|claim| claim.holds != Some(true))
-        .map(|claim| claim.expected.as_str())
-        .collect();
-    match failed.as_slice() {
-        [] => "none fails".to_owned(),
-        some => format!("not seen: {}", some.join("; ")),
+    let those = |holds: Option<bool>| {
+        let some = claims.iter().filter(|claim| claim.holds == holds);
+        some.map(|claim| claim.expected.as_str())
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    let failed = match those(Some(false)).as_str() {
+        "" => "none fails".to_owned(),
+        some => format!("not so: {some}"),
+    };
+    match those(None).as_str() {
+        "" => failed,
+        some => format!("{failed}; within two standard errors, so that it cannot be told: {some}"),
     }
 }
 
@@ -143,7 +168,7 @@ pub(super) fn asking_once(setting: &Seen) -> String {
     let (verdict, but) = match best.loss.mean < own.loss.mean {
         true => (
             "less",
-            "So where parties are alike, as here, asking once is the better choice at this ε; where they differ, it is not: see `radmm run`.",
+            "So where parties are alike, as here, asking once is the better choice at this ε; `radmm run` shows a study in which they differ.",
         ),
         false => ("more", "So iterating was worth it."),
     };
@@ -183,7 +208,7 @@ pub(super) fn glance(seen: &[Seen]) -> Option<Section> {
     Some(Section {
         heading: "At a glance".to_owned(),
         blocks: vec![Block::Table(Grid {
-            caption: "Everyone at equal total privacy: P is the total ε at δ = 0 over every message of the run".to_owned(),
+            caption: format!("Everyone at equal total privacy. {}", meaning()),
             header,
             rows: first.all.iter().map(|one| row(&one.name)).collect(),
             folded: false,
@@ -209,9 +234,10 @@ pub(super) fn method(private: bool) -> Section {
              training alone and averaging are not covered by the paper’s theorem and are priced by their own bounds.\n\n\
              **Rivals** have the least noise at which each party’s total over the run is P, found by bisection on the price of the \
              whole run: DVP is conventional ADMM with noise in the objective in every iteration; PP is M-ADMM with penalties \
-             η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. R-ADMM by the paper’s \
-             bound has the same noise at all parties, as in the paper, so that only the party with the fewest neighbours \
-             spends P. The baselines ask once; they may choose among eight ridges with hindsight, and averaging goes on until the \
+             η(t) = 1.01ᵗ, dual step 1 and noise scaled by the penalty; PVP is ADMM with noise on its answers. As in the paper all of \
+             them make as many iterations as R-ADMM, and so ask twice as often. P is what R-ADMM costs with noise of rate α at \
+             all parties; here every party of R-ADMM, too, has the noise at which it spends just P, which is a little less than \
+             that for parties with more neighbours. The baselines ask once; they may choose among eight ridges with hindsight, by their loss, and averaging goes on until the \
              models agree.",
             Guarantee::RELATION
         );

@@ -115,5 +115,11 @@ mod tests {
         }
         let score = examine(&builder.finish().unwrap(), Loss::Logistic, &[1.0]);
         assert_eq!((score.accuracy, score.auc), (0.75, 1.0));
+        // A negative row above a positive one: by their margins, 0.5 and −0.9, they would be in order.
+        let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
+        builder.push(&[(0, 0.5)], true).unwrap();
+        builder.push(&[(0, 0.9)], false).unwrap();
+        let score = examine(&builder.finish().unwrap(), Loss::Logistic, &[1.0]);
+        assert_eq!(score.auc, 0.0);
     }
 }

@@ -4,7 +4,8 @@
 use super::cholesky::Cholesky;
 use crate::public::release::Query;
 
-/// A party's rows as a quadratic form. It tells as much of them as they do themselves, and does not leave the crate.
+/// A party's rows as a quadratic form. It tells as much of them as they do themselves: there is one for the
+/// simulator alone, whose rows are unprotected.
 pub(crate) struct Quadratic {
     d: usize,
     /// All entries of `H`.

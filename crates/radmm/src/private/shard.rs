@@ -336,6 +336,17 @@ mod tests {
     }
 
     #[test]
+    fn the_margin_below_one_grows_with_the_entries() {
+        // Each of the sum's roundings may lose half a unit in the last place.
+        let entries: Vec<(u32, f64)> = (0..4096).map(|k| (k, 1.0)).collect();
+        let mut builder = ShardBuilder::new(4096, NormPolicy::Unit);
+        builder.push(&entries, true).unwrap();
+        let shard = builder.finish().unwrap();
+        let squares: f64 = shard.row(0).1.iter().map(|value| value * value).sum();
+        assert!(squares.sqrt() <= 1.0 - 4096.0 * f64::EPSILON, "{squares}");
+    }
+
+    #[test]
     fn a_row_of_zeros_stays_a_row() {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         builder.push(&[(0, 0.0)], true).unwrap();
