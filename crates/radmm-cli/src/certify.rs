@@ -43,7 +43,7 @@ fn page(certified: &Certification) -> String {
         None => {
             let _ = writeln!(page, "{}\n{RATES}\n", rates(certified));
             if let Some(reason) = certified.rates.iter().find_map(|rated| rated.untold) {
-                let words = format!("{UNTOLD} in double precision: {reason}");
+                let words = format!("untold: it {UNTOLD} in double precision: {reason}");
                 let _ = writeln!(page, "{}\n", block("rate", &words));
             }
         }
@@ -126,7 +126,7 @@ fn rates(certified: &Certification) -> Table {
             let dash = || "–".to_owned();
             return vec![
                 with_parameters(algorithm),
-                UNTOLD.to_owned(),
+                "untold".to_owned(),
                 dash(),
                 dash(),
             ];
@@ -137,7 +137,9 @@ fn rates(certified: &Certification) -> Table {
             factor(rate.per_iteration, rate.uncertainty),
             match rate.iterations_per_digit {
                 Some(iterations) if iterations < 100.0 => brief(iterations),
-                Some(iterations) => thousands(iterations.round() as usize),
+                Some(iterations) if iterations < 1e6 => thousands(iterations.round() as usize),
+                // More digits than two would be rounding.
+                Some(iterations) => brief(iterations),
                 None => "never".to_owned(),
             },
         ]
@@ -227,7 +229,7 @@ fn conservative(certified: &Certification) -> Option<String> {
     };
     let does = |Rated { rate, untold, .. }: &Rated| {
         if untold.is_some() {
-            return UNTOLD.to_owned();
+            return format!("has a rate that {UNTOLD}");
         }
         let by = factor(rate.per_iteration, rate.uncertainty);
         match (rate.per_iteration < 1.0, admm.untold) {
@@ -333,11 +335,10 @@ fn factor(rate: f64, uncertainty: f64) -> String {
 
 /// As it was typed, unless it is a long number, as a least damping of ours.
 fn typed(x: f64) -> String {
-    let plain = x.to_string();
-    match plain.len() <= 7 {
-        true => plain,
-        false => brief_up(x),
-    }
+    [x.to_string(), format!("{x:e}")]
+        .into_iter()
+        .find(|exact| exact.len() <= 7)
+        .unwrap_or_else(|| brief_up(x))
 }
 
 /// Four digits, rounded up: a damping below the least would not do.
@@ -381,6 +382,8 @@ mod tests {
     fn a_least_damping_is_never_shown_smaller_than_it_is() {
         let shown = [0.0, 1734.21875, 91.41797, 0.754834].map(brief_up);
         assert_eq!(shown, ["0", "1735", "91.42", "0.7549"]);
+        let shown = [0.5, 1e-300, 1.0 / 3.0].map(typed);
+        assert_eq!(shown, ["0.5", "1e-300", "0.3334"]);
     }
 
     #[test]
@@ -388,6 +391,18 @@ mod tests {
         let shown = [0.9841, 0.9996838722, 1.0003, 1.0, 1.2].map(|rate| factor(rate, 0.0));
         assert_eq!(shown, ["0.9841", "1 − 3.2e-4", "1 + 3.0e-4", "1", "1.2000"]);
         assert_eq!(factor(0.5, 0.1), "≈ 0.5000");
+    }
+
+    #[test]
+    fn penalties_of_parties_are_shown_once_or_from_least_to_greatest() {
+        let with = |penalty: &[f64]| {
+            with_parameters(&Method::MAdmm {
+                penalty: penalty.iter().copied().map(Schedule::Constant).collect(),
+                dual_step: 0.3,
+            })
+        };
+        assert_eq!(with(&[2.0, 2.0]), "m-admm, η = 2, θ = 0.3");
+        assert_eq!(with(&[2.0, 0.5, 1.0]), "m-admm, η = 0.5 to 2, θ = 0.3");
     }
 
     #[test]

@@ -24,8 +24,11 @@ const KEYS: [&str; 10] = [
 /// What every algorithm has.
 const COMMON: [&str; 4] = ["name", "iterations", "start", "tolerance"];
 
+/// The largest `tolerance`.
+pub(crate) const MOST_TOLERANCE: f64 = 1e-3;
+
 const TOLERANCE: Range = Range {
-    holds: |x| x > 0.0 && x <= 1e-3,
+    holds: |x| x > 0.0 && x <= MOST_TOLERANCE,
     needed: "above 0 and at most 0.001",
 };
 

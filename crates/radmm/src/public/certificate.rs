@@ -69,7 +69,7 @@ pub enum Uncertifiable {
     IllConditioned,
     /// The condition's numbers would overflow, or vanish.
     #[error(
-        "its numbers overflow double precision: the penalty is {eta:e} and M {lipschitz:e}, and both the penalty and their ratio must be from 1e-100 to 1e100"
+        "its numbers overflow with a penalty of {eta:e} and M = {lipschitz:.1e}; the penalty and its ratio to M must be from 1e-100 to 1e100"
     )]
     Overflow {
         /// `η`.
