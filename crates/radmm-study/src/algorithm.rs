@@ -24,6 +24,8 @@ const KEYS: [&str; 10] = [
 /// What every algorithm has.
 const COMMON: [&str; 4] = ["name", "iterations", "start", "tolerance"];
 
+/// The `tolerance`, unless given.
+pub(crate) const TOLERANCE_IF_NONE: f64 = 1e-10;
 /// The largest `tolerance`.
 pub(crate) const MOST_TOLERANCE: f64 = 1e-3;
 
@@ -89,7 +91,7 @@ pub(crate) fn read(
         method: parameters.method(kind)?,
         iterations,
         start: start.unwrap_or(Start::Zeros),
-        tolerance: tolerance.unwrap_or(1e-10),
+        tolerance: tolerance.unwrap_or(TOLERANCE_IF_NONE),
     })
 }
 

@@ -3,7 +3,7 @@
 use radmm::private::Loss;
 
 use crate::Problem;
-use crate::algorithm::MOST_TOLERANCE;
+use crate::algorithm::{MOST_TOLERANCE, TOLERANCE_IF_NONE};
 use crate::entry::POSITIVE;
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
@@ -58,8 +58,15 @@ pub(crate) fn check(
     if tolerance >= needed {
         return Ok(());
     }
+    if needed <= TOLERANCE_IF_NONE {
+        let section = top.open_section("algorithm")?;
+        let entry = section.required("tolerance", "a positive number")?;
+        return Err(entry.wrong(format!(
+            "must be at least {needed:.1e} with this [problem], for double precision"
+        )));
+    }
     // With the plainest loss it would do: then the weight is not to blame.
-    let (key, remedy) = match least(Loss::Logistic) <= tolerance {
+    let (key, remedy) = match least(Loss::Logistic) <= tolerance.max(TOLERANCE_IF_NONE) {
         true => ("width", "raise it"),
         false => ("weight", "lower it"),
     };
