@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
+use radmm::rate::LocalRate;
 use radmm_lab::report::Grid;
 use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{Certification, Observed, Rated, Verdict};
@@ -41,11 +42,19 @@ fn page(certified: &Certification) -> String {
         }
         None => {
             let _ = writeln!(page, "{}\n{RATES}\n", rates(certified));
+            if let Some(reason) = certified.rates.iter().find_map(|rated| rated.untold) {
+                let words = format!("untold: it {UNTOLD} in double precision: {reason}");
+                let _ = writeln!(page, "{}\n", block("rate", &words));
+            }
         }
     }
     let _ = writeln!(page, "{}\n", observed(certified));
-    if let Some(words) = conservative(certified) {
-        let _ = writeln!(page, "{}\n", block("so", &words));
+    let so: Vec<String> = [diverges(certified), conservative(certified)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if !so.is_empty() {
+        let _ = writeln!(page, "{}\n", block("so", &so.join(". ")));
     }
     let _ = writeln!(page, "{}", block("caveat", certified.caveat));
     page
@@ -55,6 +64,8 @@ const RATES: &str =
     " the factor by which distances to the optimum shrink in the long run, noise left
  out: the spectral radius of the algorithm, linearised at the optimum
  a digit: iterations until a distance is a tenth";
+
+const UNTOLD: &str = "cannot be told";
 
 fn headline(certified: &Certification) -> String {
     let network = &certified.network;
@@ -75,6 +86,9 @@ fn headline(certified: &Certification) -> String {
 fn theorem(certified: &Certification) -> String {
     let text = match &certified.theorem {
         Verdict::NotCovered { reason } => format!("Theorem III.1 is silent: {reason}"),
+        Verdict::Untold { reason } => format!(
+            "whether the condition of Theorem III.1 is met cannot be told in double precision: {reason}"
+        ),
         Verdict::Impossible { reason } => {
             format!("the condition of Theorem III.1 cannot be met: {reason}")
         }
@@ -103,14 +117,29 @@ fn constants(certificate: &Certificate) -> String {
 }
 
 fn rates(certified: &Certification) -> Table {
-    let row = |Rated { algorithm, rate }: &Rated| {
+    let row = |Rated {
+                   algorithm,
+                   rate,
+                   untold,
+               }: &Rated| {
+        if untold.is_some() {
+            let dash = || "–".to_owned();
+            return vec![
+                with_parameters(algorithm),
+                "untold".to_owned(),
+                dash(),
+                dash(),
+            ];
+        }
         vec![
             with_parameters(algorithm),
             factor(rate.per_data_step, rate.uncertainty),
             factor(rate.per_iteration, rate.uncertainty),
             match rate.iterations_per_digit {
                 Some(iterations) if iterations < 100.0 => brief(iterations),
-                Some(iterations) => thousands(iterations.round() as usize),
+                Some(iterations) if iterations < 1e6 => thousands(iterations.round() as usize),
+                // More digits than two would be rounding.
+                Some(iterations) => brief(iterations),
                 None => "never".to_owned(),
             },
         ]
@@ -132,23 +161,61 @@ fn observed(certified: &Certification) -> String {
         per_iteration_late,
         stopped,
     } = &certified.observed;
-    let mean = |seen: &Option<f64>| seen.map_or("–".to_owned(), |rate| factor(rate, 0.0));
+    let away = |distance: f64| match distance.is_finite() {
+        true => brief(distance),
+        false => "farther than doubles reach".to_owned(),
+    };
     let mut text = format!(
-        "without noise the farthest party is {} from the optimum at the start and {} after {}: a mean factor of {} an iteration, {} in the second half",
-        brief(distance[0]),
-        brief(distance[distance.len() - 1]),
+        "without noise the farthest party is {} from the optimum at the start and {} after {}",
+        away(distance[0]),
+        away(distance[distance.len() - 1]),
         count(distance.len() - 1, "iteration", "iterations"),
-        mean(per_iteration),
-        mean(per_iteration_late),
     );
-    if let (None, Some(Rated { rate, .. })) = (&certified.no_rate, certified.rates.first()) {
-        let long_run = factor(rate.per_iteration, rate.uncertainty);
-        let _ = write!(text, "; {long_run} in the long run");
+    if let Some((whole, late)) = per_iteration.zip(*per_iteration_late) {
+        let (whole, late) = (factor(whole, 0.0), factor(late, 0.0));
+        let _ = write!(
+            text,
+            ": a mean factor of {whole} an iteration, {late} in the second half"
+        );
+    }
+    if let Some(rate) = long_run(certified) {
+        let rate = factor(rate.per_iteration, rate.uncertainty);
+        let _ = write!(text, "; {rate} in the long run");
     }
     if let Some(reason) = stopped {
         let _ = write!(text, "; it stopped early: {reason}");
     }
     block("seen", &text)
+}
+
+/// The rate of the study's own algorithm, where it has one that can be told.
+fn long_run(certified: &Certification) -> Option<&LocalRate> {
+    if certified.no_rate.is_some() {
+        return None;
+    }
+    let rated = certified.rates.first()?;
+    rated.untold.is_none().then_some(&rated.rate)
+}
+
+/// That the study runs away from the optimum, if it does.
+fn diverges(certified: &Certification) -> Option<String> {
+    let distance = &certified.observed.distance;
+    let grew = distance[distance.len() - 1] > distance[0];
+    match long_run(certified) {
+        Some(rate) if rate.per_iteration > 1.0 => Some(format!(
+            "this study diverges even without noise: in the long run distances grow by {} an iteration",
+            factor(rate.per_iteration, rate.uncertainty)
+        )),
+        Some(_) if grew => Some(
+            "this run without noise ends farther from the optimum than it began, although near the optimum distances shrink"
+                .to_owned(),
+        ),
+        None if grew => Some(
+            "this study diverges even without noise: its run ends farther from the optimum than it began"
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// How much of the truth the theorem sees, in words.
@@ -160,19 +227,25 @@ fn conservative(certified: &Certification) -> Option<String> {
     let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
         return None;
     };
-    let does = |Rated { rate, .. }: &Rated| {
-        let verb = match rate.per_iteration < 1.0 {
-            true => "contracts",
-            false => "expands",
-        };
-        let worth = rate.per_data_step.ln() / admm.rate.per_data_step.ln();
-        format!(
-            "{verb} by {} an iteration, a data step being worth {worth:.2} of conventional ADMM's",
-            factor(rate.per_iteration, rate.uncertainty)
-        )
+    let does = |Rated { rate, untold, .. }: &Rated| {
+        if untold.is_some() {
+            return format!("has a rate that {UNTOLD}");
+        }
+        let by = factor(rate.per_iteration, rate.uncertainty);
+        match (rate.per_iteration < 1.0, admm.untold) {
+            (true, None) => {
+                let worth = rate.per_data_step.ln() / admm.rate.per_data_step.ln();
+                format!(
+                    "contracts by {by} an iteration, a data step being worth {worth:.2} of conventional ADMM's"
+                )
+            }
+            (true, Some(_)) => format!("contracts by {by} an iteration"),
+            (false, _) => format!("expands by {by} an iteration"),
+        }
     };
     let there = match certified.theorem {
-        Verdict::NotMet { .. } => "it is silent, yet",
+        Verdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it is silent, yet",
+        Verdict::NotMet { .. } => "it is silent, and",
         _ => "it speaks, and",
     };
     Some(format!(
@@ -189,6 +262,19 @@ fn with_parameters(method: &Method) -> String {
     let of = |schedule: &Schedule| match schedule {
         Schedule::Constant(value) => typed(*value),
         varying => format!("{}…", typed(varying.at(1))),
+    };
+    // What parties may choose for themselves: once if all agree, else the least and the greatest.
+    let range = |schedules: &[Schedule]| {
+        let by_start = |a: &&Schedule, b: &&Schedule| a.at(1).total_cmp(&b.at(1));
+        let ends = schedules
+            .iter()
+            .min_by(by_start)
+            .zip(schedules.iter().max_by(by_start));
+        match ends {
+            Some((_, only)) if schedules.iter().all(|schedule| schedule == only) => of(only),
+            Some((least, greatest)) => format!("{} to {}", of(least), of(greatest)),
+            None => String::new(),
+        }
     };
     let more = |recycle: &u32| match recycle {
         1 => String::new(),
@@ -214,10 +300,21 @@ fn with_parameters(method: &Method) -> String {
         Method::Dlm { penalty, damping } => {
             format!("{name}, η = {}, γ = {}", of(penalty), of(damping))
         }
-        Method::MAdmm { dual_step, .. } => format!("{name}, θ = {}", typed(*dual_step)),
+        Method::MAdmm { penalty, dual_step } => {
+            format!("{name}, η = {}, θ = {}", range(penalty), typed(*dual_step))
+        }
         Method::MRecycledAdmm {
-            dual_step, recycle, ..
-        } => format!("{name}, θ = {}{}", typed(*dual_step), more(recycle)),
+            penalty,
+            damping,
+            recycle,
+            dual_step,
+        } => format!(
+            "{name}, η = {}, γ = {}, θ = {}{}",
+            range(penalty),
+            range(damping),
+            typed(*dual_step),
+            more(recycle)
+        ),
         Method::Dgd { step } => format!("{name}, s = {}", of(step)),
         Method::Local { .. } | Method::Average { .. } => name.to_owned(),
     }
@@ -238,11 +335,10 @@ fn factor(rate: f64, uncertainty: f64) -> String {
 
 /// As it was typed, unless it is a long number, as a least damping of ours.
 fn typed(x: f64) -> String {
-    let plain = x.to_string();
-    match plain.len() <= 7 {
-        true => plain,
-        false => brief_up(x),
-    }
+    [x.to_string(), format!("{x:e}")]
+        .into_iter()
+        .find(|exact| exact.len() <= 7)
+        .unwrap_or_else(|| brief_up(x))
 }
 
 /// Four digits, rounded up: a damping below the least would not do.
@@ -286,6 +382,8 @@ mod tests {
     fn a_least_damping_is_never_shown_smaller_than_it_is() {
         let shown = [0.0, 1734.21875, 91.41797, 0.754834].map(brief_up);
         assert_eq!(shown, ["0", "1735", "91.42", "0.7549"]);
+        let shown = [0.5, 1e-300, 1.0 / 3.0].map(typed);
+        assert_eq!(shown, ["0.5", "1e-300", "0.3334"]);
     }
 
     #[test]
@@ -293,6 +391,18 @@ mod tests {
         let shown = [0.9841, 0.9996838722, 1.0003, 1.0, 1.2].map(|rate| factor(rate, 0.0));
         assert_eq!(shown, ["0.9841", "1 − 3.2e-4", "1 + 3.0e-4", "1", "1.2000"]);
         assert_eq!(factor(0.5, 0.1), "≈ 0.5000");
+    }
+
+    #[test]
+    fn penalties_of_parties_are_shown_once_or_from_least_to_greatest() {
+        let with = |penalty: &[f64]| {
+            with_parameters(&Method::MAdmm {
+                penalty: penalty.iter().copied().map(Schedule::Constant).collect(),
+                dual_step: 0.3,
+            })
+        };
+        assert_eq!(with(&[2.0, 2.0]), "m-admm, η = 2, θ = 0.3");
+        assert_eq!(with(&[2.0, 0.5, 1.0]), "m-admm, η = 0.5 to 2, θ = 0.3");
     }
 
     #[test]

@@ -254,3 +254,85 @@ fn wrong_use_exits_with_two() {
         assert!(text(&output.stderr).starts_with("error: "));
     }
 }
+
+#[test]
+fn no_penalty_and_no_damping_is_too_extreme_for_words() {
+    let values = [
+        "1e-300", "1e-150", "1e-100", "1e-17", "1e15", "1e16", "1e17", "1e20", "1e100", "1e150",
+        "1e300", "1e308",
+    ];
+    let key = |key: &str, value: &str| format!("\n{key} = {value}");
+    for name in ["r-admm", "dlm", "mr-admm"] {
+        let algorithm = format!("name = \"{name}\"\niterations = 4");
+        for value in values {
+            let penalty = key("penalty", value) + &key("damping", "1.0");
+            let damping = key("penalty", "0.5") + &key("damping", value);
+            for parameters in [penalty, damping] {
+                let page = page(&study(RING, &(algorithm.clone() + &parameters)));
+                let wrong = |word: &str| word.contains("NaN") || word.trim_matches(',') == "inf";
+                let words = page.split_whitespace();
+                assert_eq!(words.filter(|word| wrong(word)).count(), 0, "{page}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rates_that_rounding_hides_are_not_told() {
+    let with = |penalty: &str| {
+        let algorithm = recycled("1.0").replace("penalty = 0.5", &format!("penalty = {penalty}"));
+        study(RING, &algorithm)
+    };
+    // The rate of an iteration is 1 − h/4η, with h the curvature that all parties share.
+    let told = |penalty: &str| {
+        1.0 - json(&with(penalty), &[])["rates"][1]["per_iteration"]
+            .as_f64()
+            .unwrap()
+    };
+    let ratio = told("1e7") / told("1e9");
+    assert!((ratio / 100.0 - 1.0).abs() < 1e-3, "{ratio}");
+    for penalty in ["1e-17", "1e15", "1e16", "1e17", "1e20", "1e100"] {
+        let certified = json(&with(penalty), &[]);
+        for rated in certified["rates"].as_array().unwrap() {
+            assert_eq!(rated["per_iteration"], Value::Null, "{rated}");
+            assert!(rated["untold"].as_str().unwrap().contains("rounding"));
+        }
+        let page = page(&with(penalty));
+        assert!(
+            page.contains("rate     untold: it cannot be told in double precision"),
+            "{page}"
+        );
+        assert!(!page.contains("never"), "{page}");
+    }
+    let overflow = json(&with("1e308"), &[]);
+    assert_eq!(overflow["theorem"]["verdict"], "untold");
+}
+
+#[test]
+fn a_short_run_that_diverges_is_called_so() {
+    let algorithm =
+        "name = \"r-admm\"\niterations = 30\nrecycle = 20\npenalty = 0.001\ndamping = 0";
+    let study = study(RING, algorithm);
+    let certified = json(&study, &[]);
+    let distance = certified["observed"]["distance"].as_array().unwrap();
+    let [first, last] = [0, 30].map(|t: usize| distance[t].as_f64().unwrap());
+    let seen = certified["observed"]["per_iteration"].as_f64().unwrap();
+    assert!((seen - (last / first).powf(1.0 / 30.0)).abs() < 1e-12);
+    assert!(seen > 1.0, "{seen}");
+    let page = page(&study);
+    assert!(
+        page.contains("so       this study diverges even without noise"),
+        "{page}"
+    );
+}
+
+#[test]
+fn parties_with_penalties_of_their_own_show_them() {
+    let algorithm = "name = \"mr-admm\"\niterations = 4\npenalty = [0.5, 2.0, 1.0]\ndamping = 1.0\ndual_step = 0.3";
+    let page = page(&study(RING, algorithm));
+    assert!(
+        page.contains("mr-admm, η = 0.5 to 2, γ = 1, θ = 0.3"),
+        "{page}"
+    );
+    assert!(page.contains("m-admm, η = 0.5 to 2, θ = 0.3 "), "{page}");
+}

@@ -3,7 +3,7 @@
 
 use radmm::account::Bound;
 use radmm::private::{Mechanism, NotCertified};
-use radmm::public::certificate::{Certificate, Condition};
+use radmm::public::certificate::{Certificate, Condition, Uncertifiable};
 use radmm::public::graph::Topology;
 use radmm::public::schedule::Schedule;
 use radmm::rate::{LocalRate, TooLarge};
@@ -19,6 +19,8 @@ use crate::experiment::Experiment;
 
 /// A run this much nearer to the optimum than it began is at the solver's accuracy, and says nothing of rates.
 const FLOOR: f64 = 1e-9;
+
+const UNTOLD: &str = "a penalty, damping or dual step is so far from the curvature of the losses that rounding hides what a data step changes, or numbers overflow";
 
 /// Why nothing can be said.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -78,6 +80,11 @@ pub enum Verdict {
         /// What differs.
         reason: String,
     },
+    /// Double precision does not tell whether its condition holds.
+    Untold {
+        /// Why.
+        reason: String,
+    },
     /// Its condition holds for no damping.
     Impossible {
         /// Why.
@@ -110,7 +117,7 @@ impl Verdict {
     pub fn least(&self) -> Option<&Certificate> {
         match self {
             Self::Met { least, .. } | Self::NotMet { least } => Some(least),
-            Self::NotCovered { .. } | Self::Impossible { .. } => None,
+            Self::NotCovered { .. } | Self::Untold { .. } | Self::Impossible { .. } => None,
         }
     }
 }
@@ -120,9 +127,12 @@ impl Verdict {
 pub struct Rated {
     /// Which.
     pub algorithm: Method,
-    /// How fast.
+    /// How fast; its numbers are null in JSON where they cannot be told.
     #[serde(flatten)]
     pub rate: LocalRate,
+    /// Why the rate cannot be told, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untold: Option<&'static str>,
 }
 
 /// A run without noise.
@@ -170,7 +180,11 @@ impl Experiment {
             .map(|algorithm| {
                 let rate = self.rate(&algorithm, &optimum)?;
                 progress("rates");
-                Ok(Rated { algorithm, rate })
+                Ok(Rated {
+                    algorithm,
+                    rate,
+                    untold: (!rate.is_told()).then_some(UNTOLD),
+                })
             })
             .collect::<Result<Vec<_>, CertifyError>>()?;
         Ok(Certification {
@@ -208,11 +222,22 @@ impl Experiment {
             let least = condition.least()?;
             Ok(match condition.certify(gamma) {
                 Some(certificate) => Verdict::Met { certificate, least },
-                None => Verdict::NotMet { least },
+                None if gamma < least.damping => Verdict::NotMet { least },
+                None => Verdict::Untold {
+                    reason: "a smaller damping meets it, and at this one its numbers overflow or rounding exceeds its margins".to_owned(),
+                },
             })
         });
-        decided.unwrap_or_else(|reason| Verdict::Impossible {
-            reason: reason.to_string(),
+        decided.unwrap_or_else(|refused| {
+            let reason = refused.to_string();
+            match refused {
+                Uncertifiable::Bipartite | Uncertifiable::TooManyNodes { .. } => {
+                    Verdict::Impossible { reason }
+                }
+                Uncertifiable::IllConditioned | Uncertifiable::Overflow { .. } => {
+                    Verdict::Untold { reason }
+                }
+            }
         })
     }
 
@@ -249,10 +274,10 @@ impl Experiment {
             }
             progress("run without noise");
         }
-        let whole = periods(&distance, period(method) as usize);
+        let last = last_compared(&distance, period(method) as usize);
         let observed = Observed {
-            per_iteration: mean_factor(&distance, 0, whole),
-            per_iteration_late: mean_factor(&distance, whole / 2, whole),
+            per_iteration: mean_factor(&distance, 0, last),
+            per_iteration_late: mean_factor(&distance, last / 2, last),
             distance,
             stopped,
         };
@@ -261,13 +286,21 @@ impl Experiment {
 }
 
 /// The last iteration that ends a period and is not at the solver's accuracy yet, as `2·k·period`: so that its half ends one
-/// too, and steps of a kind are compared.
-fn periods(distance: &[f64], period: usize) -> usize {
+/// too, and steps of a kind are compared. In a run shorter than two periods, its last iteration.
+fn last_compared(distance: &[f64], period: usize) -> usize {
     let Some(first) = distance.first() else {
         return 0;
     };
-    let above = distance.iter().take_while(|&d| *d > FLOOR * first).count();
-    above.saturating_sub(1) / (2 * period) * (2 * period)
+    let telling = |d: &&f64| d.is_finite() && **d > FLOOR * first;
+    let last = distance
+        .iter()
+        .take_while(telling)
+        .count()
+        .saturating_sub(1);
+    match last / (2 * period) {
+        0 => last,
+        pairs => pairs * 2 * period,
+    }
 }
 
 fn mean_factor(distance: &[f64], from: usize, to: usize) -> Option<f64> {
@@ -401,10 +434,13 @@ mod tests {
     fn a_mean_factor_is_taken_over_whole_periods_above_the_solvers_accuracy() {
         // Halved each iteration: below 10⁻⁹ from the thirtieth on.
         let distance: Vec<f64> = (0..50).map(|t| 0.5f64.powi(t)).collect();
-        assert_eq!(periods(&distance, 1), 28);
-        assert_eq!(periods(&distance, 2), 28);
-        assert_eq!(periods(&distance, 4), 24);
-        assert_eq!(periods(&distance[..4], 2), 0);
+        assert_eq!(last_compared(&distance, 1), 28);
+        assert_eq!(last_compared(&distance, 2), 28);
+        assert_eq!(last_compared(&distance, 4), 24);
+        // Too short for two periods: all there is.
+        assert_eq!(last_compared(&distance[..4], 2), 3);
+        assert_eq!(last_compared(&distance[..1], 2), 0);
+        assert_eq!(last_compared(&[1.0, 2.0, f64::INFINITY], 1), 1);
         assert_eq!(mean_factor(&distance, 14, 28), Some(0.5));
         assert_eq!(mean_factor(&distance, 0, 0), None);
     }

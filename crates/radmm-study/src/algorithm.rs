@@ -24,8 +24,13 @@ const KEYS: [&str; 10] = [
 /// What every algorithm has.
 const COMMON: [&str; 4] = ["name", "iterations", "start", "tolerance"];
 
+/// The `tolerance`, unless given.
+pub(crate) const TOLERANCE_IF_NONE: f64 = 1e-10;
+/// The largest `tolerance`.
+pub(crate) const MOST_TOLERANCE: f64 = 1e-3;
+
 const TOLERANCE: Range = Range {
-    holds: |x| x > 0.0 && x <= 1e-3,
+    holds: |x| x > 0.0 && x <= MOST_TOLERANCE,
     needed: "above 0 and at most 0.001",
 };
 
@@ -86,7 +91,7 @@ pub(crate) fn read(
         method: parameters.method(kind)?,
         iterations,
         start: start.unwrap_or(Start::Zeros),
-        tolerance: tolerance.unwrap_or(1e-10),
+        tolerance: tolerance.unwrap_or(TOLERANCE_IF_NONE),
     })
 }
 

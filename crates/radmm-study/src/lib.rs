@@ -306,6 +306,7 @@ impl Study {
         let test = test::read(&top, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
+        problem::check(&top, &problem, algorithm.tolerance)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
         let run = run::read(&top, &algorithm, &privacy)?;
 

@@ -3,7 +3,7 @@
 use radmm::account::Bound;
 use radmm::private::{Law, Mechanism, Scaling};
 
-use crate::entry::{Entry, POSITIVE, Range};
+use crate::entry::{Entry, Range};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 use crate::{Method, Privacy};
@@ -38,6 +38,18 @@ const KINDS: [(&str, Kind); 4] = [
     ("gradient", Kind::Gradient),
 ];
 
+/// Smaller ones are noise whose square overflows.
+const RATE: Range = Range {
+    holds: |x| x >= 1e-100,
+    needed: "at least 1e-100 and finite",
+};
+
+/// The square of larger noise overflows.
+const SIGMA: Range = Range {
+    holds: |x| x > 0.0 && x <= 1e100,
+    needed: "above 0 and at most 1e100",
+};
+
 #[derive(Clone, Copy)]
 enum Noise {
     Gamma,
@@ -54,8 +66,8 @@ pub(crate) fn read(
     let noise = section.optional("noise", |entry| {
         entry.choice(&[("gamma", Noise::Gamma), ("gaussian", Noise::Gaussian)])
     })?;
-    section.optional("rate", |entry| entry.number(POSITIVE))?;
-    section.optional("sigma", |entry| entry.number(POSITIVE))?;
+    section.optional("rate", |entry| entry.number(RATE))?;
+    section.optional("sigma", |entry| entry.number(SIGMA))?;
     section.optional("delta", |entry| entry.number(DELTA))?;
     section.optional("scale", scale)?;
     section.optional("bound", bound)?;
@@ -120,7 +132,7 @@ fn kind(entry: &Entry<'_>, method: &Method) -> Result<Kind, StudyError> {
 fn gamma(section: &Section<'_>) -> Result<Law, StudyError> {
     let rate = section.required("rate", "the rate α of gamma noise, a positive number")?;
     Ok(Law::Gamma {
-        rate: rate.number(POSITIVE)?,
+        rate: rate.number(RATE)?,
     })
 }
 
@@ -134,7 +146,7 @@ fn gaussian(section: &Section<'_>) -> Result<(Law, f64), StudyError> {
         "the δ of the guarantee with gaussian noise, such as 1e-5",
     )?;
     let law = Law::Gaussian {
-        sigma: sigma.number(POSITIVE)?,
+        sigma: sigma.number(SIGMA)?,
     };
     Ok((law, delta.number(DELTA)?))
 }

@@ -6,6 +6,10 @@
 //!
 //! No algorithm is written a second time for it: the map is the algorithm itself, asked to run one period, with quadratics in
 //! place of rows. `Σ_i λ_i` is conserved, zero from the start, and kept so: otherwise it would show as an eigenvalue one.
+//!
+//! Duals are of the size of `η·f`. They are measured in a unit of their own, in which both halves of the state weigh the same:
+//! beside duals of 10¹⁷ a model would be less than their rounding. What is left are a few roundings an iteration, and a rate
+//! nearer to one than a few hundred of these is not told.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -20,6 +24,9 @@ use crate::spectrum;
 /// The Hessians of all parties may have this many entries together: a gigabyte with their factors.
 const MOST_ENTRIES: usize = 1 << 26;
 
+/// How near to zero the logarithm of an iteration's rate may be to be told from zero: some hundred roundings.
+const NEAREST: f64 = 512.0 * f64::EPSILON;
+
 /// The Hessians of the parties would not fit in memory.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{nodes} parties with {columns} columns have Hessians too large for a local rate")]
@@ -30,7 +37,8 @@ pub struct TooLarge {
     pub columns: usize,
 }
 
-/// The factor by which distances to the optimum shrink in the long run; above one, they grow.
+/// The factor by which distances to the optimum shrink in the long run; above one, they grow. Not a number where double
+/// precision cannot tell it: see [`LocalRate::is_told`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LocalRate {
     /// In a data step and the recycled steps after it.
@@ -45,7 +53,19 @@ pub struct LocalRate {
 
 impl LocalRate {
     fn new(per_period: f64, period: u32, uncertainty: f64) -> Self {
-        let per_iteration = libm::pow(per_period, 1.0 / f64::from(period));
+        let iterations = f64::from(period);
+        let told = per_period > 0.0
+            && per_period.is_finite()
+            && libm::log(per_period).abs() >= NEAREST * iterations;
+        if !told {
+            return Self {
+                per_data_step: f64::NAN,
+                per_iteration: f64::NAN,
+                iterations_per_digit: None,
+                uncertainty: f64::NAN,
+            };
+        }
+        let per_iteration = libm::pow(per_period, 1.0 / iterations);
         let digit = -std::f64::consts::LN_10 / libm::log(per_iteration);
         Self {
             per_data_step: per_period,
@@ -53,6 +73,12 @@ impl LocalRate {
             iterations_per_digit: (per_iteration < 1.0).then_some(digit),
             uncertainty,
         }
+    }
+
+    /// Whether double precision tells the rate. It does not where penalties or dampings are so far from the Hessians that a
+    /// period's map overflows, or is so near to one that contracts nothing that rounding hides the difference.
+    pub fn is_told(&self) -> bool {
+        !self.per_iteration.is_nan()
     }
 }
 
@@ -83,7 +109,13 @@ pub(crate) fn local<'a>(
         make,
     };
     let starts = [1, 2].map(|seed| map.start(seed));
-    let radius = spectrum::radius([&starts[0], &starts[1]], |state| map.advance(state));
+    let unit = map.dual_unit(&starts[0]);
+    let half = starts[0].len() / 2;
+    let radius = spectrum::radius([&starts[0], &starts[1]], |state| {
+        state[half..].iter_mut().for_each(|lambda| *lambda *= unit);
+        map.advance(state);
+        state[half..].iter_mut().for_each(|lambda| *lambda /= unit);
+    });
     Ok(LocalRate::new(radius.value, period, radius.uncertainty))
 }
 
@@ -109,6 +141,25 @@ impl Period<'_> {
         let mut state = start::normal(seed, NodeId(0), 1.0, 2 * half);
         self.balance(&mut state[half..]);
         state
+    }
+
+    /// The unit of duals in which models move duals as much as duals move models.
+    fn dual_unit(&mut self, start: &[f64]) -> f64 {
+        let half = start.len() / 2;
+        // Largest entries, since squares would overflow.
+        let size = |part: &[f64]| part.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let mut from_models = start.to_vec();
+        from_models[half..].fill(0.0);
+        self.advance(&mut from_models);
+        let mut from_duals = start.to_vec();
+        from_duals[..half].fill(0.0);
+        self.advance(&mut from_duals);
+        let unit = size(&from_models[half..]).sqrt() / size(&from_duals[..half]).sqrt();
+        match unit > 0.0 && unit.is_finite() {
+            true => unit,
+            // There are no duals, or there is no rate.
+            false => 1.0,
+        }
     }
 
     fn advance(&mut self, state: &mut [f64]) {

@@ -37,7 +37,11 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> 
             }
         };
         let estimates = starts.map(|start| gelfand(arnoldi(start, &mut map)));
-        let largest = estimates[0].max(estimates[1]);
+        // `max` would pass over one that is not a number.
+        let largest = match estimates.iter().any(|estimate| estimate.is_nan()) {
+            true => f64::NAN,
+            false => estimates[0].max(estimates[1]),
+        };
         let value = unit * libm::pow(largest, 1.0 / f64::from(power));
         if !(value > 0.0 && value.is_finite()) {
             return Radius {
@@ -188,6 +192,12 @@ mod tests {
     fn a_map_that_expands_has_a_radius_above_one() {
         let map = |v: &[f64]| vec![-1.75 * v[0], 1.0 * v[1] + v[0]];
         assert!((found(2, map).value - 1.75).abs() < 1e-10);
+    }
+
+    #[test]
+    fn a_map_that_overflows_has_no_radius() {
+        let map = |v: &[f64]| vec![v[0] * 1e308 * 10.0, v[1]];
+        assert!(!found(2, map).value.is_finite());
     }
 
     #[test]

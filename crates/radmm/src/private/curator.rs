@@ -61,7 +61,7 @@ pub enum BadTerms {
     },
     /// A residual that double precision does not reach at this loss weight.
     #[error(
-        "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it or lower the weight"
+        "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it, lower the weight, or widen a smooth hinge"
     )]
     TooExact {
         /// `τ`.
@@ -295,7 +295,7 @@ fn check_terms(terms: &Terms) -> Result<(), BadTerms> {
             });
         }
     }
-    let least = problem.floor(&[]) / 8.0;
+    let least = problem.least_tolerance();
     if problem.tolerance < least {
         return Err(BadTerms::TooExact {
             tolerance: problem.tolerance,

@@ -83,6 +83,11 @@ impl Problem {
         ((self.weight * self.loss.curvature()).next_up() + self.share().next_up()).next_up()
     }
 
+    /// The least `τ` that makes sense: double precision does not reach less for the plainest question.
+    pub fn least_tolerance(&self) -> f64 {
+        self.floor(&[]) / 8.0
+    }
+
     /// A gradient norm that double precision can be driven below for a question with this linear term, whatever the rows
     /// are: `b`, `m·f` and the rows' gradient cancel at the minimum, all of a size of at most `C + ‖b‖`, and rounding a
     /// margin moves a slope by up to `c₁` times as much. The factors are what a search over hostile questions needed.

@@ -50,7 +50,7 @@ pub(super) struct Solution {
 /// Nothing is released from a point that is not certified. How near it came depends on rows, so that is not told.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error(
-    "the minimiser could not be certified to a residual of {tolerance:e}; raise the tolerance or the ridge"
+    "the minimiser could not be certified to a residual of {tolerance:e}; raise the tolerance or the ridge, or add less noise"
 )]
 pub struct NotCertified {
     /// What was asked for.

@@ -29,6 +29,8 @@ pub const MOST_NODES: usize = 256;
 const CLOSEST: i32 = 20;
 /// Of a golden-section search over `L/p = 1/(1 + e^−u)`, `u` from −60 to 30, which leaves `u` to a hundred-millionth.
 const SECTIONS: usize = 48;
+/// How far `M` and `η` may be from one another, and `η` from one: beyond, their squares and products overflow.
+const FARTHEST: f64 = 1e100;
 /// The relative accuracy of the least `γ`.
 const FINE: f64 = 1e-4;
 
@@ -49,7 +51,7 @@ pub struct Certificate {
 }
 
 /// Why no damping can be certified.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum Uncertifiable {
     /// `D+A` is singular, so the second inequality fails along its null vector whatever `γ`, `L` and `μ` are.
     #[error(
@@ -65,6 +67,16 @@ pub enum Uncertifiable {
     /// Numbers beyond what double precision can prove anything about.
     #[error("the condition's matrices are too ill-conditioned for double precision")]
     IllConditioned,
+    /// The condition's numbers would overflow, or vanish.
+    #[error(
+        "its numbers overflow with a penalty of {eta:e} and M = {lipschitz:.1e}; the penalty and its ratio to M must be from 1e-100 to 1e100"
+    )]
+    Overflow {
+        /// `η`.
+        eta: f64,
+        /// `M`.
+        lipschitz: f64,
+    },
 }
 
 /// The condition on one graph at one penalty.
@@ -101,6 +113,10 @@ impl Condition {
         }
         if n > MOST_NODES {
             return Err(Uncertifiable::TooManyNodes { nodes: n });
+        }
+        let moderate = |x: f64| (FARTHEST.recip()..=FARTHEST).contains(&x);
+        if !(moderate(eta) && moderate(eta / lipschitz)) {
+            return Err(Uncertifiable::Overflow { eta, lipschitz });
         }
         let mut adjacent = vec![false; n * n];
         for (NodeId(i), NodeId(j)) in graph.edges() {

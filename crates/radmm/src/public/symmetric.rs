@@ -71,7 +71,9 @@ impl Symmetric {
         // Halved until doubles have nothing between the two.
         loop {
             let middle = low + (high - low) / 2.0;
-            if middle <= low || middle >= high {
+            // Written so that what is not a number ends it too.
+            let between = middle > low && middle < high;
+            if !between {
                 return middle;
             }
             if none_below(middle) {
@@ -242,6 +244,15 @@ mod tests {
                 assert!((matrix.least_eigenvalue() - (2.0 - 2.0 * angle.cos())).abs() < 1e-13);
                 assert!((matrix.largest_eigenvalue() - (2.0 + 2.0 * angle.cos())).abs() < 1e-13);
             }
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_overflowed_has_no_eigenvalue_and_no_endless_search_for_one() {
+        for entry in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let matrix = Symmetric::part_of(3, |i, j| if i + j == 2 { entry } else { 1.0 });
+            assert!(!matrix.least_eigenvalue().is_finite());
+            assert!(!matrix.surely_positive(0.0));
         }
     }
 
