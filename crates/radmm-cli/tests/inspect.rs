@@ -525,3 +525,20 @@ fn files_that_are_no_tables_are_told_with_exit_code_1() {
         assert_eq!(code, 1, "{said}");
     }
 }
+
+#[test]
+fn a_damaged_parquet_file_is_told_as_an_error_and_never_as_a_panic() {
+    let folder = folder();
+    let whole = fs::read(folder.path().join("rows.parquet")).unwrap();
+    let mut gave_up = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        fs::write(folder.path().join("bad.parquet"), bytes).unwrap();
+        let output = inspect(folder.path(), &["bad.parquet"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "byte {at}: {said}");
+        gave_up += usize::from(said.contains("the decoder gave up on a page"));
+    }
+    assert!(gave_up > 0, "no file made the decoder panic");
+}

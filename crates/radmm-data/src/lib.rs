@@ -35,6 +35,7 @@ mod builtin;
 #[cfg(test)]
 mod clinic;
 mod csv;
+mod decoding;
 mod encode;
 mod error;
 mod fifo;
@@ -57,6 +58,7 @@ mod waiting;
 
 pub use self::builtin::Builtin;
 pub use self::csv::{deal_csv, read_csv, read_test_csv};
+pub use self::decoding::decoding;
 pub use self::error::{DataError, FieldProblem, Place, SplitProblem};
 pub use self::file::{Format, TableFile, read, read_test};
 pub use self::holdout::{Held, Holdout, HoldoutProblem};
