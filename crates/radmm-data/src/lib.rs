@@ -62,7 +62,7 @@ pub use self::decoding::decoding;
 pub use self::error::{DataError, FieldProblem, Place, SplitProblem};
 pub use self::file::{Format, TableFile, read, read_test};
 pub use self::holdout::{Held, Holdout, HoldoutProblem};
-pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, inspect};
+pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, Slips, inspect};
 pub use self::libsvm::{deal_libsvm, read_test_libsvm};
 pub use self::parquet::{deal_parquet, read_test_parquet};
 pub use self::partition::{Deal, Part, Partition};
