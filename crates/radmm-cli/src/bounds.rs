@@ -1,19 +1,29 @@
 //! Bounds around numbers that were seen.
 
+/// Numbers below this are rarely meant to lie within [−1, 1].
+const SMALL: f64 = 0.01;
+
+/// Below this, steps between round numbers may not be normal numbers.
+const TINY: f64 = 1e-290;
+
 /// Bounds outside `[low, high]`, at round numbers. They tell less of the rows than the extremes do, but not nothing.
 pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
-    // What usually has these bounds.
+    let size = low.abs().max(high.abs());
+    // What usually has these bounds. Between them, much smaller numbers would all be nearly zero.
     for [below, above] in [[0.0, 1.0], [-1.0, 1.0]] {
-        if low >= below && high <= above {
+        if low >= below && high <= above && size >= SMALL {
             return [below, above];
         }
     }
+    if size < TINY {
+        return around_tiny([low, high]);
+    }
     let width = high - low;
     // Beyond 10³⁰⁰ nothing is round, and half of the range could overflow.
-    if low.abs().max(high.abs()) > 1e300 {
+    if size > 1e300 {
         return [-f64::MAX, f64::MAX];
     }
-    let margin = 0.05 * width.max(f64::EPSILON * low.abs().max(high.abs()));
+    let margin = 0.05 * width.max(f64::EPSILON * size);
     let (step, exponent) = step(width.max(margin));
     let times = |count: f64| decimal(count * step, exponent);
     let unit = decimal(step, exponent);
@@ -27,6 +37,16 @@ pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
         above = above.min(0.0);
     }
     [below.min(low), above.max(high)]
+}
+
+/// Zero and powers of ten, where a fifth of a width could underflow.
+fn around_tiny([low, high]: [f64; 2]) -> [f64; 2] {
+    let power = |size: f64| match size > 0.0 {
+        true => decimal(1.0, size.log10().ceil() as i32).max(size),
+        false => 0.0,
+    };
+    // Not −0.
+    [0.0 - power(-low), power(high)]
 }
 
 /// 1, 2 or 5, and a power of ten: a fifth of the width or a little more.
@@ -64,11 +84,22 @@ mod tests {
     }
 
     #[test]
+    fn bounds_of_small_numbers_are_small() {
+        assert_eq!(around([1e-305, 8e-305]), [0.0, 1e-304]);
+        assert_eq!(around([-3e-310, 2e-301]), [-1e-309, 1e-300]);
+        assert_eq!(around([0.0, 5e-324]), [0.0, 1e-323]);
+        assert_eq!(around([-2e-300, -1e-300]), [-1e-299, 0.0]);
+        assert_eq!(around([1e-5, 9e-5]), [0.0, 1e-4]);
+    }
+
+    #[test]
     fn bounds_hold_every_range() {
         let sizes = [
             0.0,
             5e-324,
+            3e-308,
             1e-300,
+            2e-290,
             1e-9,
             0.3,
             1.0,

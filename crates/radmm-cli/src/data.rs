@@ -1,5 +1,8 @@
 //! `radmm data`.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use radmm_data::{Format, Profile, TableFile, inspect};
 
 use crate::args::{DataCommand, InspectArgs};
@@ -17,8 +20,7 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     let path = &typed.file;
     let format = typed.format.or_else(|| Format::of(path));
     let format = format.ok_or_else(|| {
-        let problem =
-            "its extension does not tell the format; give --format csv, parquet or libsvm";
+        let problem = unknown_format(path);
         Failure::Inspect(format!("{}: {problem}", path.display()))
     })?;
     let table = TableFile::open(path, format).map_err(|cause| Failure::Unreadable {
@@ -27,6 +29,9 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     })?;
     let profile = inspect(table)?;
     let proposal = Proposal::new(path, &profile, typed).map_err(Failure::Inspect)?;
+    if let Some(reason) = proposal.no_features() {
+        return Err(Failure::NoFeatures(reason));
+    }
     if profile.format == Format::Csv && has_numbers_for_names(&profile) {
         eprintln!(
             "note: some columns are called by numbers; does the first line name the columns?"
@@ -39,8 +44,26 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     }
 }
 
+/// Why a file with this name is not read, and what to do.
+fn unknown_format(path: &Path) -> &'static str {
+    let extension = path.extension().and_then(OsStr::to_str);
+    let extension = extension.map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("gz" | "bz2" | "xz" | "zst" | "zip") => {
+            "compressed files are not read; decompress it first"
+        }
+        Some("tsv" | "tab") => {
+            "fields separated by tabs are not read; save the file with commas, as .csv"
+        }
+        Some("xls" | "xlsx" | "ods") => {
+            "spreadsheets are not read; save the table with commas, as .csv"
+        }
+        _ => "its extension does not tell the format; give --format csv, parquet or libsvm",
+    }
+}
+
 /// As if the first line were a row.
 fn has_numbers_for_names(profile: &Profile) -> bool {
     let mut names = profile.columns.iter().map(|column| &column.name);
-    names.any(|name| name.parse::<f64>().is_ok())
+    names.any(|name| name.parse().is_ok_and(f64::is_finite))
 }

@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     Data(#[from] DataError),
     #[error("{0}")]
     Inspect(String),
+    #[error("{0}")]
+    NoFeatures(String),
     #[error("the run stopped early: {0}")]
     Stopped(String),
     #[error("the threads could not be started: {0}")]
@@ -47,6 +49,7 @@ impl Failure {
         match self {
             Self::Study(_)
             | Self::Unreadable { .. }
+            | Self::Rows(TableError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
             | Self::Network { .. }

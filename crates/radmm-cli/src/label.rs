@@ -3,7 +3,7 @@
 use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
 
 use crate::args::InspectArgs;
-use crate::proposal::few;
+use crate::proposal::{few, is_long};
 use crate::toml;
 
 /// What the outcome is often called.
@@ -29,7 +29,7 @@ pub(crate) fn choose<'a>(
             let names: Vec<String> = profile
                 .columns
                 .iter()
-                .map(|c| toml::string(&c.name))
+                .map(|c| toml::excerpt(&c.name))
                 .collect();
             let name = toml::string(name);
             return Err(format!(
@@ -46,12 +46,12 @@ pub(crate) fn choose<'a>(
     let candidates: Vec<&ColumnProfile> = profile
         .columns
         .iter()
-        .filter(|column| column.obstacle.is_none())
+        .filter(|column| column.obstacle.is_none() && !is_long(&column.name))
         .filter(|column| {
             column
                 .values
                 .as_ref()
-                .is_some_and(|values| values.len() == 2)
+                .is_some_and(|values| values.len() == 2 && !values.iter().any(|(v, _)| is_long(v)))
         })
         .filter(|column| {
             let mut values = column.values.iter().flatten();
@@ -96,7 +96,7 @@ pub(crate) fn choose_class(
     };
     let shown: Vec<String> = values
         .iter()
-        .map(|(value, _)| toml::string(value))
+        .map(|(value, _)| toml::excerpt(value))
         .collect();
     if values.len() < 2 {
         return Err(format!(

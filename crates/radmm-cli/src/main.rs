@@ -19,6 +19,7 @@ mod reproduce;
 mod run;
 mod toml;
 
+use std::panic;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,6 +27,7 @@ use clap::Parser;
 use crate::args::{Args, Command};
 
 fn main() -> ExitCode {
+    keep_caught_panics_quiet();
     let outcome = match Args::parse().command {
         Command::Run(typed) => run::run(typed),
         Command::Compare(typed) => compare::run(typed),
@@ -40,4 +42,14 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Damaged files make their decoder panic; that is caught and told as an error, and needs no second telling.
+fn keep_caught_panics_quiet() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !radmm_data::decoding() {
+            usual(panic);
+        }
+    }));
 }

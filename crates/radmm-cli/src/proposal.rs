@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
+use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile, Slips};
 use radmm_lab::report::Grid;
 use radmm_lab::shown::{percent, thousands};
 use serde::Serialize;
@@ -22,6 +22,15 @@ Replace every one by what is known without these rows: documentation, physiology
 
 /// Values that are shown of a long list.
 const SHOWN: usize = 6;
+
+/// Characters of the longest name or category; what is longer is no word.
+pub(crate) const LONGEST: usize = 200;
+
+/// Columns of the table that names, and what is said of them, share: 80 less the others and the space between.
+const SHARED: usize = 51;
+
+/// Those that names have at most.
+const NAMES: usize = 26;
 
 /// What a study could say of a file.
 pub(crate) struct Proposal<'a> {
@@ -66,6 +75,32 @@ impl<'a> Proposal<'a> {
             positive,
             positive_guessed: typed.positive.is_none(),
             positives,
+        })
+    }
+
+    /// Why there is nothing to learn from, if so.
+    pub(crate) fn no_features(&self) -> Option<String> {
+        if self.profile.numbered.is_some() {
+            return None;
+        }
+        let mut reasons = Vec::new();
+        for column in self.features_of_profile() {
+            match use_of(column) {
+                Use::None(reason) => reasons.push(format!("{}: {reason}", short_key(column))),
+                Use::Numeric(_) | Use::Categorical(_) => return None,
+            }
+        }
+        let label = toml::excerpt(&self.label.name);
+        Some(match reasons.is_empty() {
+            true => format!(
+                "{}: there is no column beside the label, {label}",
+                self.path
+            ),
+            false => format!(
+                "{}: no column beside the label, {label}, can be learnt from ({})",
+                self.path,
+                few(&reasons)
+            ),
         })
     }
 
@@ -133,7 +168,7 @@ impl<'a> Proposal<'a> {
             (String::new(), String::new(), String::new());
         for column in self.features_of_profile() {
             let key = toml::key(&column.name);
-            let missing = self.share_missing(column);
+            let missing = self.share_missing(column) + &self.slips(column);
             let _ = match use_of(column) {
                 Use::Numeric(range) => {
                     let [low, high] = bounds::around(range).map(toml::number);
@@ -149,7 +184,7 @@ impl<'a> Proposal<'a> {
                         "{key} = {values} # from the rows{missing}"
                     )
                 }
-                Use::None(reason) => writeln!(&mut unused, "# {key}: {reason}"),
+                Use::None(reason) => writeln!(&mut unused, "# {}: {reason}", short_key(column)),
             };
         }
         let none = |list: &String| if list.is_empty() { " # none" } else { "" };
@@ -171,6 +206,9 @@ impl<'a> Proposal<'a> {
 
     /// The columns, for people.
     pub(crate) fn table(&self) -> String {
+        let columns = &self.profile.columns;
+        let names = columns.iter().map(|column| toml::width(&short_key(column)));
+        let width = names.max().unwrap_or_default().min(NAMES);
         let row = |column: &ColumnProfile| {
             let is_label = std::ptr::eq(column, self.label);
             let (kind, values) = match use_of(column) {
@@ -183,7 +221,9 @@ impl<'a> Proposal<'a> {
                 Use::None(reason) => ("left out", reason),
             };
             let missing = percent(column.missing as f64 / self.profile.rows as f64);
-            vec![toml::key(&column.name), kind.to_owned(), values, missing]
+            let name = toml::cut(&short_key(column), width);
+            let values = toml::cut(&values, SHARED - width);
+            vec![name, kind.to_owned(), values, missing]
         };
         let mut table = plain(&Grid {
             caption: String::new(),
@@ -191,7 +231,7 @@ impl<'a> Proposal<'a> {
             header: ["column", "use", "range or values", "missing"]
                 .map(str::to_owned)
                 .into(),
-            rows: self.profile.columns.iter().map(row).collect(),
+            rows: columns.iter().map(row).collect(),
         });
         for column in table.column_iter_mut().skip(1).take(2) {
             column.set_cell_alignment(CellAlignment::Left);
@@ -261,6 +301,26 @@ impl<'a> Proposal<'a> {
         }
     }
 
+    fn slips(&self, column: &ColumnProfile) -> String {
+        let Some(Slips { count, first, at }) = &column.slips else {
+            return String::new();
+        };
+        let place = match self.profile.format {
+            Format::Parquet => "in row",
+            Format::Csv | Format::Libsvm => "on line",
+        };
+        let first = toml::string(first);
+        match count {
+            1 => {
+                format!("; {first} {place} {at} is no number: correct it, or list it under missing")
+            }
+            many => format!(
+                "; {} values are no numbers, the first {first} {place} {at}: correct them, or list them under missing",
+                thousands(*many)
+            ),
+        }
+    }
+
     fn how_the_label_was_found(&self) -> String {
         match &self.other_labels {
             None => String::new(),
@@ -268,7 +328,7 @@ impl<'a> Proposal<'a> {
                 " # guessed: the only column with two values".into()
             }
             Some(others) => {
-                let others: Vec<String> = others.iter().map(|name| toml::string(name)).collect();
+                let others: Vec<String> = others.iter().map(|name| toml::excerpt(name)).collect();
                 format!(
                     " # guessed; other columns with two values: {}",
                     others.join(", ")
@@ -283,7 +343,7 @@ impl<'a> Proposal<'a> {
         }
         let values = self.label.values.iter().flatten();
         let others = values.filter(|(value, _)| *value != self.positive);
-        let others: Vec<String> = others.map(|(value, _)| toml::string(value)).collect();
+        let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
     }
 }
@@ -292,12 +352,23 @@ fn use_of(column: &ColumnProfile) -> Use<'_> {
     if let Some(obstacle) = &column.obstacle {
         return Use::None(obstacle.clone());
     }
+    if is_long(&column.name) {
+        return Use::None(format!("its name is longer than {LONGEST} characters"));
+    }
+    if column.numbers_rows {
+        let reason = "whole numbers that seem never to repeat, probably an identifier";
+        return Use::None(reason.into());
+    }
     match (&column.values, column.range) {
         (Some(values), _) if values.is_empty() => Use::None("every value is missing".into()),
         (Some(values), _) if values.len() == 1 => Use::None("every value is the same".into()),
         // The same number, written in several ways.
         (_, Some([low, high])) if low == high => Use::None("every value is the same".into()),
         (_, Some(range)) => Use::Numeric(range),
+        (Some(values), None) if values.iter().any(|(value, _)| is_long(value)) => {
+            let reason = format!("text of more than {LONGEST} characters, hardly a category");
+            Use::None(reason)
+        }
         (Some(values), None) => Use::Categorical(values),
         (None, None) => {
             let reason = format!(
@@ -308,11 +379,23 @@ fn use_of(column: &ColumnProfile) -> Use<'_> {
     }
 }
 
+pub(crate) fn is_long(text: &str) -> bool {
+    text.chars().nth(LONGEST).is_some()
+}
+
+/// A column's name for people.
+fn short_key(column: &ColumnProfile) -> String {
+    match is_long(&column.name) {
+        true => toml::excerpt(&column.name),
+        false => toml::key(&column.name),
+    }
+}
+
 /// The most frequent values.
 fn some_of(column: &ColumnProfile) -> String {
     let values = column.values.iter().flatten();
     few(&values
-        .map(|(value, _)| toml::string(value))
+        .map(|(value, _)| toml::excerpt(value))
         .collect::<Vec<_>>())
 }
 

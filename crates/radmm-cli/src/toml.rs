@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+/// Columns of a text in a comment or a message.
+const LONG: usize = 40;
+
 /// A string in quotes, on one line.
 pub(crate) fn string(text: &str) -> String {
     let mut written = String::from('"');
@@ -12,7 +15,7 @@ pub(crate) fn string(text: &str) -> String {
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
-            c if c.is_control() => {
+            c if c.is_control() || turns_text(c) => {
                 // Writing into a string does not fail.
                 let _ = write!(written, "\\u{:04X}", u32::from(c));
             }
@@ -20,6 +23,41 @@ pub(crate) fn string(text: &str) -> String {
         }
     }
     written + "\""
+}
+
+/// Whether a character changes the direction of what follows, so that text looks like another.
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The beginning of a string in quotes, for people to read.
+pub(crate) fn excerpt(text: &str) -> String {
+    string(&cut(text, LONG))
+}
+
+/// The beginning of a text, so that it is at most `most` columns wide.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let (mut end, mut used) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if used < most {
+            end = at;
+        }
+        used += columns(c);
+        if used > most {
+            return format!("{}…", &text[..end]);
+        }
+    }
+    text.to_owned()
+}
+
+/// The columns that a text takes on a terminal, or a few more.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// Letters of East Asia are two columns wide; all beyond them are taken to be.
+fn columns(c: char) -> usize {
+    if c < '\u{1100}' { 1 } else { 2 }
 }
 
 /// A key: in quotes unless it is a plain word.
@@ -59,6 +97,21 @@ mod tests {
             r#""\n\r\t\u0000\u001B\u007F\u0085""#
         );
         assert_eq!(string("é #"), "\"é #\"");
+    }
+
+    #[test]
+    fn characters_that_turn_text_around_are_escaped() {
+        assert_eq!(string("a\u{202e}b\u{2069}c"), r#""a\u202Eb\u2069c""#);
+        assert_eq!(key("a\u{202a}"), r#""a\u202A""#);
+    }
+
+    #[test]
+    fn long_text_is_cut_to_a_width() {
+        assert_eq!(cut("abcde", 5), "abcde");
+        assert_eq!(cut("abcdef", 5), "abcd…");
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語日", 6), "日本…");
+        assert_eq!(excerpt(&"x".repeat(100_000)).chars().count(), 42);
     }
 
     #[test]

@@ -525,3 +525,197 @@ fn files_that_are_no_tables_are_told_with_exit_code_1() {
         assert_eq!(code, 1, "{said}");
     }
 }
+
+#[test]
+fn a_damaged_parquet_file_is_told_as_an_error_and_never_as_a_panic() {
+    let folder = folder();
+    let whole = fs::read(folder.path().join("rows.parquet")).unwrap();
+    let mut gave_up = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        fs::write(folder.path().join("bad.parquet"), bytes).unwrap();
+        let output = inspect(folder.path(), &["bad.parquet"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "byte {at}: {said}");
+        gave_up += usize::from(said.contains("the decoder gave up on a page"));
+    }
+    assert!(gave_up > 0, "no file made the decoder panic");
+}
+
+/// Says in the footer of a Parquet file that its pages have this codec, by Parquet's number, in place of snappy.
+fn relabel(path: &Path, codec: u8) {
+    let mut bytes = fs::read(path).unwrap();
+    for name in ["1", "2", "label"] {
+        // In Thrift's compact form a chunk has its name, with its length before it, and then field 4, an i32 in zigzag.
+        let field = [&[name.len() as u8], name.as_bytes(), &[0x15, 2]].concat();
+        for end in field.len()..bytes.len() {
+            if bytes[..end].ends_with(&field) {
+                bytes[end - 1] = codec * 2;
+            }
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_codec_that_is_not_known_is_named() {
+    let folder = folder();
+    for (codec, name) in [(6, "zstd"), (4, "brotli")] {
+        write_parquet(&folder.path().join("rows.parquet"));
+        relabel(&folder.path().join("rows.parquet"), codec);
+        let says = format!(
+            "error: rows.parquet: column \"1\" is compressed with {name}; known are none, snappy, gzip and lz4: save the file with one of these"
+        );
+        assert_eq!(failure(folder.path(), &["rows.parquet"]), (says, 1));
+    }
+}
+
+#[test]
+fn other_separators_and_other_files_are_told_with_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    for (csv, says) in [
+        (
+            "a;b\n1;2\n",
+            "error: rows.csv:1: the fields seem to be separated by semicolons; save the file with commas",
+        ),
+        (
+            "\na\tb\n1,5\t2\n",
+            "error: rows.csv:2: the fields seem to be separated by tabs; save the file with commas",
+        ),
+    ] {
+        fs::write(folder.path().join("rows.csv"), csv).unwrap();
+        assert_eq!(failure(folder.path(), &["rows.csv"]), (says.into(), 1));
+    }
+    for (name, says) in [
+        (
+            "rows.tsv",
+            "fields separated by tabs are not read; save the file with commas, as .csv",
+        ),
+        (
+            "rows.csv.GZ",
+            "compressed files are not read; decompress it first",
+        ),
+        (
+            "rows.xlsx",
+            "spreadsheets are not read; save the table with commas, as .csv",
+        ),
+    ] {
+        let says = format!("error: {name}: {says}");
+        assert_eq!(failure(folder.path(), &[name]), (says, 2));
+    }
+}
+
+#[test]
+fn the_table_fits_a_terminal_and_long_fields_are_cut_everywhere() {
+    let folder = TempDir::new().unwrap();
+    let (name, digits) = ("n".repeat(60), format!("1{}", "0".repeat(300)));
+    let mut csv = format!("{name},notes,huge,{},日本語,y\n", "m".repeat(300));
+    for n in 0..20 {
+        let (notes, y) = (["x".repeat(100_000), "short".into()][n % 2].clone(), n % 2);
+        csv += &format!(
+            "a value of some length {},{notes},{n}{digits},{n},日本語の値{n},{y}\n",
+            n % 9
+        );
+    }
+    fs::write(folder.path().join("rows.csv"), csv).unwrap();
+    let output = inspect(folder.path(), &["rows.csv"]);
+    let (said, drafted) = (text(&output.stderr), text(&output.stdout));
+    let table = said.split_once("20 rows").unwrap().1;
+    for line in table.lines() {
+        let wide = line
+            .chars()
+            .filter(|c| ('\u{3000}'..'\u{a000}').contains(c));
+        assert!(line.chars().count() + wide.count() <= 80, "{line}");
+    }
+    assert!(table.contains("nnn…") && table.contains("…"), "{table}");
+    assert!(table.contains(" 1e300 to 1.91e302"), "{table}");
+    assert!(
+        drafted.contains(&format!("{name} = [")),
+        "a name is whole in the draft"
+    );
+    assert!(
+        drafted.contains("# notes: text of more than 200 characters, hardly a category\n"),
+        "{drafted}"
+    );
+    assert!(drafted.contains("…\": its name is longer than 200 characters\n"));
+    assert!(drafted.lines().all(|line| line.len() < 1000));
+}
+
+#[test]
+fn numbers_of_rows_are_left_out_like_other_identifiers() {
+    let mut csv = "id,age,y\n".to_owned();
+    for n in 0..60 {
+        csv += &format!("{},{},{}\n", 5000 + n, 20 + n % 40, n % 2);
+    }
+    let drafted = section_of(&csv, &[]);
+    let reason = "# id: whole numbers that seem never to repeat, probably an identifier\n";
+    assert!(drafted.contains(reason), "{drafted}");
+    assert!(drafted.contains("\nage = ["), "{drafted}");
+}
+
+#[test]
+fn slips_among_numbers_are_told_with_their_place() {
+    let mut csv = "age,height,y\n".to_owned();
+    for n in 0..60 {
+        let age = if n == 7 {
+            "inf".into()
+        } else {
+            (20 + n % 40).to_string()
+        };
+        let height = match n {
+            11 | 12 => "\u{202e}abc".into(),
+            _ => (150 + n % 40).to_string(),
+        };
+        csv += &format!("{age},{height},{}\n", n % 2);
+    }
+    let drafted = section_of(&csv, &[]);
+    for line in [
+        "age = [10, 70] # from the rows; \"inf\" on line 9 is no number: correct it, or list it under missing\n",
+        "height = [140, 200] # from the rows; 2 values are no numbers, the first \"\\u202Eabc\" on line 13: correct them, or list them under missing\n",
+    ] {
+        assert!(drafted.contains(line), "{drafted}");
+    }
+}
+
+#[test]
+fn names_such_as_inf_and_nan_are_names() {
+    let drafted = section_of("inf,nan\n1,0\n2,1\n3,1\n", &[]);
+    assert!(drafted.contains("label = \"nan\""), "{drafted}");
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.csv"), "inf,y\n1,0\n2,1\n").unwrap();
+    let said = inspect(folder.path(), &["rows.csv"]).stderr;
+    assert!(!text(&said).contains("called by numbers"));
+}
+
+#[test]
+fn a_file_without_a_feature_is_a_failure_that_says_why() {
+    let folder = TempDir::new().unwrap();
+    for (csv, says) in [
+        (
+            "a,b,y\n1,?,0\n1,?,1\n",
+            "error: rows.csv: no column beside the label, \"y\", can be learnt from (a: every value is the same, b: every value is missing)",
+        ),
+        (
+            "y\n0\n1\n",
+            "error: rows.csv: there is no column beside the label, \"y\"",
+        ),
+    ] {
+        fs::write(folder.path().join("rows.csv"), csv).unwrap();
+        assert_eq!(failure(folder.path(), &["rows.csv"]), (says.into(), 1));
+    }
+}
+
+#[test]
+fn a_missing_file_has_the_same_exit_code_in_a_study_and_on_the_command_line() {
+    let folder = folder();
+    let section = section(folder.path(), &["rows.csv"]);
+    fs::remove_file(folder.path().join("rows.csv")).unwrap();
+    fs::write(folder.path().join("study.toml"), section + REST).unwrap();
+    let in_study = radmm(folder.path(), &["run", "study.toml"]);
+    let typed = inspect(folder.path(), &["rows.csv"]);
+    assert_eq!(
+        (in_study.status.code(), typed.status.code()),
+        (Some(2), Some(2))
+    );
+}

@@ -58,6 +58,18 @@ pub enum DataError {
         /// As given by the caller.
         file: String,
     },
+    /// A header of one name that looks like several.
+    #[error(
+        "{file}{place}: the fields seem to be separated by {separator}; save the file with commas"
+    )]
+    Separator {
+        /// As given by the caller.
+        file: String,
+        /// Where the header stands.
+        place: Place,
+        /// Semicolons or tabs.
+        separator: &'static str,
+    },
     /// A header and nothing below it.
     #[error("{file} has a header and no rows")]
     NoRows {
@@ -434,16 +446,19 @@ fn edits(a: &[char], b: &[char]) -> usize {
     row[b.len()]
 }
 
-/// Spreadsheets of half the world separate fields by semicolons.
-fn other_separator(header: &[String]) -> &'static str {
+/// What else than commas seems to separate the names of a header. Spreadsheets of half the world write semicolons.
+pub(crate) fn separator(header: &[String]) -> Option<&'static str> {
     match header {
-        [only] if only.contains(';') => {
-            "; the fields seem to be separated by semicolons, save the file with commas"
-        }
-        [only] if only.contains('\t') => {
-            "; the fields seem to be separated by tabs, save the file with commas"
-        }
-        _ => "",
+        [only] if only.contains(';') => Some("semicolons"),
+        [only] if only.contains('\t') => Some("tabs"),
+        _ => None,
+    }
+}
+
+fn other_separator(header: &[String]) -> String {
+    match separator(header) {
+        Some(by) => format!("; the fields seem to be separated by {by}, save the file with commas"),
+        None => String::new(),
     }
 }
 

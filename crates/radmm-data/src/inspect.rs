@@ -3,22 +3,32 @@
 //! Privacy: a profile is a set of facts about the rows, outside every guarantee. It is for the eyes of the party that
 //! owns the file. Bounds and vocabularies that others see, or that a guarantee is to hold with, come from elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
 use crate::csv;
-use crate::error::DataError;
+use crate::error::{DataError, Place, excerpt, separator};
 use crate::file::{Format, TableFile};
 use crate::libsvm::Lines;
 use crate::named::{Column, Header, Record, Records};
 use crate::parquet::ParquetTable;
+use crate::problem::ColumnProblem;
 
 /// Fields that usually mean "not known".
 pub const MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
 
 /// Different values of a column that are counted; of a column with more, none is kept.
 pub const MOST_VALUES: usize = 100;
+
+/// A column with at least this share of numbers is one of numbers, with slips.
+const MOSTLY: f64 = 0.95;
+
+/// Different whole numbers up to here may well be a measurement.
+const MEASURED: usize = 50;
+
+/// Whole numbers that are remembered, to know one that comes again.
+const REMEMBERED: usize = 10_000;
 
 /// What stands in a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,10 +56,26 @@ pub struct ColumnProfile {
     pub missing: usize,
     /// Which of these.
     pub markers: Vec<&'static str>,
-    /// The least and the greatest value, if all are numbers.
+    /// The least and the greatest number, if all values are numbers, or nearly all.
     pub range: Option<[f64; 2]>,
+    /// In a column with a range, the values that are no finite numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slips: Option<Slips>,
+    /// Whether the values are whole numbers, more than fifty, that seem never to repeat.
+    pub numbers_rows: bool,
     /// Every value and how many rows have it, the most frequent first; none if they are more than [`MOST_VALUES`].
     pub values: Option<Vec<(String, usize)>>,
+}
+
+/// Values that are no finite numbers in a column that is otherwise one of numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slips {
+    /// How many there are.
+    pub count: usize,
+    /// The first, cut if long.
+    pub first: String,
+    /// Its line, or its row in a file that has no lines.
+    pub at: u64,
 }
 
 /// Reads a file in one pass, in memory that does not grow with the rows, and tells what stands in it.
@@ -58,7 +84,15 @@ pub fn inspect(table: TableFile) -> Result<Profile, DataError> {
     match format {
         Format::Csv => {
             let (header, records) = csv::open(file, &name)?;
-            if header.names.iter().all(|name| name.parse::<f64>().is_ok()) {
+            if let Some(separator) = separator(&header.names) {
+                let place = header.place;
+                return Err(DataError::Separator {
+                    file: name,
+                    place,
+                    separator,
+                });
+            }
+            if header.names.iter().all(|name| finite(name).is_some()) {
                 return Err(DataError::NoHeader { file: name });
             }
             let seen = seen(&header, |_| None);
@@ -70,6 +104,15 @@ pub fn inspect(table: TableFile) -> Result<Profile, DataError> {
             let obstacle = |position| table.obstacle(position).map(|found| found.to_string());
             let seen = seen(&header, obstacle);
             let used: Vec<_> = usable(&header, &seen).map(|(column, _)| column).collect();
+            if used.is_empty()
+                && let Some((column, problem)) = compressed(&table, &header)
+            {
+                return Err(DataError::Column {
+                    file: name,
+                    column,
+                    problem,
+                });
+            }
             let records = table.rows(&used)?;
             profile(&header, records, seen, format)
         }
@@ -79,7 +122,7 @@ pub fn inspect(table: TableFile) -> Result<Profile, DataError> {
             let (mut rows, mut last) = (0, 0);
             while let Some(row) = lines.next(u32::MAX)? {
                 rows += 1;
-                labels.add(Some(row.text));
+                labels.add(Some(row.text), rows as u64);
                 last = row
                     .entries
                     .last()
@@ -125,6 +168,14 @@ fn usable<'h>(header: &'h Header<'_>, seen: &[Seen]) -> impl Iterator<Item = (Co
     })
 }
 
+/// A column that would be read if the file were saved in another way.
+fn compressed(table: &ParquetTable<'_>, header: &Header<'_>) -> Option<(String, ColumnProblem)> {
+    let columns = header.names.iter().enumerate();
+    let mut problems =
+        columns.filter_map(|(position, name)| Some((name.clone(), table.obstacle(position)?)));
+    problems.find(|(_, problem)| matches!(problem, ColumnProblem::Codec { .. }))
+}
+
 fn profile(
     header: &Header<'_>,
     mut records: impl Records,
@@ -135,8 +186,13 @@ fn profile(
     let mut rows = 0;
     while let Some(record) = records.next()? {
         rows += 1;
+        let at = match record.place() {
+            Place::Line(number) | Place::Row(number) => number,
+            // A record stands somewhere.
+            Place::Columns => 0,
+        };
         for (column, position) in &used {
-            seen[*position].add(record.value(*column)?);
+            seen[*position].add(record.value(*column)?, at);
         }
     }
     if rows == 0 {
@@ -157,8 +213,12 @@ struct Seen {
     obstacle: Option<String>,
     missing: usize,
     markers: [bool; MARKERS.len()],
-    /// While all values are numbers.
-    range: Option<[f64; 2]>,
+    /// Of the numbers.
+    range: [f64; 2],
+    numbers: usize,
+    slips: Option<Slips>,
+    /// While they do not repeat, the first of them.
+    whole: Option<HashSet<i64>>,
     /// While they are few.
     counts: Option<HashMap<String, usize>>,
 }
@@ -170,12 +230,16 @@ impl Seen {
             obstacle,
             missing: 0,
             markers: [false; MARKERS.len()],
-            range: Some([f64::INFINITY, f64::NEG_INFINITY]),
+            range: [f64::INFINITY, f64::NEG_INFINITY],
+            numbers: 0,
+            slips: None,
+            whole: Some(HashSet::new()),
             counts: Some(HashMap::new()),
         }
     }
 
-    fn add(&mut self, value: Option<&str>) {
+    /// Adds a value that stands on this line or row.
+    fn add(&mut self, value: Option<&str>, at: u64) {
         let Some(text) = value else {
             self.missing += 1;
             return;
@@ -185,13 +249,17 @@ impl Seen {
             self.markers[marker] = true;
             return;
         }
-        self.range = self.range.and_then(|[low, high]| {
-            let number = text
-                .parse()
-                .ok()
-                .filter(|number: &f64| number.is_finite())?;
-            Some([low.min(number), high.max(number)])
-        });
+        match finite(text) {
+            Some(number) => self.add_number(number),
+            None => {
+                let first = || Slips {
+                    count: 0,
+                    first: excerpt(text),
+                    at,
+                };
+                self.slips.get_or_insert_with(first).count += 1;
+            }
+        }
         if let Some(counts) = &mut self.counts {
             if let Some(count) = counts.get_mut(text) {
                 *count += 1;
@@ -203,7 +271,31 @@ impl Seen {
         }
     }
 
+    fn add_number(&mut self, number: f64) {
+        let [low, high] = self.range;
+        self.range = [low.min(number), high.max(number)];
+        self.numbers += 1;
+        if let Some(seen) = &mut self.whole {
+            // Beyond 2⁵³ neighbours are the same number.
+            let whole = number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
+            let number = number as i64;
+            let again = match seen.len() < REMEMBERED {
+                true => !seen.insert(number),
+                false => seen.contains(&number),
+            };
+            if !whole || again {
+                self.whole = None;
+            }
+        }
+    }
+
     fn finish(self) -> ColumnProfile {
+        let slips = self.slips.as_ref().map_or(0, |slips| slips.count);
+        let values = (self.numbers + slips) as f64;
+        let is_numeric = self.numbers > 0 && self.numbers as f64 >= MOSTLY * values;
+        let [low, high] = self.range;
+        // One number and a word or two are words.
+        let is_numeric = is_numeric && (slips == 0 || low < high);
         let values = self.counts.map(|counts| {
             let mut values: Vec<(String, usize)> = counts.into_iter().collect();
             values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -217,10 +309,17 @@ impl Seen {
             markers: found
                 .filter_map(|(text, seen)| seen.then_some(text))
                 .collect(),
-            range: self.range.filter(|[low, high]| low <= high),
+            range: is_numeric.then_some(self.range),
+            slips: self.slips.filter(|_| is_numeric),
+            numbers_rows: is_numeric && self.numbers > MEASURED && self.whole.is_some(),
             values,
         }
     }
+}
+
+/// A number as a row may hold it: neither `inf` nor `nan`.
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]
@@ -229,7 +328,9 @@ mod tests {
 
     fn column(values: &[Option<&str>]) -> ColumnProfile {
         let mut seen = Seen::new("x", None);
-        values.iter().for_each(|value| seen.add(*value));
+        for (value, at) in values.iter().zip(2..) {
+            seen.add(*value, at);
+        }
         seen.finish()
     }
 
@@ -253,6 +354,47 @@ mod tests {
     fn one_word_makes_a_column_of_text() {
         assert_eq!(column(&[Some("3"), Some("three")]).range, None);
         assert_eq!(column(&[Some("3"), Some("inf")]).range, None);
+    }
+
+    #[test]
+    fn a_few_slips_leave_a_column_of_numbers() {
+        let mut texts: Vec<String> = (0..40).map(|n| (n % 7).to_string()).collect();
+        texts[4] = "inf".into();
+        let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let found = column(&values);
+        assert_eq!(found.range, Some([0.0, 6.0]));
+        let slips = Slips {
+            count: 1,
+            first: "inf".into(),
+            at: 6,
+        };
+        assert_eq!(found.slips, Some(slips));
+        // One of 19 is more than 5 %.
+        let found = column(&values[..19]);
+        assert_eq!((found.range, found.slips), (None, None));
+    }
+
+    #[test]
+    fn one_number_and_a_word_are_words() {
+        let mut values = vec![Some("0"); 99];
+        values.push(Some("x"));
+        assert_eq!(column(&values).range, None);
+    }
+
+    #[test]
+    fn whole_numbers_that_never_repeat_number_the_rows() {
+        let number = |texts: Vec<String>| {
+            let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+            column(&values).numbers_rows
+        };
+        // 7 is prime to 20011, so that every number comes once.
+        let shuffled = |n: u32| (n * 7 % 20_011).to_string();
+        assert!(number((0..51).map(|n| n.to_string()).collect()));
+        assert!(number((0..20_011).map(shuffled).collect()));
+        assert!(!number((0..50).map(|n| n.to_string()).collect()));
+        assert!(!number((0..20_012).map(shuffled).collect()));
+        assert!(!number((0..60).map(|n| (n % 59).to_string()).collect()));
+        assert!(!number((0..60).map(|n| format!("{n}.5")).collect()));
     }
 
     #[test]

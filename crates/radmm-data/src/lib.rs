@@ -35,6 +35,7 @@ mod builtin;
 #[cfg(test)]
 mod clinic;
 mod csv;
+mod decoding;
 mod encode;
 mod error;
 mod fifo;
@@ -57,10 +58,11 @@ mod waiting;
 
 pub use self::builtin::Builtin;
 pub use self::csv::{deal_csv, read_csv, read_test_csv};
+pub use self::decoding::decoding;
 pub use self::error::{DataError, FieldProblem, Place, SplitProblem};
 pub use self::file::{Format, TableFile, read, read_test};
 pub use self::holdout::{Held, Holdout, HoldoutProblem};
-pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, inspect};
+pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, Slips, inspect};
 pub use self::libsvm::{deal_libsvm, read_test_libsvm};
 pub use self::parquet::{deal_parquet, read_test_parquet};
 pub use self::partition::{Deal, Part, Partition};

@@ -9,13 +9,13 @@ mod footer;
 use std::fmt::Write;
 use std::fs::File;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use crate::decoding::decode;
 use crate::error::{DataError, FieldProblem, Place};
 use crate::holdout::Held;
 use crate::named::{self, Column, Header, Record, Records};
@@ -60,7 +60,7 @@ impl<'a> ParquetTable<'a> {
             file: file.to_owned(),
             cause,
         })?;
-        let reader = SerializedFileReader::new(source).map_err(|cause| damaged(file, &cause))?;
+        let reader = guarded(file, || SerializedFileReader::new(source))?;
         match footer::is_sound(reader.metadata(), length) {
             true => Ok(Self { file, reader }),
             false => {
@@ -204,17 +204,16 @@ impl ParquetRows<'_> {
         if self.next_group == metadata.num_row_groups() {
             return Ok(false);
         }
-        let damaged = |cause: ParquetError| damaged(self.file, &cause);
-        let group = self
-            .reader
-            .get_row_group(self.next_group)
-            .map_err(damaged)?;
+        let (file, number) = (self.file, self.next_group);
+        let group = guarded(file, || self.reader.get_row_group(number))?;
         for chunk in &mut self.chunks {
-            chunk.reader = Some(group.get_column_reader(chunk.leaf).map_err(damaged)?);
+            chunk.reader = Some(guarded(file, || group.get_column_reader(chunk.leaf))?);
         }
-        let rows = metadata.row_group(self.next_group).num_rows();
-        self.left = usize::try_from(rows)
-            .map_err(|_| damaged(ParquetError::General(format!("a group of {rows} rows"))))?;
+        let rows = metadata.row_group(number).num_rows();
+        self.left = usize::try_from(rows).map_err(|_| {
+            let cause = format!("a group of {rows} rows");
+            damaged(file, &ParquetError::General(cause))
+        })?;
         self.next_group += 1;
         Ok(true)
     }
@@ -222,15 +221,7 @@ impl ParquetRows<'_> {
     fn fill(&mut self) -> Result<(), DataError> {
         let rows = self.left.min(BATCH);
         for chunk in &mut self.chunks {
-            // The decoder panics on some damaged pages. What it leaves behind is not looked at again.
-            let filled = catch_unwind(AssertUnwindSafe(|| chunk.fill(rows)));
-            let stopped = |_| {
-                Err(ParquetError::General(
-                    "the decoder gave up on a page".into(),
-                ))
-            };
-            let filled = filled.unwrap_or_else(stopped);
-            filled.map_err(|cause| damaged(self.file, &cause))?;
+            guarded(self.file, || chunk.fill(rows))?;
         }
         self.left -= rows;
         (self.batch, self.at) = (rows, 0);
@@ -344,6 +335,19 @@ impl Record for ParquetRecord<'_> {
     fn file(&self) -> &str {
         self.file
     }
+}
+
+/// The decoder panics on some damaged files, where others make it fail.
+fn guarded<T>(
+    file: &str,
+    decoder: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, DataError> {
+    let gave_up = || {
+        let cause = "the decoder gave up on a page";
+        Err(ParquetError::General(cause.into()))
+    };
+    let decoded = decode(decoder).unwrap_or_else(gave_up);
+    decoded.map_err(|cause| damaged(file, &cause))
 }
 
 fn damaged(file: &str, cause: &ParquetError) -> DataError {

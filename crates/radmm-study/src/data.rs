@@ -7,7 +7,7 @@ use radmm_data::{Builtin, Categorical, Format, Numeric, Scale, Schema, Split};
 use serde::{Serialize, Serializer};
 
 use crate::entry::Entry;
-use crate::error::StudyError;
+use crate::error::{Note, StudyError};
 use crate::reader::Section;
 use crate::{Data, Source, Test, features};
 
@@ -36,7 +36,10 @@ const LABEL: &str = "label";
 
 /// A built-in table has a schema of its own. What the study says takes the place of a part of it: the label with its
 /// positive value, what is missing, all numeric columns, all categorical columns.
-pub(crate) fn read(top: &Section<'_>) -> Result<(Source, Format, Schema), StudyError> {
+pub(crate) fn read(
+    top: &Section<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<(Source, Format, Schema), StudyError> {
     let section = top.section("data", &KEYS)?;
     let source = source(&section)?;
     let format = format(&section, &source)?;
@@ -74,6 +77,7 @@ pub(crate) fn read(top: &Section<'_>) -> Result<(Source, Format, Schema), StudyE
         numbered: 0,
     };
     check(&section, &schema)?;
+    note_dropped(&section, &schema, notes)?;
     Ok((source, format, schema))
 }
 
@@ -247,6 +251,24 @@ fn check(section: &Section<'_>, schema: &Schema) -> Result<(), StudyError> {
             "numeric",
             "there are no features; name columns in [data.numeric] or [data.categorical], or set intercept = true",
         ));
+    }
+    Ok(())
+}
+
+/// Notes values of vocabularies in the study that no row can have.
+fn note_dropped(
+    section: &Section<'_>,
+    schema: &Schema,
+    notes: &mut Vec<Note>,
+) -> Result<(), StudyError> {
+    let written = section.open_section("categorical")?;
+    for Categorical { name, values } in &schema.categorical {
+        let dropped = values.iter().find(|value| schema.missing.contains(value));
+        if let (Some(value), Some(entry)) = (dropped, written.get(name)) {
+            notes.push(entry.note(&format!(
+                "holds {value:?}, which is also in missing: rows with it are dropped"
+            )));
+        }
     }
     Ok(())
 }

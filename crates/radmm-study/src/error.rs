@@ -57,9 +57,9 @@ pub enum StudyError {
     },
 }
 
-/// A key that was understood and checked, but has no effect on this study.
+/// A key that was understood and checked, but has no effect on this study, or one that it is hardly meant to have.
 ///
-/// Not an error, since whoever compares algorithms switches `name` back and forth and leaves the other keys in place.
+/// Not an error: whoever compares algorithms switches `name` back and forth and leaves the other keys in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Where the key stands, from 1.

@@ -300,10 +300,10 @@ impl Study {
             },
             None => stem(file),
         };
-        let (source, format, schema) = data::read(&top)?;
+        let (source, format, schema) = data::read(&top, &mut notes)?;
         let network = network::read(&top, &mut notes)?;
         let split = split::read(&top, &schema, network.nodes, &mut notes)?;
-        let test = test::read(&top, format, &mut notes)?;
+        let test = test::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;

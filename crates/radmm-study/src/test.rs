@@ -4,11 +4,11 @@ use std::path::Path;
 
 use radmm_data::{Format, Holdout};
 
-use crate::Test;
 use crate::data;
 use crate::entry::{Range, SEEDS};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
+use crate::{Source, Test};
 
 const KEYS: [&str; 5] = ["last", "share", "seed", "path", "format"];
 
@@ -17,9 +17,10 @@ const SHARES: Range = Range {
     needed: "above 0 and below 1",
 };
 
-/// `rows` is the format of the rows that are trained on.
+/// `source` and `rows` are the rows that are trained on and their format.
 pub(crate) fn read(
     top: &Section<'_>,
+    source: &Source,
     rows: Format,
     notes: &mut Vec<Note>,
 ) -> Result<Option<Test>, StudyError> {
@@ -56,6 +57,10 @@ pub(crate) fn read(
             let format = format.or_else(|| Format::of(Path::new(path)));
             let format = format.unwrap_or(rows);
             check(&section, rows, format)?;
+            if matches!(source, Source::File(rows) if Path::new(rows) == Path::new(path)) {
+                let remark = "is the file that is trained on: the test says nothing about new rows";
+                notes.extend(section.get("path").map(|entry| entry.note(remark)));
+            }
             let path = path.to_owned();
             Ok(Some(Test::File { path, format }))
         }

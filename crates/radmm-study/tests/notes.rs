@@ -187,3 +187,27 @@ fn notes_come_in_the_order_of_the_file() {
     let lines: Vec<usize> = notes(&changes).iter().map(|note| note.line).collect();
     assert_eq!(lines, [21, 26, 27, 38, 39, 40, 48, 49]);
 }
+
+#[test]
+fn a_value_that_is_dropped_as_missing_is_noted() {
+    let unknown = ("\"Male\"]", "\"Male\", \"?\"]");
+    assert_eq!(
+        said(&[unknown]),
+        [
+            "study.toml:16: [data.categorical] sex holds \"?\", which is also in missing: rows with it are dropped"
+        ]
+    );
+    assert!(said(&[unknown, ("[\"?\", \"\"]", "[\"\"]")]).is_empty());
+}
+
+#[test]
+fn testing_on_the_rows_that_are_trained_on_is_noted() {
+    let test = |path: &str| {
+        let section = format!("[data.test]\npath = \"{path}\"\n\n[network]");
+        said(&[("[network]", &section)])
+    };
+    let note = "study.toml:24: [data.test] path is the file that is trained on: the test says nothing about new rows";
+    assert_eq!(test("rows.csv"), [note]);
+    assert_eq!(test("./rows.csv").len(), 1);
+    assert!(test("other.csv").is_empty());
+}
