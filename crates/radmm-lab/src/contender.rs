@@ -53,7 +53,9 @@ pub struct Measured {
     pub noise: Option<[f64; 2]>,
     /// On the rows that were trained on, at the end: each party's model on its own.
     pub loss: Spread,
-    /// The same of the share classified rightly.
+    /// The same, averaged over the second half of the run: noise of single iterations cancels.
+    pub late_loss: Spread,
+    /// At the end, the share of its own party's rows that a model classifies rightly.
     pub accuracy: Spread,
     /// The mean loss of the models on everybody's training rows.
     pub loss_everywhere: Spread,
@@ -177,6 +179,10 @@ impl Contender {
             law: noise.first().and_then(law),
             noise: scales(noise),
             loss: of(|run| run.end().last.loss),
+            late_loss: of(|run| {
+                let late = &run.iterations[run.iterations.len() / 2..];
+                late.iter().map(|made| made.loss).sum::<f64>() / late.len() as f64
+            }),
             accuracy: of(|run| run.end().last.accuracy),
             loss_everywhere: of(|run| run.everywhere.loss),
             accuracy_everywhere: of(|run| run.everywhere.accuracy),

@@ -4,7 +4,7 @@ use radmm::account::Bound;
 
 use super::Part;
 use super::setting::{DVP, GROWING, PP, PVP, RECYCLED, SELDOM, Seen};
-use super::words::{against, axis, claim, frame, less, list, losses, meaning, outside, spending};
+use super::words::{Pair, axis, claim, frame, list, losses, meaning, outside, spending};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Section, Series, Style};
 use crate::shown::{brief, epsilon, number};
@@ -65,7 +65,7 @@ pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
         id: id.to_owned(),
         title: title.to_owned(),
         caption: format!(
-            "Above: mean loss, with bars from the least to the greatest run; the baselines have the best of eight ridges in hindsight. Below: \
+            "Above: mean loss, with bars from the least to the greatest run, but for PVP; the baselines have the best of eight ridges in hindsight. Below: \
              P(t), the total so far. {} {}{above}",
             meaning(),
             match bound {
@@ -132,7 +132,14 @@ fn accuracy(setting: &Seen) -> Panel {
             None if measured.name == SELDOM => {
                 series.push(losses(measured, colour, Style::Dashed));
             }
-            None => series.push(losses(measured, colour, Style::Marked)),
+            None => {
+                let mut drawn = losses(measured, colour, Style::Marked);
+                if measured.name == PVP {
+                    // They are longer than the frame is high.
+                    drawn.points.iter_mut().for_each(|point| point.range = None);
+                }
+                series.push(drawn);
+            }
         }
     }
     Panel {
@@ -189,13 +196,14 @@ fn claims(setting: &Seen, bound: Bound) -> Vec<Claim> {
         let Some(rival) = setting.of(name) else {
             continue;
         };
+        let pair = Pair::ends(own, rival);
         claims.push(claim(
             format!(
                 "mean loss of R-ADMM below {name}’s at equal P = {total} by {}",
                 words_of(bound)
             ),
-            format!("{}{}", against(own, rival), spent(own, rival)),
-            less(own, rival).map(|less| less && apart(own, rival) < EQUAL),
+            format!("{}{}", pair.told(), spent(own, rival)),
+            pair.less().map(|less| less && apart(own, rival) < EQUAL),
         ));
         claims.push(claim(
             format!(
@@ -241,7 +249,8 @@ fn gain(seen: &[Seen], bound: Bound) -> Option<Claim> {
 /// What is left of the gain when DVP, too, asks half as often.
 fn seldom(setting: &Seen) -> Option<Block> {
     let (own, seldom) = (setting.of(RECYCLED)?, setting.of(SELDOM)?);
-    let verdict = match less(own, seldom) {
+    let pair = Pair::ends(own, seldom);
+    let verdict = match pair.less() {
         Some(true) => "R-ADMM still has less loss",
         Some(false) => "DVP has less loss",
         None => "the two cannot be told apart",
@@ -253,7 +262,7 @@ fn seldom(setting: &Seen) -> Option<Block> {
         setting.of(DVP).map_or(0, |dvp| dvp.data_touches),
         own.data_touches,
         seldom.iterations,
-        against(own, seldom),
+        pair.told(),
         own.iterations - own.data_touches
     )))
 }

@@ -5,7 +5,7 @@ use radmm::account::Bound;
 use super::Part;
 use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
-use super::words::{against, axis, claim, frame, less, losses, meaning};
+use super::words::{Pair, axis, claim, frame, losses, meaning};
 use crate::contender::Measured;
 use crate::report::{Block, Claim, Figure, Panel, Section, Style};
 use crate::shown::epsilon;
@@ -71,18 +71,20 @@ fn claims(setting: &Seen, bound: Bound) -> Option<Claim> {
     let gap = pairs
         .map(|(one, other)| (one.spent.epsilon - other.spent.epsilon).abs() / setting.total)
         .fold(0.0, f64::max);
+    let pair = Pair::late(growing, constant);
     Some(claim(
         format!(
-            "growing η improves R-ADMM further at equal P = {} by {}",
+            "growing η improves R-ADMM further at equal P = {} by {}, over the second half of the run",
             epsilon(setting.total),
             words_of(bound)
         ),
         format!(
             "{}; over the whole period P(t) differs by {:.2} % of P at most{}",
-            against(growing, constant),
+            pair.told(),
             100.0 * gap,
             spent(growing, constant)
         ),
-        less(growing, constant).map(|less| less && apart(growing, constant) < EQUAL),
+        pair.less()
+            .map(|less| less && apart(growing, constant) < EQUAL),
     ))
 }

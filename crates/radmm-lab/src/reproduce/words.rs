@@ -5,6 +5,7 @@ use radmm::account::Guarantee;
 use crate::contender::Measured;
 use crate::report::{Axis, Block, Claim, Grid, Point, Scale, Section, Series, Style};
 use crate::shown::{count, epsilon, number};
+use crate::spread::Spread;
 
 use super::setting::{RECYCLED, Seen};
 
@@ -29,34 +30,60 @@ pub(super) fn claim(expected: String, observed: String, holds: impl Into<Option<
     }
 }
 
-/// That one has less loss than another; `None` if they are less than two standard errors apart, or were run once.
-pub(super) fn less(one: &Measured, other: &Measured) -> Option<bool> {
-    let apart = other.loss.mean - one.loss.mean;
-    let error = error(one, other);
-    (one.repetitions > 1 && apart.abs() > 2.0 * error).then_some(apart > 0.0)
+/// Two mean losses of the same number of runs.
+pub(super) struct Pair {
+    one: Spread,
+    other: Spread,
+    runs: usize,
 }
 
-/// The standard error of the difference of two mean losses.
-fn error(one: &Measured, other: &Measured) -> f64 {
-    let square = |of: &Measured| of.loss.deviation.powi(2) / of.repetitions as f64;
-    (square(one) + square(other)).sqrt()
-}
-
-/// `0.3817 against 0.4565, a difference of 0.0748 ± 0.0051`: with the standard error of the difference, if there are several runs.
-pub(super) fn against(one: &Measured, other: &Measured) -> String {
-    let mut text = format!(
-        "{} against {}",
-        number(one.loss.mean),
-        number(other.loss.mean)
-    );
-    if one.repetitions > 1 && other.repetitions > 1 {
-        text += &format!(
-            ", a difference of {} ± {} (standard error)",
-            number((one.loss.mean - other.loss.mean).abs()),
-            number(error(one, other))
-        );
+impl Pair {
+    /// At the end.
+    pub(super) fn ends(one: &Measured, other: &Measured) -> Self {
+        Self {
+            one: one.loss,
+            other: other.loss,
+            runs: one.repetitions.min(other.repetitions),
+        }
     }
-    text
+
+    /// Over the second half.
+    pub(super) fn late(one: &Measured, other: &Measured) -> Self {
+        Self {
+            one: one.late_loss,
+            other: other.late_loss,
+            runs: one.repetitions.min(other.repetitions),
+        }
+    }
+
+    /// Whether the one is less; `None` if they are less than two standard errors apart, or were run once.
+    pub(super) fn less(&self) -> Option<bool> {
+        let apart = self.other.mean - self.one.mean;
+        (self.runs > 1 && apart.abs() > 2.0 * self.error()).then_some(apart > 0.0)
+    }
+
+    /// The standard error of the difference.
+    fn error(&self) -> f64 {
+        let squares = self.one.deviation.powi(2) + self.other.deviation.powi(2);
+        (squares / self.runs as f64).sqrt()
+    }
+
+    /// `0.3817 against 0.4565, a difference of 0.0748 ± 0.0051 (standard error)`.
+    pub(super) fn told(&self) -> String {
+        let mut text = format!(
+            "{} against {}",
+            number(self.one.mean),
+            number(self.other.mean)
+        );
+        if self.runs > 1 {
+            text += &format!(
+                ", a difference of {} ± {} (standard error)",
+                number((self.one.mean - self.other.mean).abs()),
+                number(self.error())
+            );
+        }
+        text
+    }
 }
 
 /// Which do not hold, and of which that cannot be told.
