@@ -110,7 +110,7 @@ fn labels_spelt_in_another_way_in_a_file_of_its_own_are_noted() {
 fn a_file_of_its_own_that_is_not_there_is_told_by_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), "path = \"tset.csv\"");
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("tset.csv"), "{message}");
     assert!(

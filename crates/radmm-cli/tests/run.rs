@@ -381,7 +381,7 @@ fn a_missing_study_and_missing_rows_name_the_file() {
     assert_eq!(code, 2);
     let (said, code) = failure(folder.path(), &["run", "study.toml"]);
     assert!(said.starts_with("error: elsewhere.csv: "), "{said}");
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
 }
 
 #[test]

@@ -57,7 +57,9 @@ pub(crate) fn read(
             let format = format.or_else(|| Format::of(Path::new(path)));
             let format = format.unwrap_or(rows);
             check(&section, rows, format)?;
-            if matches!(source, Source::File(rows) if Path::new(rows) == Path::new(path)) {
+            // The same with and without a leading `./`.
+            let place = |path: &str| Path::new(".").join(path);
+            if matches!(source, Source::File(rows) if place(rows) == place(path)) {
                 let remark = "is the file that is trained on: the test says nothing about new rows";
                 notes.extend(section.get("path").map(|entry| entry.note(remark)));
             }

@@ -212,7 +212,7 @@ fn every_key_of_data_has_its_meaning() {
 fn columns_keep_the_order_of_the_file() {
     let study = with(&[(
         "age = [0, 90]",
-        "b = [0, 1]\nc = [0, 1]\na = [-1.5, 0x10]\n[data.categorical]\nz = ['']\ny = ['v', 'u']",
+        "b = [0, 1]\nc = [0, 1]\na = [-1.5, 0x10]\n[data.categorical]\nz = ['w']\ny = ['v', 'u']",
     )]);
     let schema = study.data.schema;
     let numeric: Vec<&str> = schema
