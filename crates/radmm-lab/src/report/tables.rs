@@ -183,7 +183,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     let noisy = !matches!(experiment.study().privacy.mechanism, Mechanism::None);
     if noisy && !outcome.beside.is_empty() {
         legend.push(format!(
-            "alone, averaged: extra ridge {} and {}, best of eight in hindsight for all rows",
+            "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",
             ridge("local"),
             ridge("average")
         ));
