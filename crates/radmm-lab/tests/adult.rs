@@ -99,3 +99,19 @@ fn the_adult_study_trains_on_the_conventional_rows_and_tests_on_the_others() {
     assert_eq!(sizes, [4463, 6650, 6359, 3354, 9336]);
     assert_eq!(table.test.as_ref().map(|shard| shard.rows()), Some(15_060));
 }
+
+#[test]
+fn bins_are_columns_of_their_own() {
+    let experiment = prepare(include_str!("../../../studies/adult-bins.toml"));
+    // 99 values of categories; 10 + 8 + 7 + 6 + 7 bins.
+    assert_eq!(experiment.table().columns.len(), 99 + 38);
+    assert_eq!(experiment.table().rows(), 30_162);
+    let has = |name: &str| {
+        experiment
+            .table()
+            .columns
+            .iter()
+            .any(|column| column == name)
+    };
+    assert!(has("age<25") && has("40≤hours-per-week<45") && !has("fnlwgt"));
+}

@@ -200,7 +200,7 @@ pub(super) fn asking_once(setting: &Seen) -> String {
         false => ("more", "So iterating was worth it."),
     };
     format!(
-        "\n\nThe paper does not compare with asking once. At P = {}, {} has {verdict} loss than R-ADMM, {} against {}, with a ridge chosen \
+        "\n\nThe paper does not compare with asking once. At a total ε of P = {} (δ = 0), {} has {verdict} loss than R-ADMM, {} against {}, with a ridge chosen \
          in hindsight. {but}",
         epsilon(setting.total),
         best.name,
