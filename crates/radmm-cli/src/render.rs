@@ -135,9 +135,17 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
         .fold(0.0, f64::max);
     let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
     format!(
-        "steps    {}, which cost privacy; {}, which are free\n         {}; minimisers certified to {:.1e}",
-        count(run.count(Kind::Data), "data step", "data steps"),
-        count(run.count(Kind::Recycled), "recycled step", "recycled steps"),
+        "steps    {}; {}\n         {}; minimisers certified to {:.1e}",
+        count(
+            run.count(Kind::Data),
+            "data step, which costs privacy",
+            "data steps, which cost privacy"
+        ),
+        count(
+            run.count(Kind::Recycled),
+            "recycled step, which is free",
+            "recycled steps, which are free"
+        ),
         count(messages, "message", "messages"),
         residual
     )

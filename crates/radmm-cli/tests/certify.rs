@@ -1,12 +1,15 @@
 //! `radmm certify`, as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{radmm, text};
 
 /// A small study, with its network and algorithm left open.
 fn study(network: &str, algorithm: &str) -> String {
@@ -49,18 +52,6 @@ fn folder(study: &str) -> TempDir {
     fs::write(folder.path().join("study.toml"), study).unwrap();
     fs::write(folder.path().join("rows.csv"), rows).unwrap();
     folder
-}
-
-fn radmm(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_radmm"))
-        .current_dir(folder)
-        .args(args)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 /// What is printed of a study, which always succeeds.

@@ -1,12 +1,14 @@
 //! `radmm compare` and `radmm reproduce` as a user meets them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{radmm, text};
 
 const STUDY: &str = r#"
 [data]
@@ -47,18 +49,6 @@ fn folder() -> TempDir {
         .replace("damping = 1\n", "");
     fs::write(folder.path().join("b.toml"), admm).unwrap();
     folder
-}
-
-fn radmm(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_radmm"))
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `radmm data inspect`, as a user runs it, and the three formats beside each other.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 
 use parquet::basic::Compression;
@@ -13,6 +15,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{radmm, text};
 
 /// What a study says beside its rows.
 const REST: &str = r#"
@@ -113,20 +117,8 @@ fn folder() -> TempDir {
     folder
 }
 
-fn radmm(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_radmm"))
-        .current_dir(folder)
-        .args(args)
-        .output()
-        .unwrap()
-}
-
 fn inspect(folder: &Path, args: &[&str]) -> Output {
     radmm(folder, &[&["data", "inspect"], args].concat())
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 /// The section drafted for a file.

@@ -1,12 +1,15 @@
 //! `radmm run`, as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{radmm, text};
 
 const STUDY: &str = r#"
 name = "small"
@@ -54,18 +57,6 @@ fn folder(study: &str) -> TempDir {
     fs::write(folder.path().join("study.toml"), study).unwrap();
     fs::write(folder.path().join("rows.csv"), rows()).unwrap();
     folder
-}
-
-fn radmm(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_radmm"))
-        .current_dir(folder)
-        .args(args)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 /// The result of a study, from `--json`.

@@ -176,6 +176,11 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         None => legend.push("consensus: the largest distance from the mean model".to_owned()),
         Some(_) => legend.push("AUC: the area under the ROC curve on the rows held out".to_owned()),
     }
+    if experiment.study().privacy.bound == Bound::Paper && !outcome.beside.is_empty() {
+        legend.push(
+            "total ε: by the paper's bound; of alone and averaged by the tight one".to_owned(),
+        );
+    }
     let ridge = |name: &str| {
         let of_name = outcome.beside.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
