@@ -404,6 +404,13 @@ fn the_first_studys_bound_is_everyones_where_it_applies() {
     // The study, its twin, DVP, PP, PVP.
     let paper = Bound::Paper;
     assert_eq!(bounds, [paper, paper, paper, paper, Bound::Tight]);
+    let compared = comparison.run(&|_: &Snapshot| ()).unwrap();
+    let baselines = compared
+        .contenders
+        .iter()
+        .filter(|one| one.extra_ridge.is_some());
+    let bounds: Vec<Bound> = baselines.map(|one| one.bound).collect();
+    assert_eq!(bounds, [Bound::Tight; 2]);
 }
 
 #[test]
