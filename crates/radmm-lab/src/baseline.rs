@@ -57,6 +57,14 @@ impl Baseline {
         }
     }
 
+    /// The one that asks by this method, as in study files.
+    pub(crate) fn of_method(name: &str) -> Self {
+        match name {
+            "local" => Self::Alone,
+            _ => Self::Averaged,
+        }
+    }
+
     fn method(self, extra_ridge: f64) -> Method {
         match self {
             Self::Alone => Method::Local { extra_ridge },
@@ -130,7 +138,7 @@ impl Baseline {
         };
         Ok(Beside {
             name: method.name(),
-            extra_ridge: extra_ridge(method),
+            extra_ridge: extra_ridge(method).unwrap_or(0.0),
             ends,
         })
     }
@@ -187,11 +195,11 @@ fn ridges(beside: &Experiment) -> Vec<f64> {
     }
 }
 
-/// What a baseline adds to the common ridge; nothing for other methods.
-pub(crate) fn extra_ridge(method: &Method) -> f64 {
+/// What a baseline adds to the common ridge.
+pub(crate) fn extra_ridge(method: &Method) -> Option<f64> {
     match method {
-        Method::Local { extra_ridge } | Method::Average { extra_ridge } => *extra_ridge,
-        _ => 0.0,
+        Method::Local { extra_ridge } | Method::Average { extra_ridge } => Some(*extra_ridge),
+        _ => None,
     }
 }
 

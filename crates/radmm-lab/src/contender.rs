@@ -8,6 +8,7 @@ use radmm_study::Method;
 use serde::Serialize;
 
 use crate::assemble::RunError;
+use crate::baseline;
 use crate::equal;
 use crate::experiment::Experiment;
 use crate::outcome::Repetition;
@@ -170,12 +171,7 @@ impl Contender {
             },
             bound: self.experiment.study().privacy.bound,
             total: all[0].end().last.spent,
-            extra_ridge: match self.experiment.study().algorithm.method {
-                Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
-                    Some(extra_ridge)
-                }
-                _ => None,
-            },
+            extra_ridge: baseline::extra_ridge(&self.experiment.study().algorithm.method),
             law: noise.first().and_then(law),
             noise: scales(noise),
             loss: of(|run| run.end().last.loss),

@@ -5,7 +5,7 @@ use radmm::node::Kind;
 use radmm::sim::{Optimum, Snapshot};
 
 use super::figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
-use super::tables::beside_name;
+use crate::baseline::Baseline;
 use crate::outcome::{End, Outcome, Repetition};
 use crate::shown::{count, number, thousands};
 
@@ -187,13 +187,14 @@ impl Measure {
     fn levels(&self, outcome: &Outcome) -> Vec<Series> {
         let mut levels = Vec::new();
         for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-            let colour = match other.name {
-                "local" => ALONE,
-                _ => AVERAGED,
+            let baseline = Baseline::of_method(other.name);
+            let colour = match baseline {
+                Baseline::Alone => ALONE,
+                Baseline::Averaged => AVERAGED,
             };
             let ends: Vec<f64> = other.ends.iter().map(self.end).collect();
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
-            levels.push(level(beside_name(other.name), colour, mean));
+            levels.push(level(baseline.title(), colour, mean));
         }
         if let Some(optimum) = &outcome.centralised {
             levels.push(level("pooled, no noise", POOLED, (self.optimum)(optimum)));

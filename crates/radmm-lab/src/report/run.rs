@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::course;
 use super::page::{Block, Page, Section};
-use super::tables::{self, beside_name, mean};
+use super::tables::{self, mean};
+use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{End, Outcome, Repetition};
 use crate::result::caveat;
@@ -151,9 +152,9 @@ fn quality(outcome: &Outcome) -> String {
     let right = |ends: &[End]| mean(ends, |end| end.everywhere.accuracy);
     let mut against: Vec<String> = Vec::new();
     for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-        let name = match beside_name(other.name) {
-            "averaged once" => "for models averaged once",
-            _ => "for each party alone",
+        let name = match Baseline::of_method(other.name) {
+            Baseline::Averaged => "for models averaged once",
+            Baseline::Alone => "for each party alone",
         };
         let shares = shares(right(&other.ends), held_out(&other.ends), "");
         against.push(format!("{shares} {name}"));

@@ -7,6 +7,7 @@ use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
 
 use super::page::Grid;
+use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{End, NodeResult, Outcome, Repetition};
 use crate::shown::{brief, epsilon, number, percent, thousands};
@@ -27,7 +28,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
     for other in &outcome.beside {
-        let name = beside_name(other.name);
+        let name = Baseline::of_method(other.name).title();
         rows.push(match other.ends.as_slice() {
             [] => words(&[name, "too dear", "", "", "", ""]),
             ends => ends_row(name, ends),
@@ -116,14 +117,6 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> Grid {
             ),
         ],
         folded: false,
-    }
-}
-
-/// What a baseline is called.
-pub(super) fn beside_name(name: &str) -> &'static str {
-    match name {
-        "local" => "each party alone",
-        _ => "averaged once",
     }
 }
 

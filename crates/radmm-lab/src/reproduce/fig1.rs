@@ -9,7 +9,7 @@ use super::{FIG1, FIG1_LARGE, Part, study};
 use crate::assemble::RunError;
 use crate::contender::{Contender, Measured};
 use crate::experiment::{Experiment, PrepareError};
-use crate::report::{Block, Claim, Figure, Grid, Panel, Section, Style};
+use crate::report::{Block, Claim, Figure, Grid, Panel, Style};
 use crate::shown::number;
 
 const GAMMAS: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
@@ -113,18 +113,9 @@ pub(super) fn run(
         columns: 2,
         panels: seen.iter().map(Seen::panel).collect(),
     };
-    Ok(Part {
-        section: Section {
-            heading: "Figure 1: convergence without noise".to_owned(),
-            blocks: vec![
-                Block::Figure(figure.clone()),
-                Block::Claims(claims.clone()),
-                Block::Table(table(&seen)),
-            ],
-        },
-        figures: vec![figure],
-        claims,
-    })
+    let tables = vec![Block::Table(table(&seen))];
+    let heading = "Figure 1: convergence without noise";
+    Ok(Part::new(heading, figure, claims, tables))
 }
 
 impl Seen {

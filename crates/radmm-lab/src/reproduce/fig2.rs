@@ -5,8 +5,9 @@ use radmm::account::Bound;
 use super::Part;
 use super::setting::{DVP, GROWING, PP, PVP, RECYCLED, SELDOM, Seen};
 use super::words::{Pair, axis, claim, frame, list, losses, meaning, outside, spending};
+use crate::baseline::Baseline;
 use crate::contender::Measured;
-use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Section, Series, Style};
+use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Series, Style};
 use crate::shown::{brief, epsilon, number};
 
 /// Place in the palette.
@@ -19,7 +20,7 @@ pub(super) fn colour(name: &str) -> usize {
         GROWING => 6,
         SELDOM => 7,
         // The baselines.
-        "each party alone" => 4,
+        name if name == Baseline::Alone.title() => 4,
         _ => 5,
     }
 }
@@ -78,21 +79,14 @@ pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
         columns: 2,
         panels,
     };
-    let mut blocks = vec![Block::Figure(figure.clone()), Block::Claims(claims.clone())];
-    blocks.extend(
-        seen.iter()
-            .map(|setting| Block::Table(table(setting, |name| name != GROWING))),
-    );
-    blocks.extend(seen.iter().filter_map(seldom));
-    blocks.extend(seen.iter().filter_map(worth));
-    Part {
-        section: Section {
-            heading: heading.to_owned(),
-            blocks,
-        },
-        figures: vec![figure],
-        claims,
-    }
+    let tables = seen
+        .iter()
+        .map(|setting| Block::Table(table(setting, |name| name != GROWING)));
+    let words = seen
+        .iter()
+        .filter_map(seldom)
+        .chain(seen.iter().filter_map(worth));
+    Part::new(heading, figure, claims, tables.chain(words).collect())
 }
 
 /// R-ADMM, DVP and PP set the frame. It is widened to show where the others end, but not by more than half: PVP’s answers carry

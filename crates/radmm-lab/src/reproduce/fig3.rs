@@ -7,7 +7,7 @@ use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
 use super::words::{Pair, axis, claim, frame, losses, meaning};
 use crate::contender::Measured;
-use crate::report::{Block, Claim, Figure, Panel, Section, Style};
+use crate::report::{Block, Claim, Figure, Panel, Style};
 use crate::shown::epsilon;
 
 const SHOWN: [&str; 4] = [GROWING, RECYCLED, DVP, PP];
@@ -37,19 +37,10 @@ pub(super) fn part(seen: &[Seen], bound: Bound) -> Part {
         columns: seen.len().max(1),
         panels: seen.iter().map(panel).collect(),
     };
-    let mut blocks = vec![Block::Figure(figure.clone()), Block::Claims(claims.clone())];
-    blocks.extend(
-        seen.iter()
-            .map(|setting| Block::Table(table(setting, |name| SHOWN.contains(&name)))),
-    );
-    Part {
-        section: Section {
-            heading: heading.to_owned(),
-            blocks,
-        },
-        figures: vec![figure],
-        claims,
-    }
+    let tables = seen
+        .iter()
+        .map(|setting| Block::Table(table(setting, |name| SHOWN.contains(&name))));
+    Part::new(heading, figure, claims, tables.collect())
 }
 
 fn panel(setting: &Seen) -> Panel {

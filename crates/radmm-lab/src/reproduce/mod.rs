@@ -18,7 +18,7 @@ use radmm_study::Study;
 
 use crate::assemble::RunError;
 use crate::experiment::{Experiment, PrepareError};
-use crate::report::{Claim, Figure, Page, Section};
+use crate::report::{Block, Claim, Figure, Page, Section};
 use setting::{Seen, Setting};
 
 /// A figure of the paper.
@@ -55,8 +55,24 @@ pub struct Reproduced {
 /// A figure's part of the page.
 struct Part {
     section: Section,
-    figures: Vec<Figure>,
+    figure: Figure,
     claims: Vec<Claim>,
+}
+
+impl Part {
+    /// A figure, what was said of it, and what else there is to say.
+    fn new(heading: &str, figure: Figure, claims: Vec<Claim>, more: Vec<Block>) -> Self {
+        let mut blocks = vec![Block::Figure(figure.clone()), Block::Claims(claims.clone())];
+        blocks.extend(more);
+        Self {
+            section: Section {
+                heading: heading.to_owned(),
+                blocks,
+            },
+            figure,
+            claims,
+        }
+    }
 }
 
 impl Reproduction {
@@ -141,7 +157,7 @@ impl Reproduction {
             claims.len(),
             words::exceptions(&claims),
         );
-        let figures = parts.iter().flat_map(|part| part.figures.clone()).collect();
+        let figures = parts.iter().map(|part| part.figure.clone()).collect();
         let mut sections = Vec::from_iter(glance);
         sections.extend(parts.into_iter().map(|part| part.section));
         sections.push(words::method(!self.settings.is_empty()));
