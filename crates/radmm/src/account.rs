@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use crate::private::Law;
 pub(crate) use cost::up;
-use cost::{Total, paper_loss};
+use cost::{Total, slack_of};
 
 /// Which proof prices objective perturbation with gamma noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,7 +40,16 @@ pub enum Bound {
 
 /// One release, described by public quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Event {
+pub struct Event {
+    /// What was released, were there no rounding.
+    pub ideal: Ideal,
+    /// `κ`: no release is more than `e^κ` times as likely or unlikely in the program as in the ideal.
+    pub slack: f64,
+}
+
+/// A release in real numbers, with exact minimisers and exact noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ideal {
     /// An answer without noise: no finite bound.
     Exact,
     /// The minimiser of an objective with a random linear term.
@@ -196,7 +205,7 @@ impl Ledger {
         after.charges += 1;
         after.total.add(&event);
         after.tight = after.total.epsilon(self.budget.delta);
-        let paper = paper_loss(&event);
+        let paper = event.paper_loss();
         after.paper = match (self.paper, paper) {
             (Some(total), Ok(loss)) => Some(up(total + loss)),
             _ => None,
@@ -254,7 +263,28 @@ impl Ledger {
     }
 }
 
+impl From<Ideal> for Event {
+    fn from(ideal: Ideal) -> Self {
+        Self { ideal, slack: 0.0 }
+    }
+}
+
 impl Event {
+    /// A release on the grid, whose rounding costs at most a thousandth of its price.
+    pub fn on_grid(ideal: Ideal) -> Self {
+        let slack = match ideal {
+            Ideal::Exact => 0.0,
+            _ => slack_of(&ideal),
+        };
+        Self { ideal, slack }
+    }
+
+    fn is_well_formed(&self) -> bool {
+        self.slack >= 0.0 && self.ideal.is_well_formed()
+    }
+}
+
+impl Ideal {
     fn is_well_formed(&self) -> bool {
         let law_is = |law: &Law| match *law {
             Law::Gamma { rate } => rate > 0.0,

@@ -1,27 +1,27 @@
 //! What an event costs, and how costs add up. Everything rounds up.
 
-use super::Event;
+use super::{Event, Ideal};
 use crate::private::Law;
 
 /// The pure loss of an event by our bound; infinite where there is none.
-pub(super) fn pure_loss(event: &Event) -> f64 {
+pub(super) fn pure_loss(event: &Ideal) -> f64 {
     match *event {
-        Event::Objective {
+        Ideal::Objective {
             sensitivity,
             spread,
             law: Law::Gamma { rate },
             ..
         } => up(up(sensitivity * rate) + ln_1p_up(spread)),
-        Event::Additive {
+        Ideal::Additive {
             sensitivity,
             law: Law::Gamma { rate },
         } => up(sensitivity * rate),
-        Event::Exact
-        | Event::Objective {
+        Ideal::Exact
+        | Ideal::Objective {
             law: Law::Gaussian { .. },
             ..
         }
-        | Event::Additive {
+        | Ideal::Additive {
             law: Law::Gaussian { .. },
             ..
         } => f64::INFINITY,
@@ -29,10 +29,10 @@ pub(super) fn pure_loss(event: &Event) -> f64 {
 }
 
 /// The paper's bound of an event (its Theorem IV.1), or which of its conditions fails.
-pub(super) fn paper_loss(event: &Event) -> Result<f64, &'static str> {
+pub(super) fn paper_loss(event: &Ideal) -> Result<f64, &'static str> {
     match *event {
         // 2C/B · 1.4c₁/m = 2.8x, and its condition 2c₁ < B·m/C is x < ½.
-        Event::Objective {
+        Ideal::Objective {
             sensitivity,
             spread,
             law: Law::Gamma { rate },
@@ -44,22 +44,22 @@ pub(super) fn paper_loss(event: &Event) -> Result<f64, &'static str> {
                 Err("its side condition 2·c₁ < B·(ρ/N + 2ηV)/C fails")
             }
         }
-        Event::Objective {
+        Ideal::Objective {
             law: Law::Gaussian { .. },
             ..
         }
-        | Event::Additive {
+        | Ideal::Additive {
             law: Law::Gaussian { .. },
             ..
         } => Err("it is about gamma noise"),
-        Event::Exact | Event::Additive { .. } => Err("it is about objective perturbation"),
+        Ideal::Exact | Ideal::Additive { .. } => Err("it is about objective perturbation"),
     }
 }
 
 /// The Rényi loss of order `q` by our bound.
-fn renyi_loss(event: &Event, q: f64) -> f64 {
+fn renyi_loss(event: &Ideal, q: f64) -> f64 {
     match *event {
-        Event::Objective {
+        Ideal::Objective {
             sensitivity,
             spread,
             one_signed,
@@ -70,18 +70,64 @@ fn renyi_loss(event: &Event, q: f64) -> f64 {
             let tail = log_rectified_mgf(up((q - 1.0) * v), one_signed);
             up(up(ln_1p_up(spread) + half_square) + up(tail / (q - 1.0)))
         }
-        Event::Additive {
+        Ideal::Additive {
             sensitivity,
             law: Law::Gaussian { sigma },
         } => {
             let v = up(sensitivity / sigma);
             up(up(q / 2.0 * v) * v)
         }
-        // A pure loss ε bounds the Rényi loss of every order by ε, and by qε²/2 (Bun and Steinke 2016, Prop. 3.3).
-        _ => {
-            let pure = pure_loss(event);
-            pure.min(up(up(q / 2.0 * pure) * pure))
+        _ => renyi_of_pure(pure_loss(event), q),
+    }
+}
+
+/// A pure loss ε bounds the Rényi loss of every order by ε, and by qε²/2 (Bun and Steinke 2016, Prop. 3.3).
+fn renyi_of_pure(pure: f64, q: f64) -> f64 {
+    pure.min(up(up(q / 2.0 * pure) * pure))
+}
+
+/// The share of its price that the rounding of a release may cost, `2κ` of it: below a thousandth.
+const SLACK: f64 = 1.0 / 2048.0;
+
+/// `κ` for a release on the grid: in proportion to its pure loss, or to its Rényi loss of order 2 where there is none.
+pub(super) fn slack_of(ideal: &Ideal) -> f64 {
+    let pure = pure_loss(ideal);
+    let price = if pure.is_finite() {
+        pure
+    } else {
+        renyi_loss(ideal, 2.0)
+    };
+    SLACK * price
+}
+
+// Privacy: with p and p′ the program's probabilities of a release for two neighbours and P and P′ the ideal ones,
+// p ≤ e^κ·P and p′ ≥ e^−κ·P′. So ln(p/p′) ≤ ln(P/P′) + 2κ, and Σ p^q p′^(1−q) ≤ e^{κ + 2κ(q−1)}·Σ P^q P′^(1−q).
+impl Event {
+    /// The pure loss by our bound; infinite where there is none.
+    pub(super) fn pure_loss(&self) -> f64 {
+        with_slack(pure_loss(&self.ideal), 2.0 * self.slack)
+    }
+
+    /// The paper's bound, or which of its conditions fails.
+    pub(super) fn paper_loss(&self) -> Result<f64, &'static str> {
+        Ok(with_slack(paper_loss(&self.ideal)?, 2.0 * self.slack))
+    }
+
+    fn renyi_loss(&self, q: f64) -> f64 {
+        let pure = self.pure_loss();
+        if pure.is_finite() {
+            return renyi_of_pure(pure, q);
         }
+        let slack = up(2.0 * self.slack + up(self.slack / (q - 1.0)));
+        with_slack(renyi_loss(&self.ideal, q), slack)
+    }
+}
+
+fn with_slack(loss: f64, slack: f64) -> f64 {
+    if slack == 0.0 {
+        loss
+    } else {
+        up(loss + up(slack))
     }
 }
 
@@ -115,9 +161,9 @@ impl Total {
     }
 
     pub(super) fn add(&mut self, event: &Event) {
-        self.pure = up_unless_zero(self.pure + pure_loss(event));
+        self.pure = up_unless_zero(self.pure + event.pure_loss());
         for (total, q) in self.renyi.iter_mut().zip(orders()) {
-            *total = up_unless_zero(*total + renyi_loss(event, q));
+            *total = up_unless_zero(*total + event.renyi_loss(q));
         }
     }
 

@@ -16,7 +16,7 @@ use super::loss::Loss;
 use super::noise::Law;
 use super::shard::Shard;
 use super::solve::{self, NotCertified, Objective, Solution};
-use crate::account::{Event, Paid, up};
+use crate::account::{Event, Ideal, Paid, up};
 use crate::public::release::Query;
 
 /// Whether noise grows with the penalty.
@@ -147,16 +147,17 @@ impl Mechanism {
     ) -> Result<Event, Unanswerable> {
         let sensitivity = problem.sensitivity(rows);
         match (*self, query) {
-            (Self::None, _) => Ok(Event::Exact),
+            (Self::None, _) => Ok(Ideal::Exact.into()),
             (Self::Objective { law, scale }, Query::Minimise { quadratic, .. }) => {
                 let curvature = up(problem.weight * problem.loss.curvature());
                 let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
-                Ok(Event::Objective {
+                Ok(Ideal::Objective {
                     sensitivity,
                     spread: up(curvature / below),
                     one_signed: problem.loss.one_signed_slope(),
                     law: Self::linear_term(law, scale, *quadratic)?,
-                })
+                }
+                .into())
             }
             (
                 Self::Output { law },
@@ -166,13 +167,14 @@ impl Mechanism {
             ) => {
                 // Each of two answers may be τ/m away from its minimiser.
                 let apart = up(sensitivity + 2.0 * problem.residual(linear));
-                Ok(Event::Additive {
+                Ok(Ideal::Additive {
                     sensitivity: up(apart / problem.modulus(*quadratic)),
                     law,
-                })
+                }
+                .into())
             }
             (Self::Gradient { law }, Query::Gradient { .. }) => {
-                Ok(Event::Additive { sensitivity, law })
+                Ok(Ideal::Additive { sensitivity, law }.into())
             }
             (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
                 Err(Unanswerable::Mismatch {
@@ -222,10 +224,10 @@ impl Rows<'_> {
         rng: &mut ChaCha20Rng,
     ) -> Result<Solution, NotCertified> {
         let columns = self.shard.columns();
-        let (in_objective, on_answer) = match *paid.event() {
-            Event::Exact => (None, None),
-            Event::Objective { law, .. } => (Some(law), None),
-            Event::Additive { law, .. } => (None, Some(law)),
+        let (in_objective, on_answer) = match paid.event().ideal {
+            Ideal::Exact => (None, None),
+            Ideal::Objective { law, .. } => (Some(law), None),
+            Ideal::Additive { law, .. } => (None, Some(law)),
         };
         // A linear term ⟨e, f⟩ in the objective adds e to the linear coefficient, and to the gradient.
         let mut linear = match query {
@@ -339,7 +341,7 @@ mod tests {
     /// The noise in the answer to a question.
     fn drawn(mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
         let event = mechanism.price(query, &problem(Loss::Logistic), 8).unwrap();
-        let (Event::Objective { law, .. } | Event::Additive { law, .. }) = event else {
+        let (Ideal::Objective { law, .. } | Ideal::Additive { law, .. }) = event.ideal else {
             panic!("{mechanism:?} has noise")
         };
         law.sample(2, &mut generator(key, query, &event))
@@ -438,9 +440,9 @@ mod tests {
                 };
                 let question = minimise(quadratic, [0.0; 2]);
                 let event = mechanism.price(&question, &problem, rows).unwrap();
-                let Event::Objective {
+                let Ideal::Objective {
                     spread, one_signed, ..
-                } = event
+                } = event.ideal
                 else {
                     panic!("{event:?}")
                 };
@@ -469,8 +471,8 @@ mod tests {
         let law = Law::Gamma { rate: 1.0 };
         let sensitivity = |b| {
             let event = Mechanism::Output { law }.price(&minimise(1.0, [0.0, b]), &problem, 50);
-            match event.unwrap() {
-                Event::Additive { sensitivity, .. } => sensitivity,
+            match event.unwrap().ideal {
+                Ideal::Additive { sensitivity, .. } => sensitivity,
                 event => panic!("{event:?}"),
             }
         };
@@ -495,7 +497,7 @@ mod tests {
         let law = Law::Gamma { rate: 1e4 };
         let question = minimise(0.0, [0.0; 2]);
         let event = Mechanism::Output { law }.price(&question, &problem, 100_000);
-        let Event::Additive { sensitivity, .. } = event.unwrap() else {
+        let Ideal::Additive { sensitivity, .. } = event.unwrap().ideal else {
             panic!("noise is added to the answer")
         };
         assert!(sensitivity >= 2e-3 + 2e-5, "{sensitivity}");

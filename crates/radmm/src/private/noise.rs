@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::loss::Loss;
 use super::mechanism::Problem;
-use crate::account::Event;
+use crate::account::{Event, Ideal};
 use crate::public::release::Query;
 
 /// The distribution of a noise vector `e`.
@@ -138,15 +138,15 @@ impl NoiseKey {
             }
             Query::Gradient { at } => absorb(3, at),
         }
-        match *asked.event {
-            Event::Exact => absorb(4, &[]),
-            Event::Objective {
+        match asked.event.ideal {
+            Ideal::Exact => absorb(4, &[]),
+            Ideal::Objective {
                 sensitivity,
                 spread,
                 law,
                 ..
             } => absorb(5, &[sensitivity, spread, law.parameter()]),
-            Event::Additive { sensitivity, law } => absorb(6, &[sensitivity, law.parameter()]),
+            Ideal::Additive { sensitivity, law } => absorb(6, &[sensitivity, law.parameter()]),
         }
         let Problem {
             loss,
@@ -201,10 +201,10 @@ mod tests {
     }
 
     fn draw_for(law: Law, columns: usize, key: &NoiseKey, t: u32, query: &Query) -> Vec<f64> {
-        let event = Event::Additive {
+        let event = Event::from(Ideal::Additive {
             sensitivity: 1.0,
             law,
-        };
+        });
         law.sample(columns, &mut generator(key, t, query, &event, &PROBLEM))
     }
 
@@ -357,10 +357,10 @@ mod tests {
     fn another_problem_gets_other_noise() {
         let key = NoiseKey::secret([7; 32]);
         let law = Law::Gaussian { sigma: 1.0 };
-        let event = Event::Additive {
+        let event = Event::from(Ideal::Additive {
             sensitivity: 1.0,
             law,
-        };
+        });
         let problems = [
             PROBLEM,
             Problem {
@@ -431,15 +431,19 @@ mod tests {
     fn every_coordinate_of_a_question_and_every_kind_of_event_matters() {
         let key = NoiseKey::secret([7; 32]);
         let law = Law::Gaussian { sigma: 1.0 };
-        let additive = |law| Event::Additive {
-            sensitivity: 1.0,
-            law,
+        let additive = |law| {
+            Event::from(Ideal::Additive {
+                sensitivity: 1.0,
+                law,
+            })
         };
-        let objective = |law| Event::Objective {
-            sensitivity: 1.0,
-            spread: 0.1,
-            one_signed: true,
-            law,
+        let objective = |law| {
+            Event::from(Ideal::Objective {
+                sensitivity: 1.0,
+                spread: 0.1,
+                one_signed: true,
+                law,
+            })
         };
         let minimise = |linear: &[f64]| Query::Minimise {
             quadratic: 1.0,
