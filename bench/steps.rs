@@ -19,7 +19,7 @@ use radmm::public::admm::{Admm, Penalty};
 use radmm::public::baseline::Local;
 use radmm::public::graph::NodeId;
 use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
+use radmm::public::release::{Algorithm, Precision};
 use radmm::public::schedule::Schedule;
 use radmm_bench::{COLUMNS, FILLED, Rows};
 
@@ -44,6 +44,7 @@ fn node(id: u32, rows: &Rows, algorithm: Box<dyn Algorithm>, mechanism: Mechanis
             ridge: RIDGE,
             nodes: NEIGHBOURS + 1,
             tolerance: 1e-8,
+            precision: Precision::Grid,
         },
         mechanism,
         ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
@@ -57,6 +58,7 @@ fn node(id: u32, rows: &Rows, algorithm: Box<dyn Algorithm>, mechanism: Mechanis
         algorithm,
         curator: Curator::new(shard(rows), terms).unwrap(),
     })
+    .unwrap()
 }
 
 fn recycled() -> Box<dyn Algorithm> {

@@ -1,7 +1,7 @@
 //! From what a study means to nodes that run it.
 
 use radmm::account::{BadBudget, Budget, Ledger};
-use radmm::node::{Node, Setup};
+use radmm::node::{BadStart, Node, Setup};
 use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Problem, Terms};
 use radmm::public::admm::{Admm, Penalty};
 use radmm::public::baseline::{Average, Local};
@@ -26,6 +26,9 @@ pub enum RunError {
     /// The problem or the noise is out of range.
     #[error(transparent)]
     Terms(#[from] BadTerms),
+    /// A starting model is out of range.
+    #[error(transparent)]
+    Start(#[from] BadStart),
     /// A party does not belong into a simulation.
     #[error(transparent)]
     Simulation(#[from] NotSimulated),
@@ -81,7 +84,7 @@ pub(crate) fn nodes(
             },
             algorithm: algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
             curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
-        }))
+        })?)
     };
     graph.nodes().map(make).collect()
 }
@@ -93,6 +96,7 @@ pub(crate) fn problem(study: &Study) -> Problem {
         ridge: study.problem.ridge,
         nodes: study.network.nodes,
         tolerance: study.algorithm.tolerance,
+        precision: study.privacy.precision,
     }
 }
 

@@ -59,6 +59,7 @@ use std::path::Path;
 use radmm::account::Bound;
 use radmm::private::{Loss, Mechanism};
 use radmm::public::graph::Topology;
+use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::Serialize;
@@ -265,6 +266,8 @@ pub struct Privacy {
     /// `δ`; 0 for pure privacy, and then not serialised.
     #[serde(skip_serializing_if = "is_zero")]
     pub delta: f64,
+    /// How releases are written.
+    pub precision: Precision,
 }
 
 /// How often the study is run, and from which seed.

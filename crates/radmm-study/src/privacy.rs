@@ -2,13 +2,14 @@
 
 use radmm::account::Bound;
 use radmm::private::{Law, Mechanism, Scaling};
+use radmm::public::release::Precision;
 
 use crate::entry::{Entry, Range};
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
 use crate::{Method, Privacy};
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "mechanism",
     "noise",
     "rate",
@@ -16,6 +17,7 @@ const KEYS: [&str; 7] = [
     "scale",
     "bound",
     "delta",
+    "precision",
 ];
 
 const DELTA: Range = Range {
@@ -71,6 +73,9 @@ pub(crate) fn read(
     section.optional("delta", |entry| entry.number(DELTA))?;
     section.optional("scale", scale)?;
     section.optional("bound", bound)?;
+    let precision = section
+        .optional("precision", precision)?
+        .unwrap_or_default();
 
     // An empty section means no privacy; one that speaks of noise must say where it goes.
     let kind = match kind {
@@ -83,9 +88,10 @@ pub(crate) fn read(
         }
     };
     if kind == Kind::None {
-        section.note_all_but(&["mechanism"], "mechanism none", notes);
+        section.note_all_but(&["mechanism", "precision"], "mechanism none", notes);
         return Ok(Privacy {
             mechanism: Mechanism::None,
+            precision,
             bound: Bound::Tight,
             delta: 0.0,
         });
@@ -110,6 +116,7 @@ pub(crate) fn read(
     };
     Ok(Privacy {
         mechanism,
+        precision,
         bound: applicable_bound(&section, mechanism, notes)?,
         delta,
     })
@@ -153,6 +160,10 @@ fn gaussian(section: &Section<'_>) -> Result<(Law, f64), StudyError> {
 
 fn scale(entry: &Entry<'_>) -> Result<Scaling, StudyError> {
     entry.choice(&[("fixed", Scaling::Fixed), ("penalty", Scaling::Penalty)])
+}
+
+fn precision(entry: &Entry<'_>) -> Result<Precision, StudyError> {
+    entry.choice(&[("grid", Precision::Grid), ("float", Precision::Float)])
 }
 
 fn bound(entry: &Entry<'_>) -> Result<Bound, StudyError> {

@@ -1,6 +1,7 @@
 //! `[problem]`: what is minimised.
 
 use radmm::private::Loss;
+use radmm::public::release::Precision;
 
 use crate::Problem;
 use crate::algorithm::{MOST_TOLERANCE, TOLERANCE_IF_NONE};
@@ -51,6 +52,7 @@ pub(crate) fn check(
             ridge: problem.ridge,
             nodes: 1,
             tolerance,
+            precision: Precision::Grid,
         };
         problem.least_tolerance()
     };

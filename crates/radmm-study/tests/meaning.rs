@@ -3,6 +3,7 @@
 use radmm::account::Bound;
 use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
 use radmm::public::graph::Topology;
+use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
@@ -149,6 +150,7 @@ fn the_example_means_what_it_says() {
             },
             bound: Bound::Tight,
             delta: 0.0,
+            precision: Precision::Grid,
         },
         run: Run {
             repetitions: 10,
@@ -180,6 +182,7 @@ fn the_least_study_is_filled_up_with_defaults() {
         mechanism: Mechanism::None,
         bound: Bound::Tight,
         delta: 0.0,
+        precision: Precision::Grid,
     };
     assert_eq!(study.privacy, none);
     assert_eq!(
@@ -603,6 +606,7 @@ fn every_mechanism_is_understood() {
             },
             bound: Bound::Tight,
             delta: 1e-5,
+            precision: Precision::Grid,
         }
     );
     let paper = privacy(

@@ -96,6 +96,7 @@ fn the_example_has_the_keys_of_its_file() {
             "rate": 2.0,
             "scale": "fixed",
             "bound": "tight",
+            "precision": "grid",
         })
     );
     assert_eq!(study["run"], json!({ "repetitions": 10, "seed": 1 }));

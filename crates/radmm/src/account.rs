@@ -279,6 +279,14 @@ impl Event {
         Self { ideal, slack }
     }
 
+    /// A release in doubles: nothing bounds what their last digits tell.
+    pub fn in_doubles(ideal: Ideal) -> Self {
+        Self {
+            ideal,
+            slack: f64::INFINITY,
+        }
+    }
+
     fn is_well_formed(&self) -> bool {
         self.slack >= 0.0 && self.ideal.is_well_formed()
     }

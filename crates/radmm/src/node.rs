@@ -84,9 +84,11 @@ pub enum ProtocolError {
         /// The vector's.
         got: usize,
     },
-    /// NaN or an infinity.
-    #[error("{from} sent a value for iteration {iteration} that is not a finite number")]
-    NotFinite {
+    /// Doubles where integers on the grid are agreed on, or the other way round.
+    #[error(
+        "{from} sent values for iteration {iteration} in another form than the study's precision"
+    )]
+    WrongPrecision {
         /// Who sent it.
         from: NodeId,
         /// For which iteration.
@@ -127,9 +129,9 @@ pub enum Stop {
         /// Why.
         refusal: Refusal,
     },
-    /// This party's own next value is not finite.
+    /// This party's own next value is not finite, or beyond the grid.
     #[error(
-        "{node}'s model is not finite any more at iteration {iteration}: the algorithm diverges; lower the step, or raise the penalty or the damping"
+        "{node}'s model is out of all bounds at iteration {iteration}: the algorithm diverges (lower the step, raise the penalty or the damping)"
     )]
     Diverged {
         /// This party.
@@ -137,6 +139,14 @@ pub enum Stop {
         /// At which it shows.
         iteration: u32,
     },
+}
+
+/// A start that no message could hold.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the starting model of {node} is not finite, or beyond the grid")]
+pub struct BadStart {
+    /// Whose.
+    pub node: NodeId,
 }
 
 enum Phase {
@@ -163,8 +173,10 @@ pub struct Node {
 
 impl Node {
     /// A party that has not said anything yet.
-    pub fn new(setup: Setup) -> Self {
-        Self {
+    pub fn new(setup: Setup) -> Result<Self, BadStart> {
+        let node = setup.id;
+        let own = Release::of(setup.start, setup.curator.precision()).ok_or(BadStart { node })?;
+        Ok(Self {
             id: setup.id,
             inbox: setup.neighbours.iter().map(|_| [None, None]).collect(),
             neighbours: setup.neighbours,
@@ -173,9 +185,9 @@ impl Node {
             curator: setup.curator,
             iteration: 0,
             kind: Kind::Start,
-            own: Release::new(setup.start),
+            own,
             phase: Phase::Running,
-        }
+        })
     }
 
     /// Says `f_i(0)`.
@@ -231,11 +243,11 @@ impl Node {
                 got: release.values().len(),
             });
         }
-        if !release.values().iter().all(|value| value.is_finite()) {
-            return Err(ProtocolError::NotFinite { from, iteration });
+        if release.precision() != self.curator.precision() {
+            return Err(ProtocolError::WrongPrecision { from, iteration });
         }
         match &self.inbox[place][slot] {
-            Some(heard) if !heard.same_bits(&release) => {
+            Some(heard) if *heard != release => {
                 Err(ProtocolError::Equivocation { from, iteration })
             }
             _ => {
@@ -283,10 +295,8 @@ impl Node {
                 (Kind::Data, next)
             }
         };
-        if !next.iter().all(|value| value.is_finite()) {
-            return Err(Stop::Diverged { node, iteration });
-        }
-        (self.kind, self.own) = (kind, Release::new(next));
+        let next = Release::of(next, self.curator.precision());
+        (self.kind, self.own) = (kind, next.ok_or(Stop::Diverged { node, iteration })?);
         self.iteration = iteration;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
@@ -353,6 +363,7 @@ mod tests {
     };
     use crate::public::admm::{Admm, Penalty};
     use crate::public::recycled::{Recycled, closed_form};
+    use crate::public::release::Precision;
     use crate::public::schedule::Schedule;
 
     const NODES: u32 = 3;
@@ -378,6 +389,7 @@ mod tests {
                 ridge: 0.1,
                 nodes: NODES,
                 tolerance: 1e-12,
+                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
                 law: Law::Gamma { rate: 1.0 },
@@ -395,6 +407,7 @@ mod tests {
             algorithm: Box::new(Recycled::new(admm, Schedule::Constant(GAMMA), 1)),
             curator: Curator::new(rows(i), terms).unwrap(),
         })
+        .unwrap()
     }
 
     /// Runs three nodes; `between` sees the nodes before each iteration is made. All models of all iterations.
@@ -570,7 +583,7 @@ mod tests {
         };
         node.receive(early.clone()).unwrap();
         let other = Message {
-            release: Release::new(vec![0.5, 0.5]),
+            release: Release::of(vec![0.5, 0.5], Precision::Grid).unwrap(),
             ..early.clone()
         };
         let expected = ProtocolError::Equivocation {
@@ -581,31 +594,24 @@ mod tests {
     }
 
     #[test]
-    fn zero_and_minus_zero_are_two_values() {
+    fn doubles_are_not_taken_where_the_grid_is_agreed_on() {
         let mut node = node(0);
-        let say = |x: f64| Message {
+        let message = Message {
             from: NodeId(1),
             iteration: 0,
-            release: Release::new(vec![x, 0.0]),
+            release: Release::float(vec![0.0, 0.0]).unwrap(),
         };
-        node.receive(say(0.0)).unwrap();
-        assert!(node.receive(say(-0.0)).is_err());
+        let expected = ProtocolError::WrongPrecision {
+            from: NodeId(1),
+            iteration: 0,
+        };
+        assert_eq!(node.receive(message), Err(expected));
     }
 
     #[test]
-    fn what_is_not_finite_is_rejected() {
-        let mut node = node(0);
-        for x in [f64::NAN, f64::INFINITY] {
-            let message = Message {
-                from: NodeId(1),
-                iteration: 0,
-                release: Release::new(vec![x, 0.0]),
-            };
-            let expected = ProtocolError::NotFinite {
-                from: NodeId(1),
-                iteration: 0,
-            };
-            assert_eq!(node.receive(message), Err(expected));
+    fn every_message_is_on_the_grid() {
+        for model in run(|_, _| ()).iter().flatten() {
+            assert!(model.units().is_some());
         }
     }
 

@@ -174,7 +174,7 @@ impl Period<'_> {
             .collect();
         let mut models: Vec<Release> = state[..half]
             .chunks_exact(d)
-            .map(|f| Release::new(f.to_vec()))
+            .map(|f| Release::imagined(f.to_vec()))
             .collect();
         for t in 0..self.length {
             let mut next = Vec::with_capacity(models.len());
@@ -193,7 +193,7 @@ impl Period<'_> {
                         None => vec![f64::NAN; d],
                     },
                 };
-                next.push(Release::new(model));
+                next.push(Release::imagined(model));
             }
             models = next;
             for (i, (party, algorithm)) in self.parties.iter().zip(&mut algorithms).enumerate() {

@@ -1,20 +1,21 @@
 //! The curator: owns one party's rows and never lets an answer go unpaid.
 //!
-//! Price → spend → answer, in this order: the price comes from public facts, the ledger refuses before a row is read,
-//! and only an answer that was paid for and certified leaves.
+//! Price → spend → answer → grid, in this order: the price comes from public facts, the ledger refuses before a row is
+//! read, and only an answer that was paid for and certified leaves, as integers.
 
 use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::grid::TooCoarse;
 use super::loss::Loss;
-use super::mechanism::{Mechanism, Problem, Rows, Unanswerable};
+use super::mechanism::{Manner, Mechanism, Problem, Rows, Unanswerable, Unreleasable};
 use super::noise::{Asked, Law, NoiseKey};
 use super::quadratic::Quadratic;
 use super::shard::Shard;
-use super::solve::{self, NotCertified, Objective};
+use super::solve::{self, Aim, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
-use crate::public::release::{Query, Release};
+use crate::public::release::{Precision, Query, Release};
 
 /// Why a question was not answered.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -41,9 +42,12 @@ pub enum Refusal {
     /// The ledger said no. No row was read.
     #[error(transparent)]
     Unpaid(#[from] SpendError),
-    /// The minimiser was not found with the accuracy that the guarantee needs. The charge stands, nothing was released.
+    /// Rounding would cost more than what is charged for it. No row was read.
     #[error(transparent)]
-    NotCertified(#[from] NotCertified),
+    TooCoarse(#[from] TooCoarse),
+    /// The charge stands, nothing was released.
+    #[error(transparent)]
+    Unreleasable(#[from] Unreleasable),
 }
 
 /// Terms on which nothing can be answered.
@@ -144,6 +148,11 @@ impl Curator {
         self.shard.columns()
     }
 
+    /// How its answers are written.
+    pub fn precision(&self) -> Precision {
+        self.terms.problem.precision
+    }
+
     /// What has been spent.
     pub fn ledger(&self) -> &Ledger {
         &self.terms.ledger
@@ -168,6 +177,8 @@ impl Curator {
         let event = terms
             .mechanism
             .price(query, &terms.problem, self.shard.rows())?;
+        let shape = (self.shard.rows(), self.shard.columns());
+        let manner = Manner::new(query, &event, &terms.problem, shape)?;
         let paid = terms.ledger.spend(event)?;
         self.answered = iteration;
         let rows = Rows {
@@ -182,9 +193,9 @@ impl Curator {
             rows: self.shard.rows(),
         };
         let mut rng = terms.noise.generator(&asked);
-        let answer = rows.answer(query, paid, &mut rng)?;
+        let answer = rows.answer(query, paid, &manner, &mut rng)?;
         self.largest_residual = self.largest_residual.max(answer.residual);
-        Ok((event, Release::new(answer.point)))
+        Ok((event, answer.release))
     }
 
     /// How good `f` is on these rows, unprotected: for the simulator alone, which holds everybody's rows anyway.
@@ -217,8 +228,11 @@ impl Curator {
         };
         let start = vec![0.0; first.columns()];
         // As exact as the parties' own minimisers: a sum of that many gradients.
-        let tolerance = problem.residual(&[]) * objective.shards.len() as f64;
-        Ok(solve::minimise(&objective, &start, tolerance)?.point)
+        let aim = Aim {
+            tolerance: problem.residual(&[]) * objective.shards.len() as f64,
+            doubled: false,
+        };
+        Ok(solve::minimise(&objective, &start, &aim)?.point)
     }
 
     /// The quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which asks how fast algorithms converge.
@@ -381,6 +395,7 @@ mod tests {
                 ridge: 0.1,
                 nodes: 2,
                 tolerance: 1e-10,
+                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
                 law: Law::Gamma { rate: 1.0 },

@@ -2,22 +2,25 @@
 //!
 //! ```text
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²      S = 2C/B, x = C·c₁/(B·m)
-//! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity (S + 2τ)/m, the minimiser being known to a residual τ
+//! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
 //! gradient    ∇O(f)  +  e                               sensitivity S
 //! ```
 //! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
-//! alone and runs before a row is read, `Rows::answer` consumes the proof of payment.
+//! alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
+//! is part of the price: see `grid`.
 
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 use thiserror::Error;
 
+use super::accuracy::{Entry, Facts};
+use super::grid::{Rounding, TooCoarse};
 use super::loss::Loss;
 use super::noise::Law;
 use super::shard::Shard;
-use super::solve::{self, NotCertified, Objective, Solution};
+use super::solve::{self, Aim, NotCertified, Objective, Solution};
 use crate::account::{Event, Ideal, Paid, up};
-use crate::public::release::Query;
+use crate::public::release::{Precision, Query, Release};
 
 /// Whether noise grows with the penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +73,8 @@ pub struct Problem {
     pub nodes: u32,
     /// `τ > 0`, the gradient norm at which a minimiser counts as found.
     pub tolerance: f64,
+    /// How answers are written.
+    pub precision: Precision,
 }
 
 impl Problem {
@@ -85,19 +90,19 @@ impl Problem {
 
     /// The least `τ` that makes sense: double precision does not reach less for the plainest question.
     pub fn least_tolerance(&self) -> f64 {
-        self.floor(&[]) / 8.0
+        2.0 * f64::EPSILON * self.slopes()
     }
 
-    /// A gradient norm that double precision can be driven below for a question with this linear term, whatever the rows
-    /// are: `b`, `m·f` and the rows' gradient cancel at the minimum, all of a size of at most `C + ‖b‖`, and rounding a
-    /// margin moves a slope by up to `c₁` times as much. The factors are what a search over hostile questions needed.
-    pub(super) fn floor(&self, linear: &[f64]) -> f64 {
-        f64::EPSILON * (16.0 * self.slopes() + 128.0 * solve::norm(linear))
+    /// A gradient norm that the solver can get below for a question with a linear term of this norm, whatever the rows are:
+    /// more than four times what rounding can make of a gradient at doubled margins (see `accuracy`), `m‖f‖` being at
+    /// most `C + ‖b‖` near the minimum.
+    pub(super) fn floor(&self, linear: f64) -> f64 {
+        f64::EPSILON * (96.0 * self.slopes() + 128.0 * linear)
     }
 
     /// The residual to which a question with this linear term is certified: `τ`, or what double precision can reach.
     pub(super) fn residual(&self, linear: &[f64]) -> f64 {
-        self.tolerance.max(self.floor(linear))
+        self.tolerance.max(self.floor(solve::norm(linear)))
     }
 
     /// How large the coefficients of a question may be: a thousand thousands of what rows can answer.
@@ -106,7 +111,7 @@ impl Problem {
     }
 
     /// The size of the rows' gradient, and of what rounding makes of it.
-    fn slopes(&self) -> f64 {
+    pub(super) fn slopes(&self) -> f64 {
         self.weight * (1.0 + self.loss.curvature())
     }
 
@@ -119,6 +124,19 @@ impl Problem {
     fn modulus(&self, quadratic: f64) -> f64 {
         (self.share().next_down() + quadratic).next_down()
     }
+}
+
+/// An answer that was paid for and cannot leave. With noise on the grid there is none.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum Unreleasable {
+    /// The minimiser was not found to the accuracy that was asked for.
+    #[error(transparent)]
+    NotCertified(#[from] NotCertified),
+    /// An answer without noise, or without a grid, that is not finite or beyond the grid.
+    #[error(
+        "the answer is too large to be released: the algorithm diverges; raise the penalty or the ridge"
+    )]
+    BeyondGrid,
 }
 
 /// A question that a mechanism has no answer to.
@@ -145,9 +163,17 @@ impl Mechanism {
         problem: &Problem,
         rows: usize,
     ) -> Result<Event, Unanswerable> {
+        let ideal = self.ideal(query, problem, rows)?;
+        Ok(match problem.precision {
+            Precision::Grid => Event::on_grid(ideal),
+            Precision::Float => Event::in_doubles(ideal),
+        })
+    }
+
+    fn ideal(&self, query: &Query, problem: &Problem, rows: usize) -> Result<Ideal, Unanswerable> {
         let sensitivity = problem.sensitivity(rows);
         match (*self, query) {
-            (Self::None, _) => Ok(Ideal::Exact.into()),
+            (Self::None, _) => Ok(Ideal::Exact),
             (Self::Objective { law, scale }, Query::Minimise { quadratic, .. }) => {
                 let curvature = up(problem.weight * problem.loss.curvature());
                 let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
@@ -156,25 +182,14 @@ impl Mechanism {
                     spread: up(curvature / below),
                     one_signed: problem.loss.one_signed_slope(),
                     law: Self::linear_term(law, scale, *quadratic)?,
-                }
-                .into())
+                })
             }
-            (
-                Self::Output { law },
-                Query::Minimise {
-                    quadratic, linear, ..
-                },
-            ) => {
-                // Each of two answers may be τ/m away from its minimiser.
-                let apart = up(sensitivity + 2.0 * problem.residual(linear));
-                Ok(Ideal::Additive {
-                    sensitivity: up(apart / problem.modulus(*quadratic)),
-                    law,
-                }
-                .into())
-            }
+            (Self::Output { law }, Query::Minimise { quadratic, .. }) => Ok(Ideal::Additive {
+                sensitivity: up(sensitivity / problem.modulus(*quadratic)),
+                law,
+            }),
             (Self::Gradient { law }, Query::Gradient { .. }) => {
-                Ok(Ideal::Additive { sensitivity, law }.into())
+                Ok(Ideal::Additive { sensitivity, law })
             }
             (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
                 Err(Unanswerable::Mismatch {
@@ -214,6 +229,67 @@ pub(super) struct Rows<'a> {
     pub problem: &'a Problem,
 }
 
+/// How an answer is computed and written, decided from public facts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Manner {
+    /// Whether margins are doubled.
+    doubled: bool,
+    /// `None` for an answer without noise, and for one in doubles.
+    rounding: Option<Rounding>,
+}
+
+/// The share of a mechanism's own noise that rounding may add to it before an answer is computed more exactly.
+const VISIBLE: f64 = 1e-4;
+
+impl Manner {
+    // Privacy: nothing here depends on rows. It runs before one is read.
+    pub(super) fn new(
+        query: &Query,
+        event: &Event,
+        problem: &Problem,
+        (rows, columns): (usize, usize),
+    ) -> Result<Self, TooCoarse> {
+        let (entry, law) = match (event.ideal, problem.precision) {
+            (Ideal::Objective { law, .. }, Precision::Grid) => (Entry::Objective, law),
+            (Ideal::Additive { law, .. }, Precision::Grid) => (Entry::Answer, law),
+            (Ideal::Exact, _) | (_, Precision::Float) => {
+                return Ok(Self {
+                    doubled: false,
+                    rounding: None,
+                });
+            }
+        };
+        let manner = |doubled: bool| {
+            let facts = Facts {
+                problem,
+                rows,
+                columns,
+                doubled,
+            };
+            let accuracy = facts.accuracy(query, entry, &law);
+            let rounding = Rounding::new(&accuracy, columns, event.slack)?;
+            // Both in one coordinate.
+            let own = accuracy.reach / (columns as f64).sqrt();
+            let manner = Self {
+                doubled,
+                rounding: Some(rounding),
+            };
+            Ok((manner, rounding.noise() <= VISIBLE * own))
+        };
+        match manner(false) {
+            Ok((plain, true)) => Ok(plain),
+            _ => manner(true).map(|(doubled, _)| doubled),
+        }
+    }
+}
+
+/// An answer, and what the simulator may know of it.
+pub(super) struct Answer {
+    pub release: Release,
+    /// `‖∇F‖₂` where a minimiser was found.
+    pub residual: f64,
+}
+
 impl Rows<'_> {
     /// Answers a question that was paid for.
     // Privacy: the noise follows the law in the event that was charged, so the two cannot drift apart.
@@ -221,8 +297,9 @@ impl Rows<'_> {
         &self,
         query: &Query,
         paid: Paid,
+        manner: &Manner,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Solution, NotCertified> {
+    ) -> Result<Answer, Unreleasable> {
         let columns = self.shard.columns();
         let (in_objective, on_answer) = match paid.event().ideal {
             Ideal::Exact => (None, None),
@@ -241,19 +318,31 @@ impl Rows<'_> {
             Query::Minimise {
                 quadratic, near, ..
             } => {
-                // Depends on the question and its noise, not on rows.
-                let tolerance = self.problem.residual(&linear);
-                solve::minimise(&self.objective(*quadratic, &linear), near, tolerance)?
+                let aim = Aim {
+                    // Depends on the question and its noise, not on rows.
+                    tolerance: self.problem.residual(&linear),
+                    doubled: manner.doubled,
+                };
+                solve::minimise(&self.objective(*quadratic, &linear), near, &aim)?
             }
             Query::Gradient { at } => Solution {
-                point: self.objective(0.0, &linear).gradient(at),
+                point: self.objective(0.0, &linear).gradient(at, manner.doubled),
                 residual: 0.0,
             },
         };
         if let Some(law) = on_answer {
             add(&mut answer.point, &law.sample(columns, rng));
         }
-        Ok(answer)
+        let release = match manner.rounding {
+            Some(rounding) => rounding.release(answer.point, rng),
+            None => {
+                Release::of(answer.point, self.problem.precision).ok_or(Unreleasable::BeyondGrid)?
+            }
+        };
+        Ok(Answer {
+            release,
+            residual: answer.residual,
+        })
     }
 
     fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
@@ -298,6 +387,7 @@ mod tests {
             ridge: 0.5,
             nodes: 2,
             tolerance: 1e-12,
+            precision: Precision::Float,
         }
     }
 
@@ -309,10 +399,10 @@ mod tests {
         }
     }
 
-    /// The total ε (at δ = 0) or the Rényi curve is the ledger's business; here it is one event.
+    /// In exact arithmetic; what finite precision adds is tested beside the grid.
     fn pure_epsilon(event: Event) -> f64 {
         let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight);
-        ledger.spend(event).unwrap();
+        ledger.spend(event.ideal.into()).unwrap();
         ledger.spent().epsilon
     }
 
@@ -326,7 +416,9 @@ mod tests {
             problem: &problem,
         };
         let mut rng = generator(key, query, &event);
-        rows.answer(query, paid, &mut rng).unwrap().point
+        let manner = Manner::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
+        let answer = rows.answer(query, paid, &manner, &mut rng).unwrap();
+        answer.release.values().to_vec()
     }
 
     fn some_rows() -> Plane {
@@ -409,7 +501,7 @@ mod tests {
         let objective = price(Mechanism::Objective { law, scale }, question());
         assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
         let output = price(Mechanism::Output { law }, question());
-        assert!((output - 1.5 * (0.08 + 2e-12) / 3.25).abs() < 1e-15);
+        assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
         let gradient = price(
             Mechanism::Gradient { law },
             Query::Gradient { at: vec![0.0; 2] },
@@ -462,45 +554,12 @@ mod tests {
     }
 
     #[test]
-    fn a_large_question_is_certified_less_exactly_and_output_perturbation_pays_for_it() {
+    fn a_large_question_is_certified_less_exactly() {
         let problem = problem(Loss::Logistic);
         let small = problem.residual(&[0.0, 0.0]);
         let large = problem.residual(&[0.0, 1e6]);
         assert_eq!(small, problem.tolerance);
         assert!((128e6 * f64::EPSILON..1e-6).contains(&large), "{large}");
-        let law = Law::Gamma { rate: 1.0 };
-        let sensitivity = |b| {
-            let event = Mechanism::Output { law }.price(&minimise(1.0, [0.0, b]), &problem, 50);
-            match event.unwrap().ideal {
-                Ideal::Additive { sensitivity, .. } => sensitivity,
-                event => panic!("{event:?}"),
-            }
-        };
-        let paid = (sensitivity(1e6) - sensitivity(0.0)) * 1.25;
-        assert!(
-            (paid / (2.0 * (large - small)) - 1.0).abs() < 1e-4,
-            "{paid}"
-        );
-    }
-
-    #[test]
-    fn output_perturbation_pays_for_the_solvers_residual() {
-        // One row, +1 or −1, a question whose minimisers lie on either side of a start that is good enough for one of
-        // them: the answers are 1e-3 apart although the exact ones are 2e-5.
-        let problem = Problem {
-            weight: 1.0,
-            ridge: 2.0,
-            nodes: 2,
-            tolerance: 1e-3,
-            ..problem(Loss::Logistic)
-        };
-        let law = Law::Gamma { rate: 1e4 };
-        let question = minimise(0.0, [0.0; 2]);
-        let event = Mechanism::Output { law }.price(&question, &problem, 100_000);
-        let Ideal::Additive { sensitivity, .. } = event.unwrap().ideal else {
-            panic!("noise is added to the answer")
-        };
-        assert!(sensitivity >= 2e-3 + 2e-5, "{sensitivity}");
     }
 
     /// `(∇F(f), ∇²F(f))` of a question, written out in two dimensions, independently of the solver.
@@ -616,7 +675,7 @@ mod tests {
                 .unwrap();
             for delta in [1e-2, 1e-4, 1e-6] {
                 let mut ledger = Ledger::new(Budget::unlimited(delta).unwrap(), Bound::Tight);
-                ledger.spend(event).unwrap();
+                ledger.spend(event.ideal.into()).unwrap();
                 let epsilon = ledger.spent().epsilon;
                 for (p, q) in [(&one, &two), (&two, &one)] {
                     let density = |rows: &Plane, f: f64| {

@@ -1,9 +1,12 @@
 //! The only folder that touches rows. They come in through [`ShardBuilder`], move into a [`Curator`], and leave as paid
 //! answers.
 
+mod accuracy;
 mod cholesky;
 mod curator;
+mod exact;
 mod exam;
+mod grid;
 mod loss;
 mod mechanism;
 mod noise;
@@ -16,8 +19,9 @@ pub(crate) use curator::Fit;
 pub use curator::{BadTerms, Curator, Refusal, Terms};
 pub use exam::Score;
 pub(crate) use exam::examine;
+pub use grid::TooCoarse;
 pub use loss::Loss;
-pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable};
+pub use mechanism::{Mechanism, Problem, Scaling, Unanswerable, Unreleasable};
 pub use noise::{Law, NoiseKey};
 pub(crate) use quadratic::Quadratic;
 pub use shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};

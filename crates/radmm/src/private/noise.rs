@@ -10,14 +10,15 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use rand_distr::{Distribution, Gamma, StandardNormal};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::exact;
 use super::loss::Loss;
 use super::mechanism::Problem;
+use super::point::two_sum;
 use crate::account::{Event, Ideal};
-use crate::public::release::Query;
+use crate::public::release::{Precision, Query};
 
 /// The distribution of a noise vector `e`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -36,23 +37,36 @@ pub enum Law {
 }
 
 impl Law {
-    /// One draw of `columns` coordinates.
+    /// One draw of `columns` coordinates. It is the law's but for rounding: a vector of exactly this law is never further from it
+    /// than [`DRAWN`] times its length.
     pub(super) fn sample(&self, columns: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
-        let mut noise: Vec<f64> = StandardNormal
-            .sample_iter(&mut *rng)
-            .take(columns)
-            .collect();
+        let mut noise: Vec<f64> = (0..columns).map(|_| exact::normal(rng)).collect();
         let factor = match *self {
             Self::Gaussian { sigma } => sigma,
             Self::Gamma { rate } => {
-                let length = noise.iter().map(|e: &f64| e * e).sum::<f64>().sqrt();
-                gamma(columns, rng) / rate / length
+                // Divided by the largest first, so that no square overflows or vanishes that matters.
+                let largest = noise.iter().fold(0.0, |m: f64, e| m.max(e.abs()));
+                for e in &mut noise {
+                    *e /= largest;
+                }
+                let length = compensated(noise.iter().map(|e| e * e)).sqrt();
+                // The norm is a sum of as many exponential numbers as there are coordinates.
+                compensated((0..columns).map(|_| exact::exponential(rng))) / rate / length
             }
         };
         for e in &mut noise {
             *e *= factor;
         }
         noise
+    }
+
+    /// A length that noise in so many coordinates exceeds with a probability below `e^−50` (Chernoff).
+    pub(super) fn reach(&self, columns: usize) -> f64 {
+        let columns = columns as f64;
+        match *self {
+            Self::Gamma { rate } => (2.0 * columns + 60.0) / rate,
+            Self::Gaussian { sigma } => sigma * (columns.sqrt() + 11.0),
+        }
     }
 
     /// `α` or `σ`; the sign tells them apart.
@@ -76,11 +90,19 @@ impl Law {
     }
 }
 
-fn gamma(shape: usize, rng: &mut ChaCha20Rng) -> f64 {
-    // Gamma::new refuses parameters that are not positive; these are.
-    Gamma::new(shape.max(1) as f64, 1.0)
-        .expect("a positive shape and scale")
-        .sample(rng)
+/// How far a drawn vector is from one of exactly its law, relative to its length: fewer than 16 roundings of half an ulp, each
+/// number being drawn exactly and rounded once, and sums being compensated.
+pub(super) const DRAWN: f64 = 8.0 * f64::EPSILON;
+
+/// A sum of positive numbers whose error does not grow with their number.
+fn compensated(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0, 0.0);
+    for number in numbers {
+        let (next, error) = two_sum(sum, number);
+        sum = next;
+        lost += error;
+    }
+    sum + lost
 }
 
 /// Where a party's noise comes from. It cannot be copied or shown.
@@ -154,13 +176,18 @@ impl NoiseKey {
             ridge,
             nodes,
             tolerance,
+            precision,
         } = *asked.problem;
         match loss {
             Loss::Logistic => absorb(7, &[]),
             Loss::SmoothHinge { width } => absorb(8, &[width]),
         }
-        let rows = asked.rows as f64;
-        absorb(9, &[weight, ridge, f64::from(nodes), tolerance, rows]);
+        absorb(9, &[weight, ridge, f64::from(nodes), tolerance]);
+        absorb(10, &[asked.rows as f64, asked.event.slack]);
+        match precision {
+            Precision::Grid => absorb(11, &[]),
+            Precision::Float => absorb(12, &[]),
+        }
         ChaCha20Rng::from_seed(hash.finalize().into())
     }
 }
@@ -214,6 +241,7 @@ mod tests {
         ridge: 1.0,
         nodes: 2,
         tolerance: 1e-10,
+        precision: Precision::Grid,
     };
 
     fn generator(

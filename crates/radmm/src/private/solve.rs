@@ -8,7 +8,7 @@
 //! there is to gain; steps of the second kind can raise it, but only as often as a gradient can shrink so. So it converges
 //! from anywhere. Up to [`DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above by preconditioned
 //! conjugate gradients. Where it comes to rest before the tolerance is met, the spacing of doubles is in the way, and it goes
-//! on with points of twice the digits.
+//! on with points of twice the digits. If all that should fail, plain descent follows, which cannot.
 
 use thiserror::Error;
 
@@ -57,36 +57,35 @@ pub struct NotCertified {
     pub tolerance: f64,
 }
 
+/// What a solution has to be.
+#[derive(Clone, Copy)]
+pub(super) struct Aim {
+    /// Of the computed gradient norm.
+    pub tolerance: f64,
+    /// Whether it must be computed with doubled margins.
+    pub doubled: bool,
+}
+
 /// Minimises from a starting point.
 pub(super) fn minimise(
     objective: &Objective<'_>,
     near: &[f64],
-    tolerance: f64,
+    aim: &Aim,
 ) -> Result<Solution, NotCertified> {
-    let mut found = objective.newton(near, tolerance);
-    if found.residual > tolerance {
-        // Far out a loss is two straight lines and a sharp bend, and Newton's method sees nothing of the bends of other
-        // rows. So the bends are widened to the size of the margins there, and narrowed again step by step.
-        let mut point = near.to_vec();
-        for stage in (1..=STAGES).rev() {
-            let softened = Objective {
-                shards: objective.shards.clone(),
-                loss: objective.loss.softened(stage),
-                ..*objective
-            };
-            let rough = (1e-9 * objective.weight).max(tolerance);
-            point = softened.newton(&point, rough).point.into_values();
-        }
-        found = objective.newton(&point, tolerance);
+    let mut found = objective.by_newton(near, aim);
+    if !found.meets(aim) {
+        found = objective.descend(near, aim.tolerance);
     }
     // Written so that neither a NaN nor an infinity is certified.
-    if found.residual <= tolerance && tolerance.is_finite() {
+    if found.meets(aim) && aim.tolerance.is_finite() {
         Ok(Solution {
             point: found.point.into_values(),
             residual: found.residual,
         })
     } else {
-        Err(NotCertified { tolerance })
+        Err(NotCertified {
+            tolerance: aim.tolerance,
+        })
     }
 }
 
@@ -99,13 +98,48 @@ struct Place {
     curvatures: Vec<f64>,
 }
 
+impl Place {
+    fn meets(&self, aim: &Aim) -> bool {
+        self.residual <= aim.tolerance && (self.point.is_doubled() || !aim.doubled)
+    }
+}
+
 impl Objective<'_> {
+    /// Newton's method, and again from a better start if need be.
+    fn by_newton(&self, near: &[f64], aim: &Aim) -> Place {
+        let found = self.newton(near, aim);
+        if found.meets(aim) {
+            return found;
+        }
+        // Far out a loss is two straight lines and a sharp bend, and Newton's method sees nothing of the bends of other
+        // rows. So the bends are widened to the size of the margins there, and narrowed again step by step.
+        let rough = Aim {
+            tolerance: (1e-9 * self.weight).max(aim.tolerance),
+            doubled: false,
+        };
+        let mut point = near.to_vec();
+        for stage in (1..=STAGES).rev() {
+            let softened = Objective {
+                shards: self.shards.clone(),
+                loss: self.loss.softened(stage),
+                ..*self
+            };
+            point = softened.newton(&point, &rough).point.into_values();
+        }
+        self.newton(&point, aim)
+    }
+
     /// Newton's method from a starting point, to the tolerance or to where it comes to rest.
-    fn newton(&self, near: &[f64], tolerance: f64) -> Place {
+    fn newton(&self, near: &[f64], aim: &Aim) -> Place {
+        let tolerance = aim.tolerance;
         let mut here = self.at(Point::plain(near));
         let (mut best, mut idle) = (here.residual, 0);
         for _ in 0..NEWTON_STEPS {
-            if here.residual <= tolerance {
+            if here.residual <= tolerance && !here.meets(aim) {
+                here = self.at(here.point.doubled());
+                (best, idle) = (here.residual, 0);
+            }
+            if here.meets(aim) {
                 break;
             }
             let direction = if near.len() <= DENSE_COLUMNS {
@@ -131,9 +165,35 @@ impl Objective<'_> {
         here
     }
 
-    /// `∇F(f)`.
-    pub(super) fn gradient(&self, f: &[f64]) -> Vec<f64> {
-        self.at(Point::plain(f)).gradient
+    /// Gradient descent at twice the digits. A step of `1/L` lowers `F` by at least `‖g‖²/4L` as long as the computed gradient
+    /// `g` is four times as large as its error, and `‖∇F‖² ≥ 2m(F − min F)`: so after the steps taken here it is below any
+    /// tolerance of more than four times that error. It is as slow as `L/m` is large, and hardly ever needed.
+    fn descend(&self, near: &[f64], tolerance: f64) -> Place {
+        let mut here = self.at(Point::plain(near).doubled());
+        let lipschitz = self.lipschitz();
+        let ratio = lipschitz / self.modulus;
+        let far = 2.0 * (here.residual / tolerance).ln() + (4.0 * ratio).ln();
+        let steps = (3.2 * ratio * far.max(1.0)).ceil() as u64;
+        for _ in 0..steps {
+            if here.residual <= tolerance {
+                break;
+            }
+            here = self.at(here.point.moved(-1.0 / lipschitz, &here.gradient));
+        }
+        here
+    }
+
+    /// `L = Σ_i C·c₁ + m`, since rows have norm at most one; with room for its rounding.
+    fn lipschitz(&self) -> f64 {
+        let shards = self.shards.len() as f64;
+        1.01 * (shards * self.weight * self.loss.curvature() + self.modulus)
+    }
+
+    /// `∇F(f)`, with doubled margins or plain ones.
+    pub(super) fn gradient(&self, f: &[f64], doubled: bool) -> Vec<f64> {
+        let point = Point::plain(f);
+        let point = if doubled { point.doubled() } else { point };
+        self.at(point).gradient
     }
 
     fn at(&self, point: Point) -> Place {
@@ -369,6 +429,13 @@ mod tests {
         objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
     }
 
+    fn to(tolerance: f64) -> Aim {
+        Aim {
+            tolerance,
+            doubled: false,
+        }
+    }
+
     const LOSSES: [Loss; 2] = [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }];
 
     #[test]
@@ -378,7 +445,7 @@ mod tests {
         let f: Vec<f64> = (0..12).map(|k| 2.0 * (k as f64 * 1.7).cos()).collect();
         for loss in LOSSES {
             let objective = objective(&shard, loss, &linear);
-            let gradient = objective.gradient(&f);
+            let gradient = objective.gradient(&f, false);
             for k in 0..12 {
                 let step = 1e-5;
                 let (mut right, mut left) = (f.clone(), f.clone());
@@ -408,6 +475,7 @@ mod tests {
                         .zip(&along)
                         .map(|(f, p)| f + s * p)
                         .collect::<Vec<_>>(),
+                    false,
                 )
             };
             for ((p, r), l) in product.iter().zip(moved(step)).zip(moved(-step)) {
@@ -445,19 +513,55 @@ mod tests {
         let shard = shard(500, columns, 13, 4);
         let linear = vec![0.001; columns];
         let objective = objective(&shard, Loss::Logistic, &linear);
-        let solution = minimise(&objective, &vec![0.0; columns], 1e-10).unwrap();
-        assert!(norm(&objective.gradient(&solution.point)) <= 1e-10);
+        let solution = minimise(&objective, &vec![0.0; columns], &to(1e-10)).unwrap();
+        assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-10);
+    }
+
+    #[test]
+    fn descent_alone_gets_to_the_public_floor_in_the_steps_it_is_given() {
+        for (seed, loss) in [(8, Loss::Logistic), (9, Loss::SmoothHinge { width: 0.1 })] {
+            let shard = shard(30, 12, 4, seed);
+            let mut linear = vec![0.1; 12];
+            linear[3] = 1e4;
+            let objective = Objective {
+                modulus: 0.5,
+                ..objective(&shard, loss, &linear)
+            };
+            let slopes = objective.weight * (1.0 + loss.curvature());
+            let floor = f64::EPSILON * (96.0 * slopes + 128.0 * norm(&linear));
+            let place = objective.descend(&[0.0; 12], floor);
+            assert!(place.residual <= floor, "{}", place.residual);
+            let newton = minimise(&objective, &[0.0; 12], &to(floor)).unwrap();
+            let apart = place.point.into_values().into_iter().zip(newton.point);
+            let apart: Vec<f64> = apart.map(|(a, b)| a - b).collect();
+            assert!(norm(&apart) <= 3.0 * floor / objective.modulus);
+        }
+    }
+
+    #[test]
+    fn a_doubled_aim_is_met_by_a_doubled_point() {
+        let shard = shard(40, 12, 4, 5);
+        let linear = vec![0.1; 12];
+        let objective = objective(&shard, Loss::Logistic, &linear);
+        for doubled in [false, true] {
+            let aim = Aim {
+                tolerance: 1e-10,
+                doubled,
+            };
+            let place = objective.by_newton(&[0.0; 12], &aim);
+            assert!(place.meets(&aim) && place.point.is_doubled() == doubled);
+        }
     }
 
     #[test]
     fn an_impossible_tolerance_is_refused() {
         let shard = shard(40, 12, 4, 5);
         let linear = vec![0.1; 12];
-        let failed = minimise(
-            &objective(&shard, Loss::Logistic, &linear),
-            &[0.0; 12],
-            1e-30,
-        );
+        let objective = Objective {
+            modulus: 1.0,
+            ..objective(&shard, Loss::Logistic, &linear)
+        };
+        let failed = minimise(&objective, &[0.0; 12], &to(1e-30));
         assert_eq!(failed.err(), Some(NotCertified { tolerance: 1e-30 }));
     }
 
@@ -471,7 +575,7 @@ mod tests {
         ] {
             let linear = vec![value; 12];
             let objective = objective(&shard, Loss::Logistic, &linear);
-            assert!(minimise(&objective, &[0.0; 12], tolerance).is_err());
+            assert!(minimise(&objective, &[0.0; 12], &to(tolerance)).is_err());
         }
     }
 
@@ -486,8 +590,8 @@ mod tests {
                 modulus: 1e-4,
                 ..objective(&shard, Loss::SmoothHinge { width }, &linear)
             };
-            let solution = minimise(&objective, &[0.0; 12], 1e-8).unwrap();
-            assert!(norm(&objective.gradient(&solution.point)) <= 1e-8);
+            let solution = minimise(&objective, &[0.0; 12], &to(1e-8)).unwrap();
+            assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-8);
         }
     }
 
@@ -508,7 +612,7 @@ mod tests {
         let plain: f64 = (0..count).map(|_| addend).sum();
         assert!((plain - exact).abs() > 1e-10, "a plain sum would do");
         // The addends themselves are rounded, all in the same way: an ulp or two of the sum.
-        let ours = objective.gradient(&[0.0])[0];
+        let ours = objective.gradient(&[0.0], false)[0];
         assert!(
             (ours - exact).abs() < 4.0 * f64::EPSILON * exact.abs(),
             "{ours} {exact}"
@@ -542,9 +646,12 @@ mod tests {
                 modulus,
                 linear: &linear,
             };
-            let floor = f64::EPSILON * (16.0 * slopes + 128.0 * norm(&linear));
-            let solution = minimise(&objective, &[0.0; 20], floor.max(1e-10));
-            prop_assert!(solution.is_ok());
+            let floor = f64::EPSILON * (96.0 * slopes + 128.0 * norm(&linear));
+            // Without the descent that would find it in any case.
+            for doubled in [false, true] {
+                let aim = Aim { doubled, ..to(floor.max(1e-10)) };
+                prop_assert!(objective.by_newton(&[0.0; 20], &aim).meets(&aim));
+            }
         }
 
         #[test]
@@ -567,10 +674,10 @@ mod tests {
             };
             let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
             let tolerance = 1e-9;
-            let solution = minimise(&objective, &near, tolerance).unwrap();
+            let solution = minimise(&objective, &near, &to(tolerance)).unwrap();
             prop_assert!(solution.residual <= tolerance);
             // Computed anew, at the nearest doubles to a point that may have had more digits.
-            let again = norm(&objective.gradient(&solution.point));
+            let again = norm(&objective.gradient(&solution.point, false));
             prop_assert!((again - solution.residual).abs() <= 1e-9, "{} {}", again, solution.residual);
         }
     }

@@ -13,7 +13,7 @@ pub fn questions(
     degree: usize,
     iterations: u32,
 ) -> Vec<(u32, Query)> {
-    let heard = vec![Release::new(Vec::new()); degree];
+    let heard = vec![Release::imagined(Vec::new()); degree];
     let mut asked = Vec::new();
     for iteration in 0..iterations {
         let view = View {

@@ -2,26 +2,101 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
+/// How the coordinates of releases are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// As integers on a public grid. The guarantee then covers all rounding.
+    #[default]
+    Grid,
+    /// As doubles, whose last digits may tell of rows what no guarantee covers.
+    Float,
+}
+
+/// The distance of neighbouring grid points, `Δ = 2⁻⁴⁰`.
+pub const SPACING: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// The largest integer on the grid: values reach as far as `2²²`, four million.
+pub const FARTHEST: i64 = 1 << 62;
+
 /// A vector that the parties may see: an answer that was paid for, or a function of such answers.
 ///
-/// Built by a curator, or by a node from its start and from other releases.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Release(Arc<[f64]>);
+/// Built by a curator, or by a node from its start, from other releases, and from what it hears.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// Empty for doubles.
+    units: Arc<[i64]>,
+    values: Arc<[f64]>,
+    precision: Precision,
+}
 
 impl Release {
-    pub(crate) fn new(values: Vec<f64>) -> Self {
-        Self(values.into())
+    /// Multiples of [`SPACING`], as they come from the wire; `None` if one is beyond [`FARTHEST`].
+    pub fn on_grid(units: Vec<i64>) -> Option<Self> {
+        let within = |unit: &i64| (-FARTHEST..=FARTHEST).contains(unit);
+        units.iter().all(within).then(|| Self {
+            // Exact up to 2⁵³ units, which is 8192; from there on the nearest double.
+            values: units.iter().map(|&unit| unit as f64 * SPACING).collect(),
+            units: units.into(),
+            precision: Precision::Grid,
+        })
+    }
+
+    /// Doubles as they are; `None` if one is not finite.
+    pub fn float(values: Vec<f64>) -> Option<Self> {
+        let finite = values.iter().all(|value| value.is_finite());
+        finite.then(|| Self::imagined(values))
+    }
+
+    /// Doubles that nobody releases: for the analysis of algorithms, in which NaN is an answer.
+    pub(crate) fn imagined(values: Vec<f64>) -> Self {
+        Self {
+            units: Arc::new([]),
+            values: values.into(),
+            precision: Precision::Float,
+        }
+    }
+
+    /// Values as they may be released: the nearest points of the grid, or themselves; `None` if one is not finite or beyond the
+    /// grid.
+    pub(crate) fn of(values: Vec<f64>, precision: Precision) -> Option<Self> {
+        match precision {
+            Precision::Float => Self::float(values),
+            Precision::Grid => {
+                let unit = |value: &f64| {
+                    let unit = (value / SPACING).round();
+                    // Written so that a NaN is none.
+                    (unit.abs() <= FARTHEST as f64).then_some(unit as i64)
+                };
+                Self::on_grid(values.iter().map(unit).collect::<Option<_>>()?)
+            }
+        }
     }
 
     /// The coordinates.
     pub fn values(&self) -> &[f64] {
-        &self.0
+        &self.values
     }
 
-    /// Whether two releases are the same to the bit; `0.0` and `-0.0` are not.
-    pub(crate) fn same_bits(&self, other: &Self) -> bool {
-        let bits = |release: &Self| -> Vec<u64> { release.0.iter().map(|x| x.to_bits()).collect() };
-        bits(self) == bits(other)
+    /// The coordinates in units of [`SPACING`], if this is on the grid.
+    pub fn units(&self) -> Option<&[i64]> {
+        (self.precision == Precision::Grid).then_some(&*self.units)
+    }
+
+    /// How the coordinates are written.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+}
+
+/// The same to the bit: of doubles, `0.0` and `-0.0` are two.
+impl PartialEq for Release {
+    fn eq(&self, other: &Self) -> bool {
+        let bits =
+            |release: &Self| -> Vec<u64> { release.values.iter().map(|x| x.to_bits()).collect() };
+        self.precision == other.precision && self.units == other.units && bits(self) == bits(other)
     }
 }
 
@@ -123,5 +198,45 @@ pub trait Algorithm: Send {
     /// `λ_i`, where there are duals.
     fn dual(&self) -> Option<&[f64]> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_go_to_the_nearest_point_of_the_grid() {
+        let release = Release::of(vec![0.3, -0.3, 1.0], Precision::Grid).unwrap();
+        let third = (0.3 / SPACING).round();
+        assert_eq!(
+            release.units(),
+            Some(&[third as i64, -third as i64, 1 << 40][..])
+        );
+        assert_eq!(release.values(), [third * SPACING, -third * SPACING, 1.0]);
+        // Once there they stay.
+        let again = Release::of(release.values().to_vec(), Precision::Grid);
+        assert_eq!(again, Some(release));
+    }
+
+    #[test]
+    fn the_grid_ends() {
+        let last = FARTHEST as f64 * SPACING;
+        let of = |value| Release::of(vec![value], Precision::Grid);
+        assert_eq!(of(last).unwrap().values(), [last]);
+        for beyond in [last.next_up(), -last.next_up(), f64::INFINITY, f64::NAN] {
+            assert_eq!(of(beyond), None);
+        }
+        assert_eq!(Release::on_grid(vec![FARTHEST + 1]), None);
+        assert_eq!(Release::on_grid(vec![i64::MIN]), None);
+        assert_eq!(Release::float(vec![f64::NAN]), None);
+    }
+
+    #[test]
+    fn on_the_grid_there_is_one_zero_and_among_doubles_two() {
+        let of = |value, precision| Release::of(vec![value], precision);
+        assert_eq!(of(0.0, Precision::Grid), of(-0.0, Precision::Grid));
+        assert_ne!(of(0.0, Precision::Float), of(-0.0, Precision::Float));
+        assert_ne!(of(1.0, Precision::Grid), of(1.0, Precision::Float));
     }
 }

@@ -10,7 +10,7 @@ use radmm::private::{
 };
 use radmm::public::baseline::Local;
 use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::release::Algorithm;
+use radmm::public::release::{Algorithm, Precision};
 use radmm::sim::{Alone, Simulation, Snapshot};
 
 /// One party's rows, and their labels.
@@ -27,6 +27,7 @@ pub struct Network {
     pub mechanism: Mechanism,
     pub budget: Budget,
     pub tolerance: f64,
+    pub precision: Precision,
     pub seed: u64,
 }
 
@@ -42,6 +43,7 @@ impl Network {
             mechanism: Mechanism::None,
             budget: Budget::unlimited(0.0).unwrap(),
             tolerance: 1e-12,
+            precision: Precision::Grid,
             seed: 1,
         }
     }
@@ -57,6 +59,7 @@ impl Network {
             ridge: self.ridge,
             nodes: self.rows.len() as u32,
             tolerance: self.tolerance,
+            precision: self.precision,
         }
     }
 
@@ -77,6 +80,7 @@ impl Network {
                     algorithm: algorithm(i),
                     curator: Curator::new(shard(&self.rows[i]), terms).unwrap(),
                 })
+                .unwrap()
             })
             .collect()
     }

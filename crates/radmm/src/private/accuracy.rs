@@ -1,0 +1,143 @@
+//! How far a computed answer can be from the exact one: from public facts alone, for any rows and any noise.
+//!
+//! With `u = 2⁻⁵³`, every operation is off by at most `u` of its result. Summed up over one pass over the rows, the gradient
+//! of `F` at `p` comes out within
+//!
+//! ```text
+//! E(p) = u·( 32·C(1 + c₁) + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
+//! ```
+//! of itself: slopes are good to `8u(1 + c₁)` and their products with values to `2u`; sums over rows are compensated, so that
+//! only the sum of what they lose is rounded, `(Bu)²·C`; the rest are a handful of additions a coordinate. A margin is off by
+//! `ϑ‖p‖`, with `ϑ = (d + 1)u` for plain sums and `(du)²` for doubled ones, and moves its slope by `c₁` as much. (Of a doubled
+//! margin the last rounding is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
+//!
+//! A point with a computed gradient of at most `τ` is thus within `(τ + E)/m` of the minimiser. Noise is drawn to [`DRAWN`] of
+//! its length, which moves the minimiser by `1/m` as much. Where a bound is in terms of the computed point or noise, the factor
+//! two turns it into one in terms of the exact answer.
+
+use super::mechanism::Problem;
+use super::noise::{DRAWN, Law};
+use super::solve::norm;
+use crate::public::release::Query;
+
+/// Half the spacing of doubles at one.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// Of a computed answer, in the Euclidean norm: it is within `absolute + relative·‖z‖` of the exact answer `z`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Accuracy {
+    pub absolute: f64,
+    pub relative: f64,
+    /// A norm that the exact answer exceeds with a probability below `e^−50`, whatever the rows are.
+    pub radius: f64,
+    /// The part of that norm that is noise.
+    pub reach: f64,
+}
+
+/// Where noise enters an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Entry {
+    /// As a linear term of what is minimised.
+    Objective,
+    /// Added to the answer.
+    Answer,
+}
+
+/// The public facts that an answer's accuracy depends on, beside the question.
+#[derive(Clone, Copy)]
+pub(super) struct Facts<'a> {
+    pub problem: &'a Problem,
+    pub rows: usize,
+    pub columns: usize,
+    /// Whether margins are doubled.
+    pub doubled: bool,
+}
+
+impl Facts<'_> {
+    pub(super) fn accuracy(&self, query: &Query, entry: Entry, law: &Law) -> Accuracy {
+        let reach = law.reach(self.columns);
+        let weight = self.problem.weight;
+        match (query, entry) {
+            (
+                Query::Minimise {
+                    quadratic, linear, ..
+                },
+                Entry::Objective,
+            ) => {
+                let (m, b) = (self.problem.share() + quadratic, norm(linear));
+                // At the minimiser z of the problem with noise ‖b + e‖ ≤ C + m‖z‖: what is relative to b + e is so to z.
+                let found = self.residual(weight) + self.at_zero(weight);
+                let drawn = DRAWN * (b + weight) + U * weight;
+                let by_length = self.residual_by_length(m) + self.by_length(m) + 9.0 * U * m;
+                Accuracy {
+                    absolute: 2.0 * (found + drawn) / m,
+                    relative: 2.0 * (by_length / m + DRAWN + 2.0 * U),
+                    radius: self.farthest(m, b + reach),
+                    reach: reach / m,
+                }
+            }
+            (
+                Query::Minimise {
+                    quadratic, linear, ..
+                },
+                Entry::Answer,
+            ) => {
+                let (m, b) = (self.problem.share() + quadratic, norm(linear));
+                let farthest = self.farthest(m, b);
+                let found = self.residual(b) + self.at_zero(b) + self.by_length(m) * farthest;
+                with_noise_added(2.0 * (found / m + U * farthest), farthest, reach)
+            }
+            (Query::Gradient { at }, _) => {
+                let (m, length) = (self.problem.share(), norm(at));
+                let found = self.at_zero(0.0) + self.by_length(m) * length;
+                with_noise_added(2.0 * found, weight + m * length, reach)
+            }
+        }
+    }
+
+    /// The residual that is asked for, for a linear term of this norm.
+    fn residual(&self, linear: f64) -> f64 {
+        self.problem.tolerance + self.problem.floor(linear)
+    }
+
+    /// What it grows by for each unit of `‖z‖`, if the linear term grows by `m`.
+    fn residual_by_length(&self, m: f64) -> f64 {
+        self.problem.floor(m) - self.problem.floor(0.0)
+    }
+
+    /// `E(0)`, for a linear term of this norm.
+    fn at_zero(&self, linear: f64) -> f64 {
+        let rows = self.rows as f64;
+        let sums = self.problem.weight * rows * rows * U;
+        U * (32.0 * self.problem.slopes() + sums + 8.0 * linear)
+    }
+
+    /// `(E(p) − E(0))/‖p‖`.
+    fn by_length(&self, m: f64) -> f64 {
+        let columns = self.columns as f64;
+        let margin = match self.doubled {
+            true => (columns * U) * (columns * U),
+            false => (columns + 1.0) * U,
+        };
+        8.0 * U * m + self.problem.weight * self.problem.loss.curvature() * margin
+    }
+
+    /// A bound of the minimiser's norm for a linear term of this one. Its gradient vanishes, so `m‖z‖ ≤ C + ‖l‖`; and it is
+    /// no worse than zero, so `½m‖z‖² − ‖l‖‖z‖ ≤ C·L(0)`.
+    fn farthest(&self, m: f64, linear: f64) -> f64 {
+        let weight = self.problem.weight;
+        let at_zero = weight * self.problem.loss.value(0.0);
+        let by_value = linear + (linear * linear + 2.0 * m * at_zero).sqrt();
+        1.01 * by_value.min(weight + linear) / m
+    }
+}
+
+/// Noise added to an answer that is off by `off` and no longer than `length`: the noise is at most `length + ‖z‖`.
+fn with_noise_added(off: f64, length: f64, reach: f64) -> Accuracy {
+    Accuracy {
+        absolute: off + 2.0 * DRAWN * length,
+        relative: 2.0 * (DRAWN + U),
+        radius: length + reach,
+        reach,
+    }
+}
