@@ -44,7 +44,10 @@ impl Rounding {
         // A part in a thousand for the roundings of this arithmetic itself.
         let scale = (1.001 * units / slack).ceil();
         // Written so that a NaN is refused.
-        let good = apart <= radius / 4.0 && relative <= 0.125 && scale <= FARTHEST as f64;
+        let good = accuracy.radius > 0.0
+            && apart <= radius / 4.0
+            && relative <= 0.125
+            && scale <= FARTHEST as f64;
         match good {
             true => Ok(Self {
                 radius,
@@ -60,7 +63,18 @@ impl Rounding {
     }
 
     /// Onto the grid.
-    pub(super) fn release(&self, mut answer: Vec<f64>, rng: &mut ChaCha20Rng) -> Release {
+    pub(super) fn release(&self, answer: Vec<f64>, rng: &mut ChaCha20Rng) -> Release {
+        let unit = |coordinate: f64| {
+            let unit = nearest(coordinate) + discrete_laplace(self.scale, rng);
+            // Beyond the end of the grid is its end; that is a function of the sum, and tells nothing more.
+            unit.clamp(-i128::from(FARTHEST), FARTHEST.into()) as i64
+        };
+        let units = self.on_ball(answer).into_iter().map(unit).collect();
+        Release::on_grid(units).expect("clamped to the grid")
+    }
+
+    /// The nearest point of the ball.
+    fn on_ball(&self, mut answer: Vec<f64>) -> Vec<f64> {
         let length = norm(&answer);
         if length > self.radius {
             let factor = self.radius / length;
@@ -68,12 +82,121 @@ impl Rounding {
                 *coordinate *= factor;
             }
         }
-        let unit = |coordinate: f64, rng: &mut ChaCha20Rng| {
-            let exact = (coordinate / SPACING).round() as i128 + discrete_laplace(self.scale, rng);
-            // Beyond the end of the grid is its end; that is a function of the sum, and tells nothing more.
-            exact.clamp(-i128::from(FARTHEST), FARTHEST.into()) as i64
+        answer
+    }
+}
+
+/// In units of the grid.
+fn nearest(coordinate: f64) -> i128 {
+    (coordinate / SPACING).round() as i128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+
+    fn rng(seed: u64) -> ChaCha20Rng {
+        ChaCha20Rng::seed_from_u64(seed)
+    }
+
+    fn accuracy(absolute: f64, relative: f64, radius: f64) -> Accuracy {
+        Accuracy {
+            absolute,
+            relative,
+            radius,
+            reach: radius,
+        }
+    }
+
+    proptest! {
+        /// The ratio of discrete Laplace probabilities of scale s around integers that are n apart in ℓ₁ is at most e^{n/s}.
+        #[test]
+        fn the_noise_hides_every_error_within_the_accuracy(
+            absolute in -15f64..-6.0, relative in -16f64..-8.0, radius in -3f64..6.0,
+            slack in -9f64..0.0, columns in 1usize..300, seed in any::<u64>(),
+        ) {
+            let accuracy = accuracy(10f64.powf(absolute), 10f64.powf(relative), 10f64.powf(radius));
+            let slack = 10f64.powf(slack);
+            let Ok(rounding) = Rounding::new(&accuracy, columns, slack) else { return Ok(()) };
+            // An answer that may be far out, and one as far from it as can be, in a direction of its own.
+            let mut rng = rng(seed);
+            let mut draw = |size: f64| -> Vec<f64> {
+                let raw: Vec<f64> = (0..columns).map(|_| super::super::exact::normal(&mut rng)).collect();
+                let length = norm(&raw);
+                raw.iter().map(|x| x / length * size).collect()
+            };
+            let exact = draw(accuracy.radius * [0.1, 1.0, 1.5, 100.0][(seed % 4) as usize]);
+            let off = accuracy.absolute + accuracy.relative * norm(&exact);
+            let computed: Vec<f64> = exact.iter().zip(draw(off)).map(|(z, o)| z + o).collect();
+            let apart: f64 = rounding
+                .on_ball(exact)
+                .into_iter()
+                .zip(rounding.on_ball(computed))
+                .map(|(a, b)| (nearest(a) - nearest(b)).unsigned_abs() as f64)
+                .sum();
+            prop_assert!(apart <= slack * rounding.scale as f64, "{} of {}", apart / rounding.scale as f64, slack);
+        }
+    }
+
+    #[test]
+    fn what_rounding_adds_is_discrete_laplace_noise_of_its_scale() {
+        let rounding = Rounding {
+            radius: 10.0,
+            scale: 1000,
         };
-        let units = answer.iter().map(|&coordinate| unit(coordinate, rng));
-        Release::on_grid(units.collect()).expect("clamped to the grid")
+        let mut rng = rng(3);
+        let at = [0.25, -0.125];
+        let drawn: Vec<i64> = (0..50_000)
+            .flat_map(|_| {
+                let release = rounding.release(at.to_vec(), &mut rng);
+                let units = release.units().expect("on the grid").to_vec();
+                [units[0] - (1 << 38), units[1] + (1 << 37)]
+            })
+            .collect();
+        // E|k| = s and Var|k| = s² up to 1/s; five standard errors of a mean of 100,000.
+        let mean = drawn.iter().map(|k| k.abs() as f64).sum::<f64>() / drawn.len() as f64;
+        assert!((mean / 1000.0 - 1.0).abs() < 5.0 / 1e5f64.sqrt(), "{mean}");
+        // P(k > s·ln 2 · j) halves with each j.
+        for j in 1..=5 {
+            let edge = (1000.0 * std::f64::consts::LN_2 * f64::from(j)) as i64;
+            let share = drawn.iter().filter(|k| **k > edge).count() as f64 / drawn.len() as f64;
+            let expected = 0.5f64.powi(j + 1);
+            let error = (expected / drawn.len() as f64).sqrt();
+            assert!(
+                (share - expected).abs() < 5.0 * error + 1e-3 * expected,
+                "{j}: {share}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_beyond_the_ball_is_taken_to_it() {
+        let rounding = Rounding {
+            radius: 5.0,
+            scale: 1,
+        };
+        let release = rounding.release(vec![300.0, -400.0], &mut rng(1));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(release.values()[0], 3.0) && near(release.values()[1], -4.0));
+        assert_eq!(rounding.on_ball(vec![3.0, -3.0]), [3.0, -3.0]);
+    }
+
+    #[test]
+    fn noise_that_would_fill_the_grid_is_refused() {
+        let fine = accuracy(1e-10, 1e-12, 10.0);
+        assert!(Rounding::new(&fine, 10, 1e-5).is_ok());
+        for (accuracy, slack) in [
+            (fine, 0.0),
+            (fine, f64::NAN),
+            (fine, 1e-300),
+            (accuracy(1e-10, 0.2, 10.0), 1e-5),
+            (accuracy(5.0, 1e-12, 10.0), 1e-5),
+            (accuracy(f64::NAN, 1e-12, 10.0), 1e-5),
+            (accuracy(1e-10, 1e-12, f64::NAN), 1e-5),
+        ] {
+            assert_eq!(Rounding::new(&accuracy, 10, slack), Err(TooCoarse));
+        }
     }
 }
