@@ -15,6 +15,7 @@ use radmm::sim::NotSimulated;
 use radmm_study::{Method, Start, Study};
 use thiserror::Error;
 
+use crate::plan::TooDear;
 use crate::table::Table;
 
 /// Why a study cannot be run as it is.
@@ -26,6 +27,9 @@ pub enum RunError {
     /// The problem or the noise is out of range.
     #[error(transparent)]
     Terms(#[from] BadTerms),
+    /// The study's total cannot be kept.
+    #[error(transparent)]
+    TooDear(#[from] TooDear),
     /// A party does not belong into a simulation.
     #[error(transparent)]
     Simulation(#[from] NotSimulated),

@@ -93,9 +93,11 @@ fn what_a_run_will_cost_is_known_before_it_to_the_bit() {
     for changes in families() {
         let experiment = experiment(&changes);
         let bound = experiment.study().privacy.bound;
-        let foreseen = experiment.course(&experiment.noise(), bound).unwrap();
+        let foreseen = experiment
+            .course(&experiment.noise().unwrap(), bound)
+            .unwrap();
         let runs = experiment
-            .repeat(&experiment.noise(), None, &|_: &Snapshot| ())
+            .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
             .unwrap();
         let spent = runs.repetitions[0]
             .iterations
@@ -220,7 +222,7 @@ fn everyone_compared_spends_the_same_total() {
 #[test]
 fn without_a_total_the_first_study_sets_it() {
     let first = experiment(&[]);
-    let own = first.course(&first.noise(), Bound::Tight).unwrap()[7];
+    let own = first.course(&first.noise().unwrap(), Bound::Tight).unwrap()[7];
     let wanted = Wanted {
         epsilon: None,
         ..wanted(vec![])
@@ -388,7 +390,7 @@ fn delta_is_the_largest_and_everyones() {
 #[test]
 fn the_first_studys_bound_is_everyones_where_it_applies() {
     let first = experiment(&[PAPER]);
-    let own = first.course(&first.noise(), Bound::Paper).unwrap()[7];
+    let own = first.course(&first.noise().unwrap(), Bound::Paper).unwrap()[7];
     let tight = study(&[("name = \"first\"", "name = \"tight\"")]);
     let wanted = Wanted {
         epsilon: None,

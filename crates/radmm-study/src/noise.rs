@@ -64,9 +64,41 @@ impl Noise {
             Self::Total(total) => total.kind.with(1.0),
         }
     }
+
+    /// As much noise, or the same total, of another kind; `None` without noise.
+    pub fn moved(self, to: impl FnOnce(Family) -> Kind) -> Option<Self> {
+        let given = |law| match law {
+            Law::Gamma { rate } => (Family::Gamma, rate),
+            Law::Gaussian { sigma } => (Family::Gaussian, sigma),
+        };
+        Some(match self {
+            Self::Given(Mechanism::None) => return None,
+            Self::Given(
+                Mechanism::Objective { law, .. }
+                | Mechanism::Output { law }
+                | Mechanism::Gradient { law },
+            ) => {
+                let (family, amount) = given(law);
+                Self::Given(to(family).with(amount))
+            }
+            Self::Total(total) => Self::Total(Total {
+                kind: to(total.kind.family()),
+                ..total
+            }),
+        })
+    }
 }
 
 impl Kind {
+    /// Gamma or gaussian.
+    pub fn family(self) -> Family {
+        match self {
+            Self::Objective { noise, .. } | Self::Output { noise } | Self::Gradient { noise } => {
+                noise
+            }
+        }
+    }
+
     /// With this much noise: a rate, or a σ.
     pub fn with(self, amount: f64) -> Mechanism {
         match self {
