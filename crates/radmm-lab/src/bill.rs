@@ -294,7 +294,8 @@ impl Plan<'_> {
         };
         let course = asking.course(noise, study.privacy.bound);
         let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
-        let needed = asking.noise_for(&totals);
+        // Each the least for these totals: a study may have more noise than its total takes, where more does not help.
+        let least = self.noise_for(&totals).zip(asking.noise_for(&totals));
         let times =
             |(own, needed): (&Mechanism, &Mechanism)| match (equal::law(own)?, equal::law(needed)?)
             {
@@ -305,7 +306,7 @@ impl Plan<'_> {
                 _ => None,
             };
         let ratios: Option<Vec<f64>> =
-            needed.and_then(|needed| noise.iter().zip(&needed).map(times).collect());
+            least.and_then(|(own, needed)| own.iter().zip(&needed).map(times).collect());
         Some(Saving {
             conventional: study.algorithm.method.name(),
             data_steps: study.algorithm.iterations as usize,

@@ -6,7 +6,7 @@ use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
 use radmm_lab::{CompareError, Comparison, Contender, Experiment, Rival, Wanted};
-use radmm_study::{Method, Study};
+use radmm_study::{Kind, Method, Noise, Study};
 
 const STUDY: &str = r#"
 name = "first"
@@ -336,7 +336,10 @@ fn rivals_are_what_the_paper_compares_with() {
     let law = Law::Gamma { rate: 2.0 };
     let of = |rival: Rival| {
         let study = rival.of(&first).unwrap();
-        (study.algorithm.method, study.privacy.mechanism)
+        let Noise::Given(mechanism) = study.privacy.noise else {
+            panic!("{:?}", study.privacy)
+        };
+        (study.algorithm.method, mechanism)
     };
     let admm = Method::Admm {
         penalty: Schedule::Constant(2.0),
@@ -346,6 +349,13 @@ fn rivals_are_what_the_paper_compares_with() {
         scale: Scaling::Fixed,
     };
     assert_eq!(of(Rival::Dvp), (admm.clone(), fixed));
+    // Of a study with a total the rival has the same one.
+    let with_total = study(&[("rate = 2", "epsilon = 3")]);
+    let pvp = Rival::Pvp.of(&with_total).unwrap().privacy.noise;
+    assert!(
+        matches!(pvp, Noise::Total(total) if total.epsilon == 3.0 && matches!(total.kind, Kind::Output { .. })),
+        "{pvp:?}"
+    );
     assert_eq!(of(Rival::Pvp), (admm, Mechanism::Output { law }));
     let eta = Schedule::Growth {
         start: 2.0,
