@@ -146,22 +146,23 @@ fn a_run_keeps_the_total_as_a_limit() {
 fn an_unreachable_total_is_told_with_the_party_and_what_it_could_be() {
     let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
     let error = Bill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
-    // Four data steps at ln(1 + 50·¼/(20·(0.125 + 4))) each: 0.56435.
-    assert_eq!(
-        error.to_string(),
-        "[privacy] epsilon = 0.01 is out of reach: node 1, with 20 rows, spends about 0.5644 over its 4 data steps however \
-         much noise there is; raise epsilon, ridge or penalty, take fewer iterations, or recycle more"
-    );
-    let least = 4.0 * (50.0 * 0.25 / (20.0 * 4.125_f64)).ln_1p();
+    let said = error.to_string();
     let BillError::TooDear(TooDear::OutOfReach { least: told, .. }) = error else {
         panic!("{error:?}")
     };
-    assert!(
-        told >= least && told < least * (1.0 + 1e-9),
-        "{told} {least}"
+    // Four data steps at ln(1 + 50·¼/(20·(0.125 + 4))) each. A price may hold a little beyond its theorem, for rounding.
+    let least = 4.0 * (50.0 * 0.25 / (20.0 * 4.125_f64)).ln_1p();
+    assert!(told >= least && told < least * 1.005, "{told} {least}");
+    assert_eq!(
+        said,
+        format!(
+            "[privacy] epsilon = 0.01 is out of reach: node 1, with 20 rows, spends about {} over its 4 data steps however \
+             much noise there is; raise epsilon, ridge or penalty, take fewer iterations, or recycle more",
+            radmm_lab::shown::epsilon(told)
+        )
     );
     // And just above it, it can be had.
-    for (share, reached) in [(0.999, false), (1.001, true)] {
+    for (share, reached) in [(0.99, false), (1.01, true)] {
         let epsilon = format!("epsilon = {}", least * share);
         let text = STUDY.replace("epsilon = 5", &epsilon);
         let (study, _) = Study::parse(&text, "totals.toml").unwrap();
@@ -232,7 +233,8 @@ fn delta() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(f64::MIN_POSITIVE),
         Just(1.0 - f64::EPSILON),
-        magnitude(-1000, -1)
+        magnitude(-1000, -1),
+        magnitude(-40, -1),
     ]
 }
 
@@ -334,7 +336,7 @@ fn is_not_understated(study: &Study, rows: usize, bill: &Bill) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
     fn any_total_is_kept_or_refused_for_a_reason((study, rows) in any_study(total())) {
