@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Reproduce(ReproduceArgs),
     Certify(CertifyArgs),
+    Privacy(PrivacyArgs),
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
@@ -74,7 +75,7 @@ pub(crate) struct RunArgs {
     /// The study file; without one, a built-in study on the UCI Adult data
     pub study: Option<PathBuf>,
 
-    /// Write result.json and report.html into this folder, which is made if need be
+    /// Write result.json, report.html and privacy-statement.json into this folder, which is made if need be
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -182,7 +183,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     pub threads: Option<u16>,
 
-    /// No progress bar and no notes
+    /// No progress bar, no notes and no warnings
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -201,6 +202,33 @@ pub(crate) struct CertifyArgs {
     pub study: Option<PathBuf>,
 
     /// Print the numbers as JSON in place of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Print a study's privacy bill, before anything runs
+///
+/// For every party its noise, what a data step costs and what the whole run will have cost; the total over the iterations;
+/// what recycling saves against asking in every iteration. Warns if the noise will drown the signal. Rows are counted and not
+/// asked; with --rows no data file is opened.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm privacy                          the built-in study
+  radmm privacy study.toml               a study of your own
+  radmm privacy study.toml --rows 6000   parties of 6,000 rows each, none of which is read
+  radmm privacy study.toml --json | jq '.nodes[] | {name, sigma, epsilon}'")]
+pub(crate) struct PrivacyArgs {
+    /// The study file; without one, a built-in study on the UCI Adult data
+    pub study: Option<PathBuf>,
+
+    /// How many rows the parties have: one number for all, or one a party; the table is then not read
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub rows: Vec<u32>,
+
+    /// Print the whole bill as JSON in place of the tables
     #[arg(long)]
     pub json: bool,
 

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::prepare;
 use crate::progress::Progress;
-use crate::render::plain;
+use crate::render::{block, plain};
 
 pub(crate) fn certify(typed: CertifyArgs) -> Result<(), Failure> {
     let experiment = prepare::study(typed.study.as_deref(), typed.work.quiet)?.rows()?;
@@ -350,23 +350,6 @@ fn brief_up(x: f64) -> String {
     brief((x / unit).ceil() * unit)
 }
 
-/// A heading of nine columns and text beside it, broken before the eightieth.
-fn block(heading: &str, text: &str) -> String {
-    let mut lines = vec![format!("{heading:<9}")];
-    for word in text.split(' ') {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if line.chars().count() + word.chars().count() >= 79 {
-            lines.push(format!("{:9}{word} ", ""));
-        } else {
-            line.push_str(word);
-            line.push(' ');
-        }
-    }
-    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-    trimmed.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,16 +386,5 @@ mod tests {
         };
         assert_eq!(with(&[2.0, 2.0]), "m-admm, η = 2, θ = 0.3");
         assert_eq!(with(&[2.0, 0.5, 1.0]), "m-admm, η = 0.5 to 2, θ = 0.3");
-    }
-
-    #[test]
-    fn text_is_broken_before_the_eightieth_column() {
-        let text = block("so", &"word ".repeat(60));
-        assert!(text.lines().all(|line| line.chars().count() < 80));
-        assert!(
-            text.lines()
-                .skip(1)
-                .all(|line| line.starts_with("         word"))
-        );
     }
 }

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
-use radmm_lab::{CertifyError, CompareError, PrepareError, RunError, TableError};
+use radmm_lab::{
+    BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
+};
 use radmm_study::StudyError;
 use thiserror::Error;
 
@@ -21,6 +23,10 @@ pub(crate) enum Failure {
     Unwritable { path: PathBuf, cause: io::Error },
     #[error("{study}: [network] {cause}")]
     Network { study: String, cause: GraphError },
+    #[error("{study}: {cause}")]
+    TooDear { study: String, cause: TooDear },
+    #[error("--rows: {0}")]
+    RowCounts(BillError),
     #[error("{0}")]
     Rows(#[from] TableError),
     #[error("{0}")]
@@ -53,6 +59,8 @@ impl Failure {
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
             | Self::Network { .. }
+            | Self::TooDear { .. }
+            | Self::RowCounts(_)
             | Self::Compare(_)
             | Self::Inspect(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
@@ -67,6 +75,26 @@ impl Failure {
                 cause,
             },
             PrepareError::Table(cause) => Self::Rows(cause),
+        }
+    }
+
+    /// Why a study, by its name in messages, cannot be kept to its privacy.
+    pub(crate) fn too_dear(study: &str, cause: TooDear) -> Self {
+        Self::TooDear {
+            study: study.to_owned(),
+            cause,
+        }
+    }
+
+    /// Why a study, by its name in messages, has no bill.
+    pub(crate) fn of_bill(study: &str, error: BillError) -> Self {
+        match error {
+            BillError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            BillError::TooDear(cause) => Self::too_dear(study, cause),
+            BillError::Rows { .. } => Self::RowCounts(error),
         }
     }
 }

@@ -12,6 +12,7 @@ mod files;
 mod label;
 mod notes;
 mod prepare;
+mod privacy;
 mod progress;
 mod proposal;
 mod render;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Compare(typed) => compare::run(typed),
         Command::Reproduce(typed) => reproduce::run(&typed),
         Command::Certify(typed) => certify::certify(typed),
+        Command::Privacy(typed) => privacy::privacy(&typed),
         Command::Data(command) => data::data(command),
     };
     match outcome {

@@ -42,11 +42,20 @@ pub(crate) fn study(path: Option<&Path>, quiet: bool) -> Result<Prepared, Failur
 }
 
 impl Prepared {
+    /// What is to be run.
+    pub(crate) fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// By which it goes in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Reads the rows, and tells what looks odd in them.
-    pub(crate) fn rows(self) -> Result<Experiment, Failure> {
-        let study = self.name;
-        let experiment = Experiment::prepare(self.study, &self.folder)
-            .map_err(|error| Failure::of_study(&study, error))?;
+    pub(crate) fn rows(&self) -> Result<Experiment, Failure> {
+        let experiment = Experiment::prepare(self.study.clone(), &self.folder)
+            .map_err(|error| Failure::of_study(&self.name, error))?;
         if !self.quiet {
             notes::on_rows(&experiment)
                 .iter()

@@ -8,7 +8,7 @@ use radmm::node::Kind;
 use radmm::private::Mechanism;
 use radmm::sim::Snapshot;
 use radmm_lab::report::{Grid, tables};
-use radmm_lab::shown::{count, epsilon, number, percent, thousands};
+use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 
 /// Columns of a line that fits a terminal.
@@ -33,7 +33,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
-    let _ = writeln!(page, "{}", privacy(first, &study.privacy.mechanism));
+    let _ = writeln!(page, "{}", privacy(first, &study.privacy.noise.like()));
     page
 }
 
@@ -166,8 +166,13 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     } else {
         "none: answers were released without noise".to_owned()
     };
+    let laws = || run.nodes.iter().filter_map(|node| node.law);
+    let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
+        true => format!("\neach party has noise of its own: {}", noise(laws())),
+        false => String::new(),
+    };
     let text = format!(
-        "{statement}\n{}",
+        "{statement}{noise}\n{}",
         caveat(mechanism)
             .replace("; ", ";\n")
             .replace(", and", ",\nand")
@@ -186,4 +191,37 @@ pub(crate) fn plain(grid: &Grid) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// A heading of nine columns and text beside it, broken before the eightieth.
+pub(crate) fn block(heading: &str, text: &str) -> String {
+    let mut lines = vec![format!("{heading:<9}")];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if line.chars().count() + word.chars().count() >= 79 {
+            lines.push(format!("{:9}{word} ", ""));
+        } else {
+            line.push_str(word);
+            line.push(' ');
+        }
+    }
+    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    trimmed.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_before_the_eightieth_column() {
+        let text = block("so", &"word ".repeat(60));
+        assert!(text.lines().all(|line| line.chars().count() < 80));
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("         word"))
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! `radmm run`.
 
 use radmm_lab::report;
-use radmm_lab::{Experiment, Outcome, ResultFile};
+use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -17,6 +17,12 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
     }
     let pool = typed.work.pool()?;
     let experiment = study.rows()?;
+    let drowned = pool.install(|| experiment.drowned());
+    if let Some(drowned) = drowned.map_err(|cause| Failure::too_dear(study.name(), cause))?
+        && !typed.work.quiet
+    {
+        eprintln!("warning: {drowned}");
+    }
     let progress = Progress::new(experiment.steps(), typed.work.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;
@@ -36,7 +42,12 @@ fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(
     let json = ResultFile::new(experiment, outcome).to_json();
     if let Some(out) = &typed.out {
         let report = report::of_run(experiment, outcome).to_html();
-        for (name, text) in [("result.json", &json), ("report.html", &report)] {
+        let statement = PrivacyStatement::new(experiment, outcome).to_json();
+        for (name, text) in [
+            ("result.json", &json),
+            ("report.html", &report),
+            ("privacy-statement.json", &statement),
+        ] {
             let path = out.join(name);
             files::write_whole(&path, text)?;
             if !typed.work.quiet {

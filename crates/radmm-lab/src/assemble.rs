@@ -15,6 +15,7 @@ use radmm::sim::NotSimulated;
 use radmm_study::{Method, Start, Study};
 use thiserror::Error;
 
+use crate::plan::TooDear;
 use crate::table::Table;
 
 /// Why a study cannot be run as it is.
@@ -29,6 +30,9 @@ pub enum RunError {
     /// A starting model is out of range.
     #[error(transparent)]
     Start(#[from] BadStart),
+    /// The study's total cannot be kept.
+    #[error(transparent)]
+    TooDear(#[from] TooDear),
     /// A party does not belong into a simulation.
     #[error(transparent)]
     Simulation(#[from] NotSimulated),

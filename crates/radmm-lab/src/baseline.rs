@@ -8,7 +8,7 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::Mechanism;
 use radmm::public::graph::Graph;
 use radmm::sim::Snapshot;
-use radmm_study::{Method, Study};
+use radmm_study::{Method, Noise, Study};
 
 use crate::assemble::RunError;
 use crate::contender::Contender;
@@ -152,7 +152,8 @@ impl Baseline {
             Self::Alone => 1,
             Self::Averaged => 1 + gossip(beside.graph()),
         };
-        study.privacy.mechanism = equal::for_one_answer(&study.privacy.mechanism);
+        let one_answer = equal::for_one_answer(&study.privacy.noise.like());
+        study.privacy.noise = Noise::Given(one_answer);
         study.privacy.bound = Bound::Tight;
         study
     }
@@ -189,7 +190,7 @@ fn gossip(graph: &Graph) -> u32 {
 /// Without noise there is nothing that more ridge could help against.
 fn ridges(beside: &Experiment) -> Vec<f64> {
     let study = beside.study();
-    match study.privacy.mechanism {
+    match study.privacy.noise.like() {
         Mechanism::None => vec![0.0],
         _ => RIDGES.map(|share| share * study.problem.weight).into(),
     }

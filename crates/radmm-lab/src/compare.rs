@@ -4,7 +4,7 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::GraphError;
 use radmm::sim::{Optimum, Snapshot};
-use radmm_study::Study;
+use radmm_study::{Noise, Study};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -136,7 +136,7 @@ impl Comparison {
         for mut study in studies {
             study.privacy.delta = delta;
             // One bound for all, where it applies: the paper's is for gamma noise in the objective.
-            study.privacy.bound = match study.privacy.mechanism {
+            study.privacy.bound = match study.privacy.noise.like() {
                 Mechanism::Objective {
                     law: Law::Gamma { .. },
                     ..
@@ -155,9 +155,15 @@ impl Comparison {
                 (Some(_), Some(epsilon)) => epsilon,
                 (Some(first), None) => {
                     let study = first.study();
-                    let course = first.course(&first.noise(), study.privacy.bound);
-                    let spent = course.and_then(|course| course.last().copied());
-                    spent
+                    let spent = || {
+                        let course = first.course(&first.noise().ok()?, study.privacy.bound)?;
+                        course.last().copied()
+                    };
+                    let total = match study.privacy.noise {
+                        Noise::Total(total) => Some(total.epsilon),
+                        Noise::Given(_) => spent(),
+                    };
+                    total
                         .filter(|epsilon| epsilon.is_finite() && *epsilon > 0.0)
                         .ok_or_else(|| CompareError::NoTotal {
                             study: study.name.clone(),
@@ -171,7 +177,7 @@ impl Comparison {
             .into_iter()
             .zip(experiments)
             .map(
-                |(name, experiment)| match experiment.study().privacy.mechanism {
+                |(name, experiment)| match experiment.study().privacy.noise.like() {
                     Mechanism::None => Contender::as_it_is(&name, experiment),
                     _ => Contender::at(&name, experiment, total),
                 },
@@ -245,7 +251,7 @@ fn pooled((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Pooled 
 }
 
 fn noisy(one: &&Experiment) -> bool {
-    !matches!(one.study().privacy.mechanism, Mechanism::None)
+    one.study().privacy.noise != Noise::Given(Mechanism::None)
 }
 
 fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {

@@ -12,7 +12,7 @@ use crate::baseline;
 use crate::equal;
 use crate::experiment::Experiment;
 use crate::outcome::Repetition;
-use crate::shown::brief;
+use crate::shown::scale;
 use crate::spread::Spread;
 
 /// One of several that are compared.
@@ -105,7 +105,7 @@ impl Contender {
     pub fn as_it_is(name: &str, experiment: Experiment) -> Self {
         Self {
             name: name.to_owned(),
-            noise: Some(experiment.noise()),
+            noise: experiment.noise().ok(),
             experiment,
         }
     }
@@ -195,15 +195,12 @@ impl Measured {
     pub fn noise_in_words(&self) -> String {
         match self.noise {
             None => "none".to_owned(),
-            Some([low, high]) => {
+            Some(ends) => {
                 let name = match self.law {
                     Some("gamma") => "rate",
                     _ => "σ",
                 };
-                match brief(low) == brief(high) {
-                    true => format!("{name} {}", brief(low)),
-                    false => format!("{name} {} to {}", brief(low), brief(high)),
-                }
+                scale(name, ends)
             }
         }
     }
@@ -225,15 +222,10 @@ fn held_out(all: &[Repetition]) -> Option<HeldOut> {
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    match mechanism {
-        Mechanism::None => None,
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => Some(match law {
-            Law::Gamma { .. } => "gamma",
-            Law::Gaussian { .. } => "gaussian",
-        }),
-    }
+    equal::law(mechanism).map(|law| match law {
+        Law::Gamma { .. } => "gamma",
+        Law::Gaussian { .. } => "gaussian",
+    })
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {

@@ -22,7 +22,7 @@ impl Asked<'_> {
         }
         let budget = Budget::limited(total.epsilon, total.delta).ok()?;
         let affordable = |k: f64| self.ledger(&with_noise(like, k), budget).is_some();
-        let (mut low, mut high) = (-200.0, 200.0);
+        let (mut low, mut high) = (MOST_NOISE, -MOST_NOISE);
         if !affordable(low) {
             return None;
         }
@@ -45,6 +45,12 @@ impl Asked<'_> {
         }
     }
 
+    /// What everything would cost with as much noise as double precision can work with.
+    pub(crate) fn least(&self, like: &Mechanism, delta: f64) -> Result<f64, NoTotal> {
+        self.totals(&with_noise(like, MOST_NOISE), delta)
+            .map(|course| course.last().copied().unwrap_or(0.0))
+    }
+
     /// The ledger after everything has been answered; `None` if something would be refused.
     fn ledger(&self, mechanism: &Mechanism, budget: Budget) -> Option<Ledger> {
         let mut ledger = Ledger::new(budget, self.bound);
@@ -59,31 +65,72 @@ impl Asked<'_> {
     }
 
     /// The total after each question, by the bound in force.
-    pub(crate) fn course(&self, mechanism: &Mechanism, delta: f64) -> Option<Vec<f64>> {
-        let mut ledger = Ledger::new(Budget::unlimited(delta).ok()?, self.bound);
-        let spend = |question| -> Option<f64> {
-            match ledger.spend(self.price(mechanism, question)?) {
-                Ok(_) => Some(ledger.spent().epsilon),
-                Err(SpendError::PaperSilent { .. } | SpendError::Malformed) => None,
-                // Without a limit nothing exceeds it.
-                Err(SpendError::OverBudget { .. }) => None,
-            }
+    pub(crate) fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
+        let budget = Budget::unlimited(delta).map_err(|_| NoTotal::Silent)?;
+        let mut ledger = Ledger::new(budget, self.bound);
+        let mut spend = |question| {
+            self.spend(&mut ledger, mechanism, question)?;
+            Ok(ledger.spent().epsilon)
         };
-        self.questions.iter().map(spend).collect()
+        self.questions.iter().map(&mut spend).collect()
+    }
+
+    /// What each question would cost if it were the only one.
+    pub(crate) fn prices(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
+        let budget = Budget::unlimited(delta).map_err(|_| NoTotal::Silent)?;
+        let price = |question| {
+            let mut ledger = Ledger::new(budget, self.bound);
+            self.spend(&mut ledger, mechanism, question)?;
+            Ok(ledger.spent().epsilon)
+        };
+        self.questions.iter().map(price).collect()
+    }
+
+    fn spend(
+        &self,
+        ledger: &mut Ledger,
+        mechanism: &Mechanism,
+        question: &Query,
+    ) -> Result<(), NoTotal> {
+        let event = self.price(mechanism, question).ok_or(NoTotal::Silent)?;
+        match ledger.spend(event) {
+            Ok(_) => Ok(()),
+            Err(SpendError::PaperSilent { reason }) => Err(NoTotal::Paper(reason)),
+            // Without a limit nothing exceeds it, and what a study asks is well formed.
+            Err(SpendError::OverBudget { .. } | SpendError::Malformed) => Err(NoTotal::Silent),
+        }
+    }
+}
+
+/// Why there is no total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoTotal {
+    /// Which condition of the paper's theorem fails.
+    Paper(&'static str),
+    /// The mechanism has no answer to such a question.
+    Silent,
+}
+
+/// The binary logarithm of the smallest rate, or of one over the largest σ, that noise is looked for at: its square is far from
+/// overflowing.
+const MOST_NOISE: f64 = -200.0;
+
+/// The law of a mechanism's noise.
+pub(crate) fn law(mechanism: &Mechanism) -> Option<Law> {
+    match *mechanism {
+        Mechanism::None => None,
+        Mechanism::Objective { law, .. }
+        | Mechanism::Output { law }
+        | Mechanism::Gradient { law } => Some(law),
     }
 }
 
 /// The rate or σ of a mechanism's noise.
 pub(crate) fn scale(mechanism: &Mechanism) -> Option<f64> {
-    match *mechanism {
-        Mechanism::None => None,
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => Some(match law {
-            Law::Gamma { rate } => rate,
-            Law::Gaussian { sigma } => sigma,
-        }),
-    }
+    law(mechanism).map(|law| match law {
+        Law::Gamma { rate } => rate,
+        Law::Gaussian { sigma } => sigma,
+    })
 }
 
 /// The kind of `like` with a scale of `2^k` as a rate, or as one over sigma: large is little noise, and dear.
@@ -266,7 +313,7 @@ mod tests {
             law: Law::Gamma { rate },
             scale: Scaling::Fixed,
         };
-        let course = asked.course(&mechanism, 0.0).unwrap();
+        let course = asked.totals(&mechanism, 0.0).unwrap();
         assert!(course[0] < course[1] && course[1] < course[2]);
         assert!(course[2] <= 0.9 && course[2] > 0.9 * (1.0 - 1e-12));
     }

@@ -1,24 +1,22 @@
 //! A study, run: all repetitions, and beside them what a user would otherwise do.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Mechanism, Score, Shard};
-use radmm::public::graph::{Graph, GraphError, NodeId};
-use radmm::public::plan;
-use radmm::public::release::Query;
+use radmm::public::graph::{Graph, GraphError};
 use radmm::sim::{Optimum, Simulation, Snapshot};
-use radmm_study::Study;
+use radmm_study::{Noise, Study};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::assemble::{self, RunError, Variant};
 use crate::baseline::Baseline;
 use crate::crew::Pool;
-use crate::equal::Asked;
 use crate::outcome::{NodeResult, Outcome, Repetition, Runs};
+use crate::plan::{Billed, Plan, TooDear};
 use crate::table::{Table, TableError};
 
 /// A study with its graph and its rows.
@@ -26,6 +24,7 @@ pub struct Experiment {
     study: Study,
     graph: Graph,
     table: Arc<Table>,
+    noise: OnceLock<Result<Vec<Mechanism>, TooDear>>,
 }
 
 /// Why a study cannot be run.
@@ -45,11 +44,7 @@ impl Experiment {
         // The graph first: its mistakes show at once, a table may take minutes.
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
         let table = Arc::new(Table::read(&study, folder)?);
-        Ok(Self {
-            study,
-            graph,
-            table,
-        })
+        Ok(Self::of(study, graph, table))
     }
 
     /// Another study on the same rows, which are not read again. Its `[data]` and its number of nodes are taken to be this
@@ -57,19 +52,21 @@ impl Experiment {
     pub fn on_same_rows(&self, mut study: Study) -> Result<Self, GraphError> {
         study.data = self.study.data.clone();
         study.network.nodes = self.study.network.nodes;
-        Ok(Self {
-            graph: Graph::new(&study.network.topology, study.network.nodes as usize)?,
-            study,
-            table: self.table.clone(),
-        })
+        let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
+        Ok(Self::of(study, graph, self.table.clone()))
     }
 
     /// The same network and rows with a study that differs in its algorithm, noise and repetitions alone.
     pub(crate) fn with(&self, study: Study) -> Self {
+        Self::of(study, self.graph.clone(), self.table.clone())
+    }
+
+    fn of(study: Study, graph: Graph, table: Arc<Table>) -> Self {
         Self {
             study,
-            graph: self.graph.clone(),
-            table: self.table.clone(),
+            graph,
+            table,
+            noise: OnceLock::new(),
         }
     }
 
@@ -107,7 +104,12 @@ impl Experiment {
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Outcome, RunError> {
-        let noise = self.noise();
+        let noise = self.noise()?;
+        // A total that was promised is a limit: what would exceed it is refused.
+        let limit = match self.study.privacy.noise {
+            Noise::Total(total) => Some(limit.map_or(total.epsilon, |own| own.min(total.epsilon))),
+            Noise::Given(_) => limit,
+        };
         let repetitions = self.repeat(&noise, limit, progress)?.repetitions;
         let stopped = repetitions.iter().any(|run| run.stopped.is_some());
         let mut beside = Vec::new();
@@ -134,7 +136,8 @@ impl Experiment {
     /// One party with all rows and no noise, and how good its model is on the rows held out, if there are any; `None` if the
     /// minimiser could not be certified.
     pub(crate) fn pooled(&self) -> Result<Option<(Optimum, Option<Score>)>, RunError> {
-        let simulation = self.simulation(&Variant::first(&self.noise()))?;
+        let noise = vec![Mechanism::None; self.graph.len()];
+        let simulation = self.simulation(&Variant::first(&noise))?;
         let Ok(optimum) = simulation.centralised() else {
             return Ok(None);
         };
@@ -169,63 +172,44 @@ impl Experiment {
         Ok(Runs { repetitions, took })
     }
 
-    /// The study's own noise, by node.
-    pub fn noise(&self) -> Vec<Mechanism> {
-        vec![self.study.privacy.mechanism; self.graph.len()]
+    /// The study's noise, by node: as it says, or the least that keeps every party within the study's total. Found once.
+    pub fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
+        // Found outside of the cell: what waits in there for threads of the pool could be asked for by one of them.
+        match self.noise.get() {
+            Some(found) => found.clone(),
+            None => {
+                let found = self.plan().noise();
+                self.noise.get_or_init(|| found).clone()
+            }
+        }
     }
 
     /// The least noise of the study's kind, by node, at which the whole run costs every party no more than its total by the
     /// study's bound; `None` if a party's cannot be had. Output perturbation pays for its solver's error too, which depends
     /// on releases: its total may exceed this by that much, a part in 10⁸ or less.
     pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
-        let problem = assemble::problem(&self.study);
-        let find = |i: usize| {
-            let questions: Vec<Query> = self.questions(i).into_iter().map(|(_, q)| q).collect();
-            let asked = Asked {
-                questions: &questions,
-                problem: &problem,
-                rows: self.table.parties[i].shard.rows(),
-                bound: self.study.privacy.bound,
-            };
-            asked.calibrate(&self.study.privacy.mechanism, totals[i])
-        };
-        (0..self.graph.len()).into_par_iter().map(find).collect()
+        self.plan().noise_for(totals)
     }
 
     /// `P(0), …, P(T)`: what has been spent after each iteration, by any bound, the largest of the parties'; `None` if the
     /// bound does not cover the study. Known before anything is run.
     pub fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
-        let problem = assemble::problem(&self.study);
-        let iterations = self.study.algorithm.iterations as usize;
-        let mut largest = vec![0.0_f64; iterations + 1];
-        for (i, mechanism) in noise.iter().enumerate() {
-            let (times, questions): (Vec<u32>, Vec<Query>) = self.questions(i).into_iter().unzip();
-            let asked = Asked {
-                questions: &questions,
-                problem: &problem,
-                rows: self.table.parties[i].shard.rows(),
-                bound,
-            };
-            let spent = asked.course(mechanism, self.study.privacy.delta)?;
-            let mut so_far = times.iter().zip(&spent).peekable();
-            let mut now = 0.0;
-            for (t, largest) in largest.iter_mut().enumerate() {
-                if let Some((_, total)) = so_far.next_if(|(time, _)| **time as usize == t) {
-                    now = *total;
-                }
-                *largest = largest.max(now);
-            }
-        }
-        Some(largest)
+        self.plan().course(noise, bound)
     }
 
-    /// What node `i` will be asked, and in which iterations.
-    fn questions(&self, i: usize) -> Vec<(u32, Query)> {
-        let id = NodeId(i as u32);
-        let mut algorithm =
-            assemble::algorithm(&self.study.algorithm.method, &self.graph, id, Vec::new());
-        let iterations = self.study.algorithm.iterations;
-        plan::questions(&mut *algorithm, self.graph.degree(id), iterations)
+    /// What the study will ask of its parties.
+    pub(crate) fn plan(&self) -> Plan<'_> {
+        let parties = self.table.parties.iter();
+        Plan {
+            study: &self.study,
+            graph: &self.graph,
+            parties: parties
+                .map(|party| Billed {
+                    name: party.name.clone(),
+                    rows: party.shard.rows(),
+                })
+                .collect(),
+        }
     }
 
     pub(crate) fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
@@ -259,7 +243,8 @@ impl Experiment {
         let nodes = simulation.nodes().zip(names);
         Ok(Repetition {
             nodes: nodes
-                .map(|(node, name)| NodeResult::of(node, name))
+                .zip(variant.noise)
+                .map(|((node, name), noise)| NodeResult::of(node, name, noise))
                 .collect(),
             iterations,
             stopped,

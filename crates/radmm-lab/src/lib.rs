@@ -33,28 +33,36 @@
 
 mod assemble;
 mod baseline;
+mod bill;
 mod certify;
 mod compare;
 mod contender;
 mod crew;
+mod drown;
 mod equal;
 mod experiment;
 mod outcome;
+mod plan;
 pub mod report;
 pub mod reproduce;
 mod result;
 mod rival;
 pub mod shown;
 mod spread;
+mod statement;
 mod table;
 
 pub use assemble::RunError;
+pub use bill::{Bill, BillError, Charge, NodeBill, Saving, SoFar};
 pub use certify::{Certification, CertifyError, Network, Observed, Rated, Verdict};
 pub use compare::{CompareError, Compared, Comparison, Pooled, Wanted};
 pub use contender::{Contender, HeldOut, Measured, Moment};
+pub use drown::{DROWNING, Drowned};
 pub use experiment::{Experiment, PrepareError};
 pub use outcome::{Beside, End, NodeResult, Outcome, Repetition, Runs};
+pub use plan::TooDear;
 pub use result::{Program, ResultFile, caveat};
 pub use rival::Rival;
 pub use spread::Spread;
+pub use statement::PrivacyStatement;
 pub use table::{Counts, PartyRows, Table, TableError};

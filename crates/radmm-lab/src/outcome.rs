@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use radmm::account::Guarantee;
 use radmm::node::{Kind, Node};
-use radmm::private::Score;
+use radmm::private::{Law, Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
 use serde::Serialize;
+
+use crate::equal;
 
 /// Everything that came out of a study.
 pub struct Outcome {
@@ -58,6 +60,9 @@ pub struct NodeResult {
     pub degree: usize,
     /// How often its rows were asked.
     pub data_steps: u32,
+    /// The noise in its answers, if there is any: at a common total, parties with fewer rows have more.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub law: Option<Law>,
     /// What that cost in total, by the study's bound.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -117,7 +122,7 @@ impl Repetition {
 
 impl NodeResult {
     /// What can be said of a node now.
-    pub(crate) fn of(node: &Node, name: String) -> Self {
+    pub(crate) fn of(node: &Node, name: String, noise: &Mechanism) -> Self {
         let curator = node.curator();
         let ledger = curator.ledger();
         Self {
@@ -125,6 +130,7 @@ impl NodeResult {
             rows: curator.rows(),
             degree: node.neighbours().len(),
             data_steps: ledger.charges(),
+            law: equal::law(noise),
             spent: ledger.spent(),
             epsilon_tight: ledger.spent_tight().epsilon,
             epsilon_paper: ledger.spent_paper().map(|total| total.epsilon),

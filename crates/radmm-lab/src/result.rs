@@ -84,6 +84,9 @@ struct Solver {
     largest_residual: f64,
 }
 
+/// What every total is of.
+pub(crate) const SCOPE: &str = "total over every message of the run, the largest of the parties'";
+
 /// Why a simulation's ε is a statement about the algorithm and not about these rows.
 pub fn caveat(mechanism: &Mechanism) -> &'static str {
     match mechanism {
@@ -108,7 +111,7 @@ impl<'a> ResultFile<'a> {
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
-            privacy: statement(first, experiment.study().privacy.mechanism),
+            privacy: statement(first, experiment.study().privacy.noise.like()),
             steps: Steps {
                 data: first.count(Kind::Data),
                 recycled: first.count(Kind::Recycled),
@@ -152,7 +155,7 @@ fn statement(run: &Repetition, mechanism: Mechanism) -> Statement<'_> {
         epsilon_tight: largest(|node| node.epsilon_tight),
         epsilon_paper: paper.map(|all| all.into_iter().fold(0.0, f64::max)),
         relation: Guarantee::RELATION,
-        scope: "total over every message of the run, the largest of the parties'",
+        scope: SCOPE,
         protects: false,
         caveat: caveat(&mechanism),
     }

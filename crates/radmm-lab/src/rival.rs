@@ -7,9 +7,9 @@
 //! | `pvp`: primal variable perturbation | conventional ADMM | on the answer |
 
 use radmm::account::Bound;
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::private::Scaling;
 use radmm::public::schedule::Schedule;
-use radmm_study::{Method, Study};
+use radmm_study::{Kind, Method, Study};
 
 /// By how much M-ADMM's penalties grow from one iteration to the next: as in the paper's Figure 3.
 pub const GROWTH: f64 = 1.01;
@@ -41,7 +41,6 @@ impl Rival {
     /// The rival of a study; `None` if the study has no penalty to take over, or no noise.
     pub fn of(self, study: &Study) -> Option<Study> {
         let eta = penalty(&study.algorithm.method)?;
-        let law = law(&study.privacy.mechanism)?;
         let mut rival = study.clone();
         rival.name = self.name().to_owned();
         rival.algorithm.method = match self {
@@ -57,17 +56,17 @@ impl Rival {
                 dual_step: eta.at(0),
             },
         };
-        rival.privacy.mechanism = match self {
-            Self::Dvp => Mechanism::Objective {
-                law,
+        rival.privacy.noise = study.privacy.noise.moved(|noise| match self {
+            Self::Dvp => Kind::Objective {
+                noise,
                 scale: Scaling::Fixed,
             },
-            Self::Pp => Mechanism::Objective {
-                law,
+            Self::Pp => Kind::Objective {
+                noise,
                 scale: Scaling::Penalty,
             },
-            Self::Pvp => Mechanism::Output { law },
-        };
+            Self::Pvp => Kind::Output { noise },
+        })?;
         if self == Self::Pvp {
             // The paper's theorem is about noise in the objective; for noise on the answer there is one bound.
             rival.privacy.bound = Bound::Tight;
@@ -87,14 +86,5 @@ fn penalty(method: &Method) -> Option<Schedule> {
             penalty.first().copied()
         }
         Method::Dgd { .. } | Method::Local { .. } | Method::Average { .. } => None,
-    }
-}
-
-fn law(mechanism: &Mechanism) -> Option<Law> {
-    match *mechanism {
-        Mechanism::None => None,
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => Some(law),
     }
 }

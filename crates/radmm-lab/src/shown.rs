@@ -1,5 +1,9 @@
 //! Numbers in words, the same on the terminal and in reports.
 
+use radmm::private::Law;
+
+use crate::spread::Spread;
+
 /// Four decimals, or powers of ten where these would say nothing or too much.
 pub fn number(x: f64) -> String {
     match x.abs() {
@@ -52,6 +56,34 @@ pub fn epsilon(epsilon: f64) -> String {
     }
 }
 
+/// `σ 12`, or `σ 10.2 to 12` where parties differ.
+pub fn scale(name: &str, [low, high]: [f64; 2]) -> String {
+    match brief(low) == brief(high) {
+        true => format!("{name} {}", brief(low)),
+        false => format!("{name} {} to {}", brief(low), brief(high)),
+    }
+}
+
+/// The noise of all parties: `rate 2`, `σ 10.2 to 12`, or `none`.
+pub fn noise(laws: impl Iterator<Item = Law>) -> String {
+    let (mut name, mut amounts) = ("none", Vec::new());
+    for law in laws {
+        let (of, amount) = match law {
+            Law::Gamma { rate } => ("rate", rate),
+            Law::Gaussian { sigma } => ("σ", sigma),
+        };
+        name = of;
+        amounts.push(amount);
+    }
+    match amounts.is_empty() {
+        true => name.to_owned(),
+        false => {
+            let Spread { low, high, .. } = Spread::of(amounts);
+            scale(name, [low, high])
+        }
+    }
+}
+
 /// `1 row`, `2,000 rows`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     match number {
@@ -83,6 +115,15 @@ mod tests {
             [0, 999, 1000, 45222, 1234567].map(thousands),
             ["0", "999", "1,000", "45,222", "1,234,567"]
         );
+    }
+
+    #[test]
+    fn noise_is_told_once_or_by_its_ends() {
+        let gamma = [2.0, 2.0].map(|rate| Law::Gamma { rate });
+        assert_eq!(noise(gamma.into_iter()), "rate 2");
+        let gaussian = [12.0, 10.25, 11.0].map(|sigma| Law::Gaussian { sigma });
+        assert_eq!(noise(gaussian.into_iter()), "σ 10.25 to 12");
+        assert_eq!(noise(std::iter::empty()), "none");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
 use radmm_lab::{CompareError, Comparison, Contender, Experiment, Rival, Wanted};
-use radmm_study::{Method, Study};
+use radmm_study::{Kind, Method, Noise, Study};
 
 const STUDY: &str = r#"
 name = "first"
@@ -93,9 +93,11 @@ fn what_a_run_will_cost_is_known_before_it_to_the_bit() {
     for changes in families() {
         let experiment = experiment(&changes);
         let bound = experiment.study().privacy.bound;
-        let foreseen = experiment.course(&experiment.noise(), bound).unwrap();
+        let foreseen = experiment
+            .course(&experiment.noise().unwrap(), bound)
+            .unwrap();
         let runs = experiment
-            .repeat(&experiment.noise(), None, &|_: &Snapshot| ())
+            .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
             .unwrap();
         let spent = runs.repetitions[0]
             .iterations
@@ -220,7 +222,7 @@ fn everyone_compared_spends_the_same_total() {
 #[test]
 fn without_a_total_the_first_study_sets_it() {
     let first = experiment(&[]);
-    let own = first.course(&first.noise(), Bound::Tight).unwrap()[7];
+    let own = first.course(&first.noise().unwrap(), Bound::Tight).unwrap()[7];
     let wanted = Wanted {
         epsilon: None,
         ..wanted(vec![])
@@ -334,7 +336,10 @@ fn rivals_are_what_the_paper_compares_with() {
     let law = Law::Gamma { rate: 2.0 };
     let of = |rival: Rival| {
         let study = rival.of(&first).unwrap();
-        (study.algorithm.method, study.privacy.mechanism)
+        let Noise::Given(mechanism) = study.privacy.noise else {
+            panic!("{:?}", study.privacy)
+        };
+        (study.algorithm.method, mechanism)
     };
     let admm = Method::Admm {
         penalty: Schedule::Constant(2.0),
@@ -344,6 +349,13 @@ fn rivals_are_what_the_paper_compares_with() {
         scale: Scaling::Fixed,
     };
     assert_eq!(of(Rival::Dvp), (admm.clone(), fixed));
+    // Of a study with a total the rival has the same one.
+    let with_total = study(&[("rate = 2", "epsilon = 3")]);
+    let pvp = Rival::Pvp.of(&with_total).unwrap().privacy.noise;
+    assert!(
+        matches!(pvp, Noise::Total(total) if total.epsilon == 3.0 && matches!(total.kind, Kind::Output { .. })),
+        "{pvp:?}"
+    );
     assert_eq!(of(Rival::Pvp), (admm, Mechanism::Output { law }));
     let eta = Schedule::Growth {
         start: 2.0,
@@ -388,7 +400,7 @@ fn delta_is_the_largest_and_everyones() {
 #[test]
 fn the_first_studys_bound_is_everyones_where_it_applies() {
     let first = experiment(&[PAPER]);
-    let own = first.course(&first.noise(), Bound::Paper).unwrap()[7];
+    let own = first.course(&first.noise().unwrap(), Bound::Paper).unwrap()[7];
     let tight = study(&[("name = \"first\"", "name = \"tight\"")]);
     let wanted = Wanted {
         epsilon: None,

@@ -44,7 +44,9 @@ mod data;
 mod entry;
 mod error;
 mod features;
+mod fingerprint;
 mod network;
+mod noise;
 mod privacy;
 mod problem;
 mod reader;
@@ -57,7 +59,7 @@ mod test;
 use std::path::Path;
 
 use radmm::account::Bound;
-use radmm::private::{Loss, Mechanism};
+use radmm::private::Loss;
 use radmm::public::graph::Topology;
 use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
@@ -66,6 +68,7 @@ use serde::Serialize;
 use toml::de::DeTable;
 
 pub use error::{Note, StudyError};
+pub use noise::{Family, Kind, Noise, Total};
 use reader::{Document, Section};
 use spelling::one_line;
 
@@ -258,9 +261,9 @@ pub enum Method {
 /// Which noise protects the rows, and how its cost is stated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Privacy {
-    /// Where noise enters, and its law.
+    /// Where noise enters, its law, and how much there is or what it may cost.
     #[serde(flatten)]
-    pub mechanism: Mechanism,
+    pub noise: Noise,
     /// Which proof prices objective perturbation with gamma noise.
     pub bound: Bound,
     /// `δ`; 0 for pure privacy, and then not serialised.

@@ -1,17 +1,19 @@
 //! `[privacy]`: which noise protects the rows, and how its cost is stated.
 
 use radmm::account::Bound;
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::private::{Mechanism, Scaling};
 use radmm::public::release::Precision;
 
 use crate::entry::{Entry, Range};
 use crate::error::{Note, StudyError};
+use crate::noise::{Family, Kind, Noise, Total};
 use crate::reader::Section;
 use crate::{Method, Privacy};
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "mechanism",
     "noise",
+    "epsilon",
     "rate",
     "sigma",
     "scale",
@@ -25,19 +27,25 @@ const DELTA: Range = Range {
     needed: "above 0 and below 1",
 };
 
+/// A total of more than this bounds nothing that anybody could care for.
+const EPSILON: Range = Range {
+    holds: |x| x > 0.0 && x <= 1000.0,
+    needed: "above 0 and at most 1000: the total ε of every party over the whole run",
+};
+
+/// Where noise enters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    None,
+enum Place {
     Objective,
     Output,
     Gradient,
 }
 
-const KINDS: [(&str, Kind); 4] = [
-    ("none", Kind::None),
-    ("objective", Kind::Objective),
-    ("output", Kind::Output),
-    ("gradient", Kind::Gradient),
+const PLACES: [(&str, Option<Place>); 4] = [
+    ("none", None),
+    ("objective", Some(Place::Objective)),
+    ("output", Some(Place::Output)),
+    ("gradient", Some(Place::Gradient)),
 ];
 
 /// Smaller ones are noise whose square overflows.
@@ -52,22 +60,17 @@ const SIGMA: Range = Range {
     needed: "above 0 and at most 1e100",
 };
 
-#[derive(Clone, Copy)]
-enum Noise {
-    Gamma,
-    Gaussian,
-}
-
 pub(crate) fn read(
     top: &Section<'_>,
     method: &Method,
     notes: &mut Vec<Note>,
 ) -> Result<Privacy, StudyError> {
     let section = top.section("privacy", &KEYS)?;
-    let kind = section.optional("mechanism", |entry| kind(entry, method))?;
-    let noise = section.optional("noise", |entry| {
-        entry.choice(&[("gamma", Noise::Gamma), ("gaussian", Noise::Gaussian)])
+    let place = section.optional("mechanism", |entry| place(entry, method))?;
+    let family = section.optional("noise", |entry| {
+        entry.choice(&[("gamma", Family::Gamma), ("gaussian", Family::Gaussian)])
     })?;
+    let total = section.optional("epsilon", |entry| entry.number(EPSILON))?;
     section.optional("rate", |entry| entry.number(RATE))?;
     section.optional("sigma", |entry| entry.number(SIGMA))?;
     section.optional("delta", |entry| entry.number(DELTA))?;
@@ -77,85 +80,125 @@ pub(crate) fn read(
         .optional("precision", precision)?
         .unwrap_or_default();
 
-    // An empty section means no privacy; one that speaks of noise must say where it goes.
-    let kind = match kind {
-        Some(kind) => kind,
-        None if section.entries().is_empty() => Kind::None,
-        None => {
+    if let (Some(_), Precision::Float, Some(entry)) = (total, precision, section.get("precision")) {
+        return Err(entry.wrong(
+            "a release in doubles has no total; use \"grid\", or rate or sigma in place of epsilon",
+        ));
+    }
+
+    // An empty section means no privacy; one that speaks of an amount of noise must say where it goes. A total is for
+    // whatever the algorithm asks.
+    let place = match (place, total) {
+        (Some(place), _) => place,
+        (None, Some(_)) if method.asks_for_gradients() => Some(Place::Gradient),
+        (None, Some(_)) => Some(Place::Objective),
+        (None, None) if section.entries().is_empty() => None,
+        (None, None) => {
             let where_to =
                 "where the noise goes: \"objective\", \"output\", \"gradient\", or \"none\"";
             return Err(section.missing("mechanism", where_to));
         }
     };
-    if kind == Kind::None {
+    let Some(place) = place else {
         section.note_all_but(&["mechanism", "precision"], "mechanism none", notes);
         return Ok(Privacy {
-            mechanism: Mechanism::None,
+            noise: Noise::Given(Mechanism::None),
             precision,
             bound: Bound::Tight,
             delta: 0.0,
         });
-    }
-    let (law, delta) = match noise.unwrap_or(Noise::Gamma) {
-        Noise::Gamma => {
-            section.note_unused("sigma", "gamma noise", notes);
-            section.note_unused("delta", "gamma noise", notes);
-            (gamma(&section)?, 0.0)
-        }
-        Noise::Gaussian => {
-            section.note_unused("rate", "gaussian noise", notes);
-            gaussian(&section)?
-        }
     };
-    let scale = applicable_scale(&section, kind, method, notes)?;
-    let mechanism = match kind {
-        Kind::None => Mechanism::None,
-        Kind::Objective => Mechanism::Objective { law, scale },
-        Kind::Output => Mechanism::Output { law },
-        Kind::Gradient => Mechanism::Gradient { law },
+    // With a total, δ asks for the noise that makes use of it.
+    let family = family.unwrap_or(match (total, section.get("delta")) {
+        (Some(_), Some(_)) => Family::Gaussian,
+        _ => Family::Gamma,
+    });
+    let amount = match total {
+        Some(epsilon) => Amount::Total(nothing_else(&section, epsilon)?),
+        None => Amount::Noise(amount(&section, family, notes)?),
+    };
+    let delta = match family {
+        Family::Gamma => {
+            section.note_unused("delta", "gamma noise", notes);
+            0.0
+        }
+        Family::Gaussian => delta(&section)?,
+    };
+    let scale = applicable_scale(&section, place, method, notes)?;
+    let kind = match place {
+        Place::Objective => Kind::Objective {
+            noise: family,
+            scale,
+        },
+        Place::Output => Kind::Output { noise: family },
+        Place::Gradient => Kind::Gradient { noise: family },
     };
     Ok(Privacy {
-        mechanism,
+        noise: match amount {
+            Amount::Total(epsilon) => Noise::Total(Total { kind, epsilon }),
+            Amount::Noise(amount) => Noise::Given(kind.with(amount)),
+        },
+        bound: applicable_bound(&section, kind, notes)?,
         precision,
-        bound: applicable_bound(&section, mechanism, notes)?,
         delta,
     })
 }
 
+/// What the study says of how much noise there is.
+enum Amount {
+    /// ε.
+    Total(f64),
+    /// Rate or σ.
+    Noise(f64),
+}
+
 /// A mechanism that protects what the method asks for.
-fn kind(entry: &Entry<'_>, method: &Method) -> Result<Kind, StudyError> {
-    let (kind, name) = (entry.choice(&KINDS)?, method.name());
-    match (kind, method.asks_for_gradients()) {
-        (Kind::Objective | Kind::Output, true) => Err(entry.wrong(format!(
+fn place(entry: &Entry<'_>, method: &Method) -> Result<Option<Place>, StudyError> {
+    let (place, name) = (entry.choice(&PLACES)?, method.name());
+    match (place, method.asks_for_gradients()) {
+        (Some(Place::Objective | Place::Output), true) => Err(entry.wrong(format!(
             "{name} asks for gradients; use \"gradient\" or \"none\""
         ))),
-        (Kind::Gradient, false) => Err(entry.wrong(format!(
+        (Some(Place::Gradient), false) => Err(entry.wrong(format!(
             "{name} asks for minimisers; use \"objective\", \"output\" or \"none\""
         ))),
-        _ => Ok(kind),
+        _ => Ok(place),
     }
 }
 
-fn gamma(section: &Section<'_>) -> Result<Law, StudyError> {
-    let rate = section.required("rate", "the rate α of gamma noise, a positive number")?;
-    Ok(Law::Gamma {
-        rate: rate.number(RATE)?,
-    })
+/// A total, provided that no amount of noise is given too.
+// Privacy: one of the two would be ignored, and whoever wrote it would think it is kept.
+fn nothing_else(section: &Section<'_>, epsilon: f64) -> Result<f64, StudyError> {
+    for name in ["rate", "sigma"] {
+        if let Some(entry) = section.get(name) {
+            let advice = "epsilon is given too; keep epsilon, a total for which the noise is found, or this, the noise itself";
+            return Err(entry.wrong(advice));
+        }
+    }
+    Ok(epsilon)
 }
 
-fn gaussian(section: &Section<'_>) -> Result<(Law, f64), StudyError> {
-    let sigma = section.required(
-        "sigma",
-        "the standard deviation σ of gaussian noise, a positive number",
-    )?;
-    let delta = section.required(
-        "delta",
-        "the δ of the guarantee with gaussian noise, such as 1e-5",
-    )?;
-    let law = Law::Gaussian {
-        sigma: sigma.number(SIGMA)?,
-    };
-    Ok((law, delta.number(DELTA)?))
+/// The rate of gamma noise, or the σ of gaussian noise.
+fn amount(section: &Section<'_>, family: Family, notes: &mut Vec<Note>) -> Result<f64, StudyError> {
+    let or_total = "; or epsilon, a total to find it for";
+    match family {
+        Family::Gamma => {
+            section.note_unused("sigma", "gamma noise", notes);
+            let meaning = format!("the rate α of gamma noise, a positive number{or_total}");
+            section.required("rate", &meaning)?.number(RATE)
+        }
+        Family::Gaussian => {
+            section.note_unused("rate", "gaussian noise", notes);
+            let meaning =
+                format!("the standard deviation σ of gaussian noise, a positive number{or_total}");
+            section.required("sigma", &meaning)?.number(SIGMA)
+        }
+    }
+}
+
+fn delta(section: &Section<'_>) -> Result<f64, StudyError> {
+    let meaning = "the δ of the guarantee with gaussian noise, such as 1e-5";
+    section.required("delta", meaning)?.number(DELTA)
 }
 
 fn scale(entry: &Entry<'_>) -> Result<Scaling, StudyError> {
@@ -175,7 +218,7 @@ fn bound(entry: &Entry<'_>) -> Result<Bound, StudyError> {
 
 fn applicable_scale(
     section: &Section<'_>,
-    kind: Kind,
+    place: Place,
     method: &Method,
     notes: &mut Vec<Note>,
 ) -> Result<Scaling, StudyError> {
@@ -184,12 +227,12 @@ fn applicable_scale(
     };
     let scale = scale(&entry)?;
     let has_penalty = !matches!(method, Method::Local { .. } | Method::Average { .. });
-    match (kind, scale) {
-        (Kind::Objective, Scaling::Penalty) if !has_penalty => {
+    match (place, scale) {
+        (Place::Objective, Scaling::Penalty) if !has_penalty => {
             let name = method.name();
             return Err(entry.wrong(format!("{name} has no penalty; use \"fixed\"")));
         }
-        (Kind::Objective, _) => {}
+        (Place::Objective, _) => {}
         (_, Scaling::Penalty) => {
             return Err(entry.wrong("only for mechanism \"objective\"; use \"fixed\""));
         }
@@ -200,19 +243,21 @@ fn applicable_scale(
 
 fn applicable_bound(
     section: &Section<'_>,
-    mechanism: Mechanism,
+    kind: Kind,
     notes: &mut Vec<Note>,
 ) -> Result<Bound, StudyError> {
     let Some(entry) = section.get("bound") else {
         return Ok(Bound::Tight);
     };
     let bound = bound(&entry)?;
-    let law = match mechanism {
-        Mechanism::Objective { law, .. } => Some(law),
-        Mechanism::None | Mechanism::Output { .. } | Mechanism::Gradient { .. } => None,
-    };
-    match (law, bound) {
-        (Some(Law::Gamma { .. }), _) => {}
+    match (kind, bound) {
+        (
+            Kind::Objective {
+                noise: Family::Gamma,
+                ..
+            },
+            _,
+        ) => {}
         (_, Bound::Paper) => {
             let only = "only for mechanism \"objective\" with gamma noise; use \"tight\"";
             return Err(entry.wrong(only));

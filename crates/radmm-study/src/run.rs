@@ -5,7 +5,7 @@ use radmm::private::Mechanism;
 use crate::entry::SEEDS;
 use crate::error::StudyError;
 use crate::reader::Section;
-use crate::{Algorithm, Privacy, Run, Start};
+use crate::{Algorithm, Noise, Privacy, Run, Start};
 
 pub(crate) fn read(
     top: &Section<'_>,
@@ -16,9 +16,9 @@ pub(crate) fn read(
     let repetitions = section.optional("repetitions", |entry| entry.integer(1..=100_000))?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
     // No default where it matters: two studies must not share their noise because nobody thought of a seed.
-    let drawn = match (privacy.mechanism, algorithm.start) {
-        (Mechanism::None, Start::Zeros) => None,
-        (Mechanism::None, Start::Normal(_)) => {
+    let drawn = match (privacy.noise, algorithm.start) {
+        (Noise::Given(Mechanism::None), Start::Zeros) => None,
+        (Noise::Given(Mechanism::None), Start::Normal(_)) => {
             Some("the start is drawn from it, an integer from 0")
         }
         _ => Some("noise is drawn from it, an integer from 0"),

@@ -7,7 +7,8 @@ use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
-    Algorithm, Data, Method, Network, Privacy, Problem, Run, Source, Start, Study, Test,
+    Algorithm, Data, Family, Kind, Method, Network, Noise, Privacy, Problem, Run, Source, Start,
+    Study, Test, Total,
 };
 
 const EXAMPLE: &str = include_str!("example.toml");
@@ -144,10 +145,10 @@ fn the_example_means_what_it_says() {
             tolerance: 1e-10,
         },
         privacy: Privacy {
-            mechanism: Mechanism::Objective {
+            noise: Noise::Given(Mechanism::Objective {
                 law: Law::Gamma { rate: 2.0 },
                 scale: Scaling::Fixed,
-            },
+            }),
             bound: Bound::Tight,
             delta: 0.0,
             precision: Precision::Grid,
@@ -179,7 +180,7 @@ fn the_least_study_is_filled_up_with_defaults() {
         (Start::Zeros, 1e-10)
     );
     let none = Privacy {
-        mechanism: Mechanism::None,
+        noise: Noise::Given(Mechanism::None),
         bound: Bound::Tight,
         delta: 0.0,
         precision: Precision::Grid,
@@ -559,7 +560,10 @@ fn every_start_is_understood() {
 fn every_mechanism_is_understood() {
     let gamma = Law::Gamma { rate: 2.0 };
     let admm = "name = \"admm\"\npenalty = 0.5";
-    let mechanism = |method, lines| privacy(method, lines).mechanism;
+    let mechanism = |method, lines| match privacy(method, lines).noise {
+        Noise::Given(mechanism) => mechanism,
+        Noise::Total(total) => panic!("{total:?}"),
+    };
     assert_eq!(mechanism(admm, "mechanism = \"none\""), Mechanism::None);
     assert_eq!(
         mechanism(admm, "mechanism = \"objective\"\nrate = 2"),
@@ -600,10 +604,10 @@ fn every_mechanism_is_understood() {
             "mechanism = \"objective\"\nnoise = \"gaussian\"\nsigma = 3\ndelta = 1e-5"
         ),
         Privacy {
-            mechanism: Mechanism::Objective {
+            noise: Noise::Given(Mechanism::Objective {
                 law: Law::Gaussian { sigma: 3.0 },
                 scale: Scaling::Fixed
-            },
+            }),
             bound: Bound::Tight,
             delta: 1e-5,
             precision: Precision::Grid,
@@ -614,6 +618,51 @@ fn every_mechanism_is_understood() {
         "mechanism = \"objective\"\nrate = 2\nbound = \"paper\"",
     );
     assert_eq!((paper.bound, paper.delta), (Bound::Paper, 0.0));
+}
+
+#[test]
+fn a_total_stands_in_place_of_an_amount_of_noise() {
+    let admm = "name = \"admm\"\npenalty = 0.5";
+    let dlm = "name = \"dlm\"\npenalty = 1\ndamping = 1";
+    let (gamma, gaussian) = (Family::Gamma, Family::Gaussian);
+    let objective = |noise, scale| Kind::Objective { noise, scale };
+    let (fixed, penalty) = (Scaling::Fixed, Scaling::Penalty);
+    for (method, lines, kind, delta) in [
+        (admm, "", objective(gamma, fixed), 0.0),
+        (admm, "delta = 1e-5", objective(gaussian, fixed), 1e-5),
+        (admm, "scale = \"penalty\"", objective(gamma, penalty), 0.0),
+        (admm, "bound = \"paper\"", objective(gamma, fixed), 0.0),
+        (
+            admm,
+            "mechanism = \"output\"",
+            Kind::Output { noise: gamma },
+            0.0,
+        ),
+        ("name = \"local\"", "", objective(gamma, fixed), 0.0),
+        (dlm, "", Kind::Gradient { noise: gamma }, 0.0),
+        (
+            dlm,
+            "delta = 1e-5",
+            Kind::Gradient { noise: gaussian },
+            1e-5,
+        ),
+        (
+            "name = \"dgd\"\nstep = 1",
+            "mechanism = \"gradient\"",
+            Kind::Gradient { noise: gamma },
+            0.0,
+        ),
+    ] {
+        let privacy = privacy(method, &format!("epsilon = 1.5\n{lines}"));
+        let total = Total { kind, epsilon: 1.5 };
+        assert_eq!(
+            (privacy.noise, privacy.delta),
+            (Noise::Total(total), delta),
+            "{method} {lines}"
+        );
+        let paper = lines.contains("paper");
+        assert_eq!(privacy.bound == Bound::Paper, paper);
+    }
 }
 
 #[test]

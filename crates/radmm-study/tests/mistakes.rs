@@ -103,7 +103,10 @@ fn every_key_is_mistaken_in_type_and_in_range() {
             "[algorithm]",
             "name iterations recycle penalty damping dual_step step start tolerance",
         ),
-        ("[privacy]", "mechanism noise rate sigma scale bound delta"),
+        (
+            "[privacy]",
+            "mechanism noise epsilon rate sigma scale bound delta",
+        ),
         ("[run]", "repetitions seed"),
     ];
     for (section, keys) in keys {

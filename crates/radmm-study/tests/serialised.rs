@@ -197,6 +197,8 @@ fn written_as_toml_it_is_the_same_study() {
         ("\"fixed\"", "\"penalty\""),
         ("\"tight\"", "\"paper\""),
         ("\"gamma\"", "\"gaussian\"\nsigma = 2\ndelta = 1e-6"),
+        ("rate = 2.0", "epsilon = 0.5"),
+        ("noise = \"gamma\"\nrate = 2.0", "epsilon = 1\ndelta = 1e-6"),
     ];
     for (old, new) in changes {
         assert!(EXAMPLE.contains(old), "{old}");

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use radmm::private::Mechanism;
 use radmm_lab::{Experiment, Outcome};
-use radmm_study::{Method, Study, StudyError};
+use radmm_study::{Method, Noise, Study, StudyError};
 
 /// Why there is no picture; runs are shared out over threads, and so are their failures.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -37,7 +37,7 @@ pub fn recycling(study: &Study, count: u32) -> Result<Study, Failure> {
 /// The same without noise, ended after this iteration.
 pub fn exact(study: &Study, iterations: u32) -> Study {
     let mut other = study.clone();
-    other.privacy.mechanism = Mechanism::None;
+    other.privacy.noise = Noise::Given(Mechanism::None);
     other.algorithm.iterations = iterations;
     other
 }

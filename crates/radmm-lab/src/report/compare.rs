@@ -117,7 +117,7 @@ impl Compared {
                             "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
                              nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
                              ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
-                            caveat(&experiment.study().privacy.mechanism)
+                            caveat(&experiment.study().privacy.noise.like())
                         )),
                     ],
                 },

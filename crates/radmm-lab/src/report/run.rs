@@ -57,7 +57,7 @@ pub fn of_run(experiment: &Experiment, outcome: &Outcome) -> Page {
 
 /// Who did what, what it cost, what came out, and what a simulation is not.
 fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
-    let mechanism = &experiment.study().privacy.mechanism;
+    let mechanism = &experiment.study().privacy.noise.like();
     let mut paragraphs = vec![format!(
         "{} {} {}",
         setting(experiment, outcome),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use radmm::account::Bound;
 use radmm::node::Kind;
-use radmm::private::{Mechanism, Score};
+use radmm::private::{Law, Mechanism, Score};
 
 use super::page::Grid;
 use crate::baseline::Baseline;
@@ -67,7 +67,16 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
         Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
     };
     let compared = run.nodes.iter().any(|node| of_other(node).is_some());
-    let mut header = words(&["party", "rows", "neighbours", "data steps", "total ε"]);
+    let mut header = words(&["party", "rows", "neighbours", "data steps"]);
+    // Everyone's noise, where it differs.
+    let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
+    if differs {
+        header.push(match run.nodes[0].law {
+            Some(Law::Gamma { .. }) => "rate".to_owned(),
+            _ => "σ".to_owned(),
+        });
+    }
+    header.push("total ε".to_owned());
     if compared {
         header.push(other.to_owned());
     }
@@ -77,8 +86,16 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
             thousands(node.rows),
             node.degree.to_string(),
             node.data_steps.to_string(),
-            epsilon(node.spent.epsilon),
         ];
+        if differs {
+            row.push(match node.law {
+                Some(Law::Gamma { rate: amount } | Law::Gaussian { sigma: amount }) => {
+                    brief(amount)
+                }
+                None => "–".to_owned(),
+            });
+        }
+        row.push(epsilon(node.spent.epsilon));
         if compared {
             row.push(of_other(node).map_or("–".to_owned(), epsilon));
         }
@@ -178,7 +195,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         let of_name = outcome.beside.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
-    let noisy = !matches!(experiment.study().privacy.mechanism, Mechanism::None);
+    let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
     if noisy && !outcome.beside.is_empty() {
         legend.push(format!(
             "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",

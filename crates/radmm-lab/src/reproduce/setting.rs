@@ -3,6 +3,7 @@
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::sim::Snapshot;
+use radmm_study::Noise;
 
 use super::{FIG3, study};
 use crate::assemble::RunError;
@@ -59,12 +60,12 @@ impl Setting {
         let mut recycled = first.study().clone();
         recycled.run.repetitions = cast.repetitions;
         recycled.privacy.bound = bound;
-        recycled.privacy.mechanism = Mechanism::Objective {
+        recycled.privacy.noise = Noise::Given(Mechanism::Objective {
             law: Law::Gamma { rate: alpha },
             scale: Scaling::Fixed,
-        };
+        });
         let base = first.on_same_rows(recycled)?;
-        let own = || base.course(&base.noise(), bound);
+        let own = || base.course(&base.noise().ok()?, bound);
         let total = total
             .or_else(|| own().and_then(|course| course.last().copied()))
             .unwrap_or(f64::INFINITY);

@@ -1,0 +1,297 @@
+//! `radmm privacy`, as a user runs it, and what a run says of its privacy.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use support::{radmm, text};
+
+const STUDY: &str = r#"
+name = "visits"
+[data]
+path = "rows.csv"
+label = "outcome"
+positive = "yes"
+intercept = true
+[data.numeric]
+age = [0, 90]
+[data.split]
+method = "sizes"
+sizes = [1, 2, 3]
+seed = 1
+[network]
+nodes = 3
+topology = "ring"
+[problem]
+weight = 4.0
+ridge = 0.1
+[algorithm]
+name = "r-admm"
+iterations = 6
+penalty = 5.0
+damping = 1.0
+[privacy]
+epsilon = 6
+[run]
+seed = 1
+"#;
+
+fn rows() -> String {
+    let mut text = "age,outcome\n".to_owned();
+    for n in 0..60 {
+        let age = 20 + (n * 37) % 60;
+        let outcome = if age + (n * 7) % 20 > 55 { "yes" } else { "no" };
+        text += &format!("{age},{outcome}\n");
+    }
+    text
+}
+
+/// A folder with a study and its rows.
+fn folder(study: &str) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    fs::write(folder.path().join("rows.csv"), rows()).unwrap();
+    folder
+}
+
+/// stdout, stderr and the exit code.
+fn said(folder: &Path, args: &[&str]) -> (String, String, i32) {
+    let output = radmm(folder, args);
+    (
+        text(&output.stdout).to_owned(),
+        text(&output.stderr).to_owned(),
+        output.status.code().unwrap(),
+    )
+}
+
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let (stdout, stderr, code) = said(folder, args);
+    assert_eq!(code, 0, "{stderr}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn the_bill_is_printed_before_anything_runs() {
+    let folder = folder(STUDY);
+    let (page, warned, code) = said(folder.path(), &["privacy", "study.toml"]);
+    assert_eq!((warned.as_str(), code), ("", 0));
+    for line in [
+        "visits: r-admm with 3 parties and 3 edges, 6 iterations",
+        "3 data steps, which cost privacy; 3 recycled steps, which are free",
+        "noise in the objective, rate ",
+        " party    rows   neighbours   steps    rate   a step   total ε   noise/C",
+        " node 0     10            2       3",
+        " node 2     30            2       3",
+        " iteration       step   total ε so far",
+        " 2           recycled           2.0000",
+        " 5               data           6.0000",
+        " 6           recycled           6.0000",
+        "saved    admm asks in every iteration, 6 times in place of 3. With the same",
+        "times the noise",
+        "privacy  ε = 6.0000 at δ = 0: the total over every message of the run, the",
+    ] {
+        assert!(page.contains(line), "{line:?} is not in\n{page}");
+    }
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 80),
+        "{page}"
+    );
+    assert!(!folder.path().join("result.json").exists());
+    let again = said(folder.path(), &["privacy", "study.toml", "--threads", "1"]);
+    assert_eq!(again.0, page, "the same on any number of threads");
+}
+
+#[test]
+fn for_machines_the_bill_has_every_step_of_every_party() {
+    let folder = folder(STUDY);
+    let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    let run = json(folder.path(), &["run", "study.toml", "--json", "-q"]);
+    assert_eq!(bill["epsilon"], run["privacy"]["epsilon"]);
+    assert_eq!(bill["relation"], run["privacy"]["relation"]);
+    assert_eq!(bill["scope"], run["privacy"]["scope"]);
+    assert_eq!(run["study"]["privacy"]["epsilon"], 6.0);
+    let nodes = bill["nodes"].as_array().unwrap();
+    for (billed, node) in nodes.iter().zip(run["nodes"].as_array().unwrap()) {
+        for key in [
+            "name",
+            "rows",
+            "degree",
+            "data_steps",
+            "noise",
+            "rate",
+            "epsilon",
+            "delta",
+        ] {
+            assert_eq!(billed[key], node[key], "{key}");
+            assert!(!billed[key].is_null(), "{key}");
+        }
+        let steps = billed["steps"].as_array().unwrap();
+        let times: Vec<u64> = steps
+            .iter()
+            .map(|step| step["t"].as_u64().unwrap())
+            .collect();
+        assert_eq!(times, [1, 3, 5]);
+        assert_eq!(steps[2]["total"], billed["epsilon"]);
+    }
+    assert_eq!(bill["course"].as_array().unwrap().len(), 7);
+    assert_eq!(bill["saving"]["data_steps"], 6);
+    assert!(bill["drowned"].is_null());
+}
+
+#[test]
+fn with_rows_no_file_is_opened() {
+    let folder = folder(STUDY);
+    let counted = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    fs::remove_file(folder.path().join("rows.csv")).unwrap();
+    let args = ["privacy", "study.toml", "--json", "--rows"];
+    let told = json(folder.path(), &[&args[..], &["10,20,30"]].concat());
+    assert_eq!(told, counted);
+    let same = json(folder.path(), &[&args[..], &["500"]].concat());
+    assert_eq!(same["nodes"][0]["rate"], same["nodes"][2]["rate"]);
+    let (_, stderr, code) = said(folder.path(), &["privacy", "study.toml"]);
+    assert!(stderr.contains("rows.csv") && code == 2, "{stderr}");
+}
+
+#[test]
+fn numbers_of_rows_that_do_not_fit_are_wrong_use() {
+    let folder = folder(STUDY);
+    let fails = |rows: &str| {
+        let (stdout, stderr, code) =
+            said(folder.path(), &["privacy", "study.toml", "--rows", rows]);
+        assert_eq!((stdout.as_str(), code), ("", 2), "{stderr}");
+        stderr
+    };
+    assert_eq!(
+        fails("10,20"),
+        "error: --rows: 2 numbers of rows for 3 nodes; give each node one, or a single one for all\n"
+    );
+    for rows in ["0", "-5", "many", "1,,2", "99999999999"] {
+        assert!(fails(rows).contains("--rows"), "{rows}");
+    }
+}
+
+#[test]
+fn noise_that_will_drown_the_signal_is_warned_of_before_a_run() {
+    let drowning = STUDY.replace("epsilon = 6", "epsilon = 0.2");
+    let folder = folder(&drowning);
+    let warning = "warning: the noise is likely to drown the signal: at node 0, with 10 rows, its norm is about ";
+    for command in ["privacy", "run"] {
+        let (_, stderr, code) = said(folder.path(), &[command, "study.toml"]);
+        assert!(stderr.contains(warning), "{command}: {stderr}");
+        assert_eq!(code, 0);
+        let (_, stderr, _) = said(folder.path(), &[command, "study.toml", "--quiet"]);
+        assert_eq!(stderr, "");
+    }
+    let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    assert_eq!(bill["drowned"]["party"], "node 0");
+}
+
+#[test]
+fn a_total_that_cannot_be_kept_is_wrong_use_and_nothing_runs() {
+    let folder = folder(&STUDY.replace("epsilon = 6", "epsilon = 0.001"));
+    for args in [
+        &["privacy", "study.toml"][..],
+        &["run", "study.toml", "--out", "results"],
+    ] {
+        let (stdout, stderr, code) = said(folder.path(), args);
+        assert_eq!((stdout.as_str(), code), ("", 2));
+        assert!(
+            stderr.starts_with("error: study.toml: [privacy] epsilon = 0.001 is out of reach: node 0, with 10 rows, spends about 0.0"),
+            "{stderr}"
+        );
+        assert!(
+            stderr.contains(
+                "raise epsilon, ridge or penalty, take fewer iterations, or recycle more"
+            ),
+            "{stderr}"
+        );
+    }
+    assert!(!folder.path().join("results/result.json").exists());
+    let folder = self::folder(
+        &STUDY
+            .replace("epsilon = 6", "epsilon = 6\nbound = \"paper\"")
+            .replace("penalty = 5.0", "penalty = 0.001"),
+    );
+    let (_, stderr, code) = said(folder.path(), &["privacy", "study.toml"]);
+    assert_eq!(code, 2);
+    assert!(
+        stderr.starts_with(
+            "error: study.toml: [privacy] bound = \"paper\": the paper's theorem is silent"
+        ),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_run_writes_a_statement_of_its_privacy() {
+    let folder = folder(STUDY);
+    let (_, stderr, code) = said(folder.path(), &["run", "study.toml", "--out", "results"]);
+    assert_eq!(code, 0);
+    assert!(stderr.contains("privacy-statement.json"), "{stderr}");
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(folder.path().join("results").join(name)).unwrap())
+            .unwrap()
+    };
+    let (statement, result) = (read("privacy-statement.json"), read("result.json"));
+    assert_eq!(statement["epsilon"], result["privacy"]["epsilon"]);
+    assert_eq!(statement["protects"], false);
+    assert_eq!(statement["caveat"], result["privacy"]["caveat"]);
+    for (said, node) in statement["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(result["nodes"].as_array().unwrap())
+    {
+        for key in [
+            "name",
+            "rows",
+            "data_steps",
+            "noise",
+            "rate",
+            "epsilon",
+            "delta",
+        ] {
+            assert_eq!(said[key], node[key], "{key}");
+        }
+    }
+    // Comments and spacing do not change which study it was.
+    let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    assert_eq!(statement["study_sha256"], bill["study_sha256"]);
+    let spaced = STUDY
+        .replace(" = ", "   =   ")
+        .replace("[run]", "# from here on\n[run]");
+    fs::write(folder.path().join("study.toml"), spaced).unwrap();
+    let same = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    assert_eq!(statement["study_sha256"], same["study_sha256"]);
+}
+
+#[test]
+fn a_run_shows_everyones_noise_where_parties_differ() {
+    let folder = folder(STUDY);
+    let (page, _, _) = said(folder.path(), &["run", "study.toml"]);
+    assert!(
+        page.contains("each party has noise of its own: rate "),
+        "{page}"
+    );
+    assert!(page.contains("data steps     rate   total ε"), "{page}");
+    let given = STUDY.replace("epsilon = 6", "mechanism = \"objective\"\nrate = 2");
+    fs::write(folder.path().join("study.toml"), given).unwrap();
+    let (page, _, _) = said(folder.path(), &["run", "study.toml"]);
+    assert!(
+        !page.contains("noise of its own") && !page.contains("rate"),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_built_in_study_has_a_bill() {
+    let folder = TempDir::new().unwrap();
+    let (page, warned, code) = said(folder.path(), &["privacy"]);
+    assert_eq!((warned.as_str(), code), ("", 0));
+    assert!(page.starts_with("adult: r-admm with 5 parties"), "{page}");
+}

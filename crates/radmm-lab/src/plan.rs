@@ -1,0 +1,278 @@
+//! What a study will ask of its parties, and with which noise: known before a row is read.
+//!
+//! When a party is asked, and at which price, depends on the study, the graph and the number of its rows alone. So noise for
+//! a total can be found, and the total for a noise, before anything runs.
+
+use std::collections::BTreeMap;
+
+use radmm::account::{Bound, Guarantee};
+use radmm::private::Mechanism;
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::plan;
+use radmm::public::release::Query;
+use radmm_study::{Method, Noise, Study};
+use rayon::prelude::*;
+use thiserror::Error;
+
+use crate::assemble;
+use crate::equal::{self, Asked, NoTotal};
+use crate::shown::{count, epsilon};
+
+/// Part of a total that is kept back where a price depends on releases: output perturbation pays for the residual of its
+/// solver, which grows with very large questions.
+const KEPT_BACK: f64 = 1e-4;
+
+/// A study, its graph, and how many rows everyone has.
+pub(crate) struct Plan<'a> {
+    pub study: &'a Study,
+    pub graph: &'a Graph,
+    /// By node.
+    pub parties: Vec<Billed>,
+}
+
+/// Who is billed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Billed {
+    /// `node 3`, or the value by which rows were dealt out.
+    pub name: String,
+    /// `B_i`.
+    pub rows: usize,
+}
+
+/// Why a study's privacy cannot be had.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum TooDear {
+    /// No noise is enough for the total.
+    #[error(
+        "[privacy] epsilon = {wanted} is out of reach: {party}, with {rows}, spends about {} over its {data_steps} however \
+         much noise there is; {advice}",
+        epsilon(*least)
+    )]
+    OutOfReach {
+        /// The study's total.
+        wanted: f64,
+        /// Who would exceed it by most.
+        party: String,
+        /// `100 rows`.
+        rows: String,
+        /// `20 data steps`.
+        data_steps: String,
+        /// The total with as much noise as can be worked with.
+        least: f64,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The paper's theorem does not apply.
+    #[error(
+        "[privacy] bound = \"paper\": the paper's theorem is silent about what {party}, with {rows}, is asked: {reason}; \
+         use bound = \"tight\", or raise ridge or penalty"
+    )]
+    PaperSilent {
+        /// Whose questions it does not cover.
+        party: String,
+        /// `100 rows`.
+        rows: String,
+        /// Which condition fails.
+        reason: &'static str,
+    },
+}
+
+/// What one node will be asked.
+pub(crate) struct Questions {
+    /// In which iterations.
+    pub times: Vec<u32>,
+    pub queries: Vec<Query>,
+}
+
+impl Plan<'_> {
+    /// The study's noise, by node: as it says, or the least that keeps every party within the study's total.
+    pub(crate) fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
+        let total = match self.study.privacy.noise {
+            Noise::Given(mechanism) => return Ok(vec![mechanism; self.parties.len()]),
+            Noise::Total(total) => total,
+        };
+        let like = total.kind.with(1.0);
+        let within = Guarantee {
+            epsilon: match like {
+                Mechanism::Output { .. } => total.epsilon * (1.0 - KEPT_BACK),
+                _ => total.epsilon,
+            },
+            delta: self.study.privacy.delta,
+        };
+        let found = self.of_each(|_| 0, |asked, _| asked.calibrate(&like, within));
+        let missing = |i: &usize| found[*i].is_none();
+        match (0..found.len()).filter(missing).collect::<Vec<_>>() {
+            dear if dear.is_empty() => Ok(found.into_iter().flatten().collect()),
+            dear => Err(self.too_dear(&dear, total.epsilon)),
+        }
+    }
+
+    /// The least noise of the study's kind, by node, at which everyone stays within its total; `None` if someone's cannot be
+    /// had.
+    pub(crate) fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
+        let like = self.study.privacy.noise.like();
+        let total = |i: usize| totals[i].epsilon.to_bits();
+        let found = self.of_each(total, |asked, i| asked.calibrate(&like, totals[i]));
+        found.into_iter().collect()
+    }
+
+    /// `P(0), …, P(T)` by any bound, the largest of the parties'; `None` if the bound does not cover the study.
+    pub(crate) fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
+        let delta = self.study.privacy.delta;
+        let spent = self.of_each(
+            |i| amount(&noise[i]),
+            |asked, i| Asked { bound, ..asked }.totals(&noise[i], delta).ok(),
+        );
+        let spent: Option<Vec<Vec<f64>>> = spent.into_iter().collect();
+        let times = |i| self.questions(i).times;
+        Some(self.largest(&spent?, &times))
+    }
+
+    /// The largest of the parties' totals after each iteration.
+    pub(crate) fn largest(
+        &self,
+        spent: &[Vec<f64>],
+        times: &dyn Fn(usize) -> Vec<u32>,
+    ) -> Vec<f64> {
+        let iterations = self.study.algorithm.iterations as usize;
+        let mut largest = vec![0.0_f64; iterations + 1];
+        for (i, spent) in spent.iter().enumerate() {
+            let times = times(i);
+            let mut so_far = times.iter().zip(spent).peekable();
+            let mut now = 0.0;
+            for (t, largest) in largest.iter_mut().enumerate() {
+                if let Some((_, total)) = so_far.next_if(|(time, _)| **time as usize == t) {
+                    now = *total;
+                }
+                *largest = largest.max(now);
+            }
+        }
+        largest
+    }
+
+    /// What node `i` will be asked, and in which iterations.
+    pub(crate) fn questions(&self, i: usize) -> Questions {
+        let id = NodeId(i as u32);
+        let method = &self.study.algorithm.method;
+        let mut algorithm = assemble::algorithm(method, self.graph, id, Vec::new());
+        let iterations = self.study.algorithm.iterations;
+        let asked = plan::questions(&mut *algorithm, self.graph.degree(id), iterations);
+        let (times, queries) = asked.into_iter().unzip();
+        Questions { times, queries }
+    }
+
+    /// Something about every node, on all threads. It is computed once for all nodes that are asked the same, have as many rows
+    /// and do not differ in what `also` says: most nodes of a large network do not.
+    pub(crate) fn of_each<T: Clone + Send + Sync>(
+        &self,
+        also: impl Fn(usize) -> u64,
+        of: impl Fn(Asked<'_>, usize) -> T + Sync,
+    ) -> Vec<T> {
+        let mut first = Vec::new();
+        let mut class = BTreeMap::new();
+        let mut class_of = Vec::with_capacity(self.parties.len());
+        for (i, party) in self.parties.iter().enumerate() {
+            let degree = self.graph.degree(NodeId(i as u32));
+            let own = own_penalty(&self.study.algorithm.method, i);
+            let class = class
+                .entry((party.rows, degree, own, also(i)))
+                .or_insert_with(|| {
+                    first.push(i);
+                    first.len() - 1
+                });
+            class_of.push(*class);
+        }
+        let problem = assemble::problem(self.study);
+        let found: Vec<T> = first
+            .into_par_iter()
+            .map(|i| {
+                let asked = Asked {
+                    questions: &self.questions(i).queries,
+                    problem: &problem,
+                    rows: self.parties[i].rows,
+                    bound: self.study.privacy.bound,
+                };
+                of(asked, i)
+            })
+            .collect();
+        class_of
+            .into_iter()
+            .map(|class| found[class].clone())
+            .collect()
+    }
+
+    /// Why these parties cannot keep the study's total, by the one that is farthest from it.
+    fn too_dear(&self, parties: &[usize], wanted: f64) -> TooDear {
+        let like = self.study.privacy.noise.like();
+        let delta = self.study.privacy.delta;
+        let least = self.of_each(|_| 0, |asked, _| asked.least(&like, delta));
+        let mut worst = (parties[0], 0.0);
+        for &i in parties {
+            match least[i] {
+                Err(reason) => return self.silent(i, reason),
+                Ok(least) if least > worst.1 => worst = (i, least),
+                Ok(_) => {}
+            }
+        }
+        let Billed { name, rows } = &self.parties[worst.0];
+        TooDear::OutOfReach {
+            wanted,
+            party: name.clone(),
+            rows: count(*rows, "row", "rows"),
+            data_steps: count(
+                self.questions(worst.0).times.len(),
+                "data step",
+                "data steps",
+            ),
+            least: worst.1,
+            advice: advice(&like, &self.study.algorithm.method),
+        }
+    }
+
+    /// Why there is no total of a party.
+    pub(crate) fn silent(&self, i: usize, reason: NoTotal) -> TooDear {
+        let Billed { name, rows } = &self.parties[i];
+        TooDear::PaperSilent {
+            party: name.clone(),
+            rows: count(*rows, "row", "rows"),
+            reason: match reason {
+                NoTotal::Paper(reason) => reason,
+                NoTotal::Silent => "its noise does not go with them",
+            },
+        }
+    }
+}
+
+/// What tells the noise of one party from that of another.
+pub(crate) fn amount(mechanism: &Mechanism) -> u64 {
+    equal::scale(mechanism).map_or(0, f64::to_bits)
+}
+
+/// What a party's questions depend on beside its degree, where it has a penalty of its own.
+fn own_penalty(method: &Method, i: usize) -> Option<String> {
+    match method {
+        Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
+            // Numbers are written with all their digits.
+            Some(format!("{:?}", penalty[i]))
+        }
+        _ => None,
+    }
+}
+
+/// How a total comes within reach. Objective perturbation charges for the Hessian, the less the more convex a question is;
+/// noise on an answer can be made as cheap as double precision allows.
+fn advice(like: &Mechanism, method: &Method) -> &'static str {
+    match (like, method) {
+        (Mechanism::Objective { .. }, Method::Local { .. } | Method::Average { .. }) => {
+            "raise epsilon, ridge or extra_ridge"
+        }
+        (
+            Mechanism::Objective { .. },
+            Method::RecycledAdmm { .. } | Method::MRecycledAdmm { .. },
+        ) => "raise epsilon, ridge or penalty, take fewer iterations, or recycle more",
+        (Mechanism::Objective { .. }, _) => {
+            "raise epsilon, ridge or penalty, take fewer iterations, or use r-admm, which asks less often"
+        }
+        _ => "raise epsilon",
+    }
+}

@@ -1,0 +1,366 @@
+//! A study's total is kept by every party, and what a study will cost is never understated.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use proptest::prelude::*;
+use radmm::private::Law;
+use radmm::sim::Snapshot;
+use radmm_lab::{Bill, BillError, Experiment, TooDear};
+use radmm_study::{Method, Noise, Study};
+
+const STUDY: &str = r#"
+name = "totals"
+[data]
+builtin = "clinic"
+intercept = true
+[data.split]
+method = "sizes"
+sizes = [1, 2, 4, 8]
+seed = 1
+[network]
+nodes = 4
+topology = "star"
+[problem]
+weight = 50
+ridge = 0.5
+[algorithm]
+name = "r-admm"
+iterations = 8
+penalty = 2
+damping = 1
+[privacy]
+epsilon = 5
+[run]
+seed = 1
+"#;
+
+fn study(changes: &[(&str, &str)]) -> Study {
+    let mut text = STUDY.to_owned();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    Study::parse(&text, "totals.toml")
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .0
+}
+
+fn experiment(changes: &[(&str, &str)]) -> Experiment {
+    Experiment::prepare(study(changes), ".".as_ref()).unwrap()
+}
+
+/// What may be written in place of `name = "r-admm"`.
+const METHODS: [&str; 10] = [
+    "name = \"r-admm\"",
+    "name = \"r-admm\"\nrecycle = 3",
+    "name = \"admm\"",
+    "name = \"m-admm\"",
+    "name = \"mr-admm\"",
+    "name = \"dlm\"",
+    "name = \"r-dlm\"",
+    "name = \"dgd\"\nstep = 0.01",
+    "name = \"local\"\nextra_ridge = 3",
+    "name = \"average\"\nextra_ridge = 3",
+];
+
+/// What may be written in place of `epsilon = 5`, for methods that ask for minimisers.
+const MINIMISERS: [&str; 5] = [
+    "epsilon = 5\nbound = \"paper\"",
+    "epsilon = 5\nmechanism = \"output\"",
+    "epsilon = 5\nmechanism = \"output\"\ndelta = 1e-5",
+    "epsilon = 5\nscale = \"penalty\"",
+    "epsilon = 5\nscale = \"penalty\"\ndelta = 1e-5",
+];
+
+#[test]
+fn every_party_comes_within_a_thousandth_of_the_total_and_never_above() {
+    let mut seen = 0;
+    for method in METHODS {
+        let mut ways = vec!["epsilon = 5", "epsilon = 5\ndelta = 1e-5"];
+        let asks_for_gradients = study(&[("name = \"r-admm\"", method)])
+            .algorithm
+            .method
+            .asks_for_gradients();
+        if !asks_for_gradients {
+            ways.extend(MINIMISERS);
+        }
+        for way in ways {
+            let alone = method.contains("local") || method.contains("average");
+            if alone && way.contains("penalty") {
+                continue;
+            }
+            let experiment = experiment(&[("name = \"r-admm\"", method), ("epsilon = 5", way)]);
+            let noise = experiment
+                .noise()
+                .unwrap_or_else(|error| panic!("{method} {way}: {error}"));
+            let runs = experiment
+                .repeat(&noise, Some(5.0), &|_: &Snapshot| ())
+                .unwrap();
+            let run = &runs.repetitions[0];
+            assert_eq!(run.stopped, None, "{method} {way}");
+            for node in &run.nodes {
+                let spent = node.spent.epsilon;
+                assert!(
+                    spent <= 5.0 && spent > 5.0 * 0.999,
+                    "{spent} {method} {way}"
+                );
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, 4 * (5 * 7 + 3 * 2 + 2 * 5));
+}
+
+#[test]
+fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
+    for way in ["epsilon = 5", "epsilon = 5\ndelta = 1e-5"] {
+        let experiment = experiment(&[("epsilon = 5", way), ("\"star\"", "\"ring\"")]);
+        let runs = experiment
+            .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
+            .unwrap();
+        let nodes = &runs.repetitions[0].nodes;
+        let noise = |law: &Option<Law>| match law.unwrap() {
+            Law::Gamma { rate } => 1.0 / rate,
+            Law::Gaussian { sigma } => sigma,
+        };
+        for pair in nodes.windows(2) {
+            assert!(pair[0].rows < pair[1].rows);
+            // Twice the rows need half the noise, or less: the Hessians are cheaper too.
+            assert!(noise(&pair[0].law) > 1.9 * noise(&pair[1].law), "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_run_keeps_the_total_as_a_limit() {
+    let experiment = experiment(&[]);
+    let outcome = experiment.run(None, &|_| ()).unwrap();
+    assert_eq!(outcome.repetitions[0].stopped, None);
+    // A party's own limit still counts.
+    let stopped = experiment.run(Some(1.0), &|_| ()).unwrap();
+    assert!(stopped.repetitions[0].stopped.is_some());
+    let within = |node: &radmm_lab::NodeResult| node.spent.epsilon <= 1.0;
+    assert!(stopped.repetitions[0].nodes.iter().all(within));
+}
+
+#[test]
+fn an_unreachable_total_is_told_with_the_party_and_what_it_could_be() {
+    let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
+    let error = Bill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
+    let said = error.to_string();
+    let BillError::TooDear(TooDear::OutOfReach { least: told, .. }) = error else {
+        panic!("{error:?}")
+    };
+    // Four data steps at ln(1 + 50·¼/(20·(0.125 + 4))) each. A price may hold a little beyond its theorem, for rounding.
+    let least = 4.0 * (50.0 * 0.25 / (20.0 * 4.125_f64)).ln_1p();
+    assert!(told >= least && told < least * 1.005, "{told} {least}");
+    assert_eq!(
+        said,
+        format!(
+            "[privacy] epsilon = 0.01 is out of reach: node 1, with 20 rows, spends about {} over its 4 data steps however \
+             much noise there is; raise epsilon, ridge or penalty, take fewer iterations, or recycle more",
+            radmm_lab::shown::epsilon(told)
+        )
+    );
+    // And just above it, it can be had.
+    for (share, reached) in [(0.99, false), (1.01, true)] {
+        let epsilon = format!("epsilon = {}", least * share);
+        let text = STUDY.replace("epsilon = 5", &epsilon);
+        let (study, _) = Study::parse(&text, "totals.toml").unwrap();
+        let bill = Bill::for_rows(&study, &[400, 20, 400, 400]);
+        assert_eq!(bill.is_ok(), reached, "{share}");
+    }
+}
+
+#[test]
+fn where_the_papers_theorem_is_silent_it_is_said_so() {
+    let study = study(&[
+        ("epsilon = 5", "epsilon = 5\nbound = \"paper\""),
+        ("penalty = 2", "penalty = 0.001"),
+    ]);
+    let error = Bill::for_rows(&study, &[20]).unwrap_err().to_string();
+    assert!(
+        error.contains("bound = \"paper\"") && error.contains("side condition"),
+        "{error}"
+    );
+}
+
+#[test]
+fn as_many_numbers_of_rows_as_parties_are_needed() {
+    let error = Bill::for_rows(&study(&[]), &[10, 20]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "2 numbers of rows for 4 nodes; give each node one, or a single one for all"
+    );
+}
+
+/// `2^k`, from the smallest numbers to the largest and with the middle preferred.
+fn magnitude(low: i32, high: i32) -> impl Strategy<Value = f64> {
+    (low..=high, 1.0..2.0f64).prop_map(|(k, x)| x * f64::from(k).exp2())
+}
+
+/// A study of random size, method and privacy, with its number of rows.
+fn any_study(privacy: impl Strategy<Value = String>) -> impl Strategy<Value = (Study, usize)> {
+    (
+        (0..METHODS.len(), 1..12u32, 1usize..10_000_000),
+        (magnitude(-20, 16), magnitude(-60, 20), magnitude(-40, 40)),
+        privacy,
+    )
+        .prop_map(
+            |((method, iterations, rows), (weight, ridge, penalty), privacy)| {
+                let text = STUDY
+                    .replace("name = \"r-admm\"", METHODS[method])
+                    .replace("iterations = 8", &format!("iterations = {iterations}"))
+                    .replace("penalty = 2", &format!("penalty = {penalty:?}"))
+                    .replace("weight = 50", &format!("weight = {weight:?}"))
+                    .replace("ridge = 0.5", &format!("ridge = {ridge:?}"))
+                    .replace("epsilon = 5", &privacy);
+                let mechanism =
+                    match METHODS[method].contains("dlm") || METHODS[method].contains("dgd") {
+                        true => "gradient",
+                        false => "objective",
+                    };
+                let text = text.replace("PLACE", mechanism);
+                let study = Study::parse(&text, "any.toml");
+                (
+                    study.unwrap_or_else(|error| panic!("{error}\n{text}")).0,
+                    rows,
+                )
+            },
+        )
+}
+
+fn delta() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(f64::MIN_POSITIVE),
+        Just(1.0 - f64::EPSILON),
+        magnitude(-1000, -1),
+        magnitude(-40, -1),
+    ]
+}
+
+fn total() -> impl Strategy<Value = String> {
+    let epsilon = prop_oneof![Just(1000.0), Just(5e-324), Just(1e-300), magnitude(-30, 8)];
+    (epsilon, proptest::option::of(delta())).prop_map(|(epsilon, delta)| match delta {
+        None => format!("epsilon = {epsilon:?}"),
+        Some(delta) => format!("epsilon = {epsilon:?}\ndelta = {delta:?}"),
+    })
+}
+
+fn amount() -> impl Strategy<Value = String> {
+    let rate = prop_oneof![Just(1e-100), Just(f64::MAX), magnitude(-300, 1000)]
+        .prop_map(|rate| format!("mechanism = \"PLACE\"\nrate = {rate:?}"));
+    let sigma = prop_oneof![Just(5e-324), Just(1e100), magnitude(-1000, 300)];
+    let gaussian = (sigma, delta()).prop_map(|(sigma, delta)| {
+        format!("mechanism = \"PLACE\"\nnoise = \"gaussian\"\nsigma = {sigma:?}\ndelta = {delta:?}")
+    });
+    prop_oneof![rate, gaussian]
+}
+
+/// Nothing in a bill is negative, not a number, or less than before.
+fn is_sane(bill: &Bill) {
+    for node in &bill.nodes {
+        let mut before = 0.0;
+        for step in &node.steps {
+            // A large δ may cover a step alone.
+            assert!(step.price >= 0.0 && step.total >= before, "{step:?}");
+            before = step.total;
+        }
+        assert!(node.total.epsilon == before, "{node:?}");
+        assert!(node.noise_norm >= 0.0, "{node:?}");
+        assert!(node.total.epsilon <= bill.total.epsilon);
+    }
+    let rises = bill
+        .course
+        .windows(2)
+        .all(|pair| pair[0].epsilon <= pair[1].epsilon);
+    assert!(rises && bill.course[0].epsilon == 0.0);
+    if let Some(saving) = &bill.saving {
+        let costs_more = saving
+            .epsilon
+            .is_none_or(|total| total >= bill.total.epsilon);
+        assert!(costs_more, "{saving:?}");
+        let needs_more = saving
+            .noise
+            .is_none_or(|[low, high]| low >= 1.0 - 1e-9 && high >= low);
+        assert!(needs_more, "{saving:?}");
+    }
+}
+
+/// The total is no less than what the theorems say, computed here in another way: pure losses by their formula, Gaussian noise
+/// on answers by the exact privacy profile of one Gaussian mechanism, to which it composes.
+fn is_not_understated(study: &Study, rows: usize, bill: &Bill) {
+    let (weight, rows) = (study.problem.weight, rows as f64);
+    let s = 2.0 * weight / rows;
+    for node in &bill.nodes {
+        let stated = node.total.epsilon;
+        let gradients = study.algorithm.method.asks_for_gradients();
+        match node.law.unwrap() {
+            Law::Gamma { rate } => {
+                let hessian = |quadratic: f64| {
+                    let m = study.problem.ridge / 4.0 + quadratic;
+                    (weight * 0.25 / (rows * m)).ln_1p()
+                };
+                let degree = node.degree as f64;
+                let of_hessian = match &study.algorithm.method {
+                    Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
+                        hessian(*extra_ridge)
+                    }
+                    Method::Admm { penalty } | Method::RecycledAdmm { penalty, .. } => {
+                        hessian(2.0 * penalty.at(1) * degree)
+                    }
+                    Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
+                        hessian(2.0 * penalty[0].at(1) * degree)
+                    }
+                    _ => 0.0,
+                };
+                let loss = node.data_steps as f64 * (s * rate + of_hessian);
+                // A few roundings of the check itself.
+                assert!(stated >= loss * (1.0 - 1e-12), "{stated} {loss}");
+            }
+            Law::Gaussian { sigma } if gradients => {
+                let mu = s * (node.data_steps as f64).sqrt() / sigma;
+                if stated.is_finite() && mu > 1e-6 && mu < 1e3 {
+                    let phi = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+                    let gone = stated.exp() * phi(-mu / 2.0 - stated / mu);
+                    let delta =
+                        phi(mu / 2.0 - stated / mu) - if gone.is_nan() { 0.0 } else { gone };
+                    assert!(
+                        delta <= study.privacy.delta * (1.0 + 1e-6) + 1e-13,
+                        "{delta} {stated} {mu}"
+                    );
+                }
+            }
+            Law::Gaussian { .. } => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_total_is_kept_or_refused_for_a_reason((study, rows) in any_study(total())) {
+        let Noise::Total(wanted) = study.privacy.noise else {
+            panic!("{:?}", study.privacy)
+        };
+        match Bill::for_rows(&study, &[rows]) {
+            Ok(bill) => {
+                is_sane(&bill);
+                is_not_understated(&study, rows, &bill);
+                prop_assert!(bill.total.epsilon <= wanted.epsilon);
+            }
+            Err(BillError::TooDear(TooDear::OutOfReach { least, .. })) => {
+                prop_assert!(least > wanted.epsilon, "{} {}", least, wanted.epsilon);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn any_amount_of_noise_has_a_bill((study, rows) in any_study(amount())) {
+        let bill = Bill::for_rows(&study, &[rows]).unwrap();
+        is_sane(&bill);
+        is_not_understated(&study, rows, &bill);
+        prop_assert!(bill.total.epsilon >= 0.0);
+    }
+}
