@@ -238,7 +238,10 @@ fn total(bill: &Bill) -> String {
             bill.composition
         ),
         false => {
-            "none: answers will be released without noise. Nothing has been run yet".to_owned()
+            format!(
+                "none: answers will be released {}. Nothing has been run yet",
+                bill.privacy.unprotected().unwrap_or_default()
+            )
         }
     }
 }

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
-use radmm::private::Mechanism;
 use radmm::sim::Snapshot;
 use radmm_lab::report::{Grid, tables};
 use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
+use radmm_study::Privacy;
 
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
@@ -33,7 +33,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
-    let _ = writeln!(page, "{}", privacy(first, &study.privacy.noise.like()));
+    let _ = writeln!(page, "{}", privacy(first, &study.privacy));
     page
 }
 
@@ -151,7 +151,7 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
+fn privacy(run: &Repetition, privacy: &Privacy) -> String {
     let Guarantee {
         epsilon: total,
         delta,
@@ -164,7 +164,10 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
             Guarantee::RELATION
         )
     } else {
-        "none: answers were released without noise".to_owned()
+        format!(
+            "none: answers were released {}",
+            privacy.unprotected().unwrap_or_default()
+        )
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);
     let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
@@ -173,7 +176,7 @@ fn privacy(run: &Repetition, mechanism: &Mechanism) -> String {
     };
     let text = format!(
         "{statement}{noise}\n{}",
-        caveat(mechanism)
+        caveat(privacy)
             .replace("; ", ";\n")
             .replace(", and", ",\nand")
     );

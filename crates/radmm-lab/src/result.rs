@@ -4,7 +4,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
-use radmm_study::Study;
+use radmm_study::{Privacy, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
@@ -88,12 +88,11 @@ struct Solver {
 pub(crate) const SCOPE: &str = "total over every message of the run, the largest of the parties'";
 
 /// Why a simulation's ε is a statement about the algorithm and not about these rows.
-pub fn caveat(mechanism: &Mechanism) -> &'static str {
-    match mechanism {
+pub fn caveat(privacy: &Privacy) -> &'static str {
+    match privacy.noise.like() {
         Mechanism::None => "a simulation: it holds all rows and shows unprotected losses",
         _ => {
-            "a simulation: it holds all rows and shows unprotected losses, and its noise repeats from a seed; \
-             the bound is for exact arithmetic"
+            "a simulation: it holds all rows and shows unprotected losses, and its noise repeats from a seed"
         }
     }
 }
@@ -111,7 +110,7 @@ impl<'a> ResultFile<'a> {
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
-            privacy: statement(first, experiment.study().privacy.noise.like()),
+            privacy: statement(first, &experiment.study().privacy),
             steps: Steps {
                 data: first.count(Kind::Data),
                 recycled: first.count(Kind::Recycled),
@@ -146,7 +145,7 @@ impl<'a> ResultFile<'a> {
 }
 
 /// The network's loss is the largest of its parties': a row belongs to one of them.
-fn statement(run: &Repetition, mechanism: Mechanism) -> Statement<'_> {
+fn statement<'a>(run: &Repetition, privacy: &Privacy) -> Statement<'a> {
     let largest = |of: fn(&NodeResult) -> f64| run.nodes.iter().map(of).fold(0.0, f64::max);
     let paper: Option<Vec<f64>> = run.nodes.iter().map(|node| node.epsilon_paper).collect();
     Statement {
@@ -157,6 +156,6 @@ fn statement(run: &Repetition, mechanism: Mechanism) -> Statement<'_> {
         relation: Guarantee::RELATION,
         scope: SCOPE,
         protects: false,
-        caveat: caveat(&mechanism),
+        caveat: caveat(privacy),
     }
 }

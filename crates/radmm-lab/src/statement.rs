@@ -3,6 +3,7 @@
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Scaling};
+use radmm::public::release::Precision;
 use radmm_study::Privacy;
 use serde::Serialize;
 
@@ -96,7 +97,7 @@ impl<'a> PrivacyStatement<'a> {
             adversary: ADVERSARY,
             // A simulation never does.
             protects: false,
-            caveat: caveat(&like),
+            caveat: caveat(&study.privacy),
             mechanism: mechanism(&like),
             scale: match like {
                 Mechanism::Objective { scale, .. } => Some(scale),
@@ -121,6 +122,9 @@ impl<'a> PrivacyStatement<'a> {
 pub(crate) fn composition(privacy: &Privacy) -> &'static str {
     match (privacy.noise.like(), privacy.bound, privacy.delta == 0.0) {
         (Mechanism::None, ..) => "none: answers without noise have no finite loss",
+        _ if privacy.precision == Precision::Float => {
+            "none: the last digits of doubles have no finite loss"
+        }
         (_, Bound::Paper, _) => "pure losses by the paper's Theorem IV.1, added up",
         (_, Bound::Tight, true) => "pure losses, added up",
         (_, Bound::Tight, false) => {

@@ -59,7 +59,7 @@ mod test;
 use std::path::Path;
 
 use radmm::account::Bound;
-use radmm::private::Loss;
+use radmm::private::{Loss, Mechanism};
 use radmm::public::graph::Topology;
 use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
@@ -271,6 +271,17 @@ pub struct Privacy {
     pub delta: f64,
     /// How releases are written.
     pub precision: Precision,
+}
+
+impl Privacy {
+    /// Why no guarantee covers the answers, in words that go on from "answers are released"; `None` if one does.
+    pub fn unprotected(&self) -> Option<&'static str> {
+        match (self.noise.like(), self.precision) {
+            (Mechanism::None, _) => Some("without noise"),
+            (_, Precision::Float) => Some("as doubles, whose last digits no guarantee covers"),
+            (_, Precision::Grid) => None,
+        }
+    }
 }
 
 /// How often the study is run, and from which seed.

@@ -39,11 +39,11 @@ fn it_is_the_digest_of_the_serialised_study() {
          \"categorical\":{},\"split\":{\"method\":\"round-robin\"}},\"network\":{\"nodes\":2,\"topology\":\"path\"},\
          \"problem\":{\"loss\":\"logistic\",\"weight\":1.0,\"ridge\":1.0},\"algorithm\":{\"name\":\"local\",\
          \"extra_ridge\":0.0,\"iterations\":1,\"start\":\"zeros\",\"tolerance\":1e-10},\"privacy\":\
-         {\"mechanism\":\"none\",\"bound\":\"tight\"},\"run\":{\"repetitions\":1,\"seed\":0}}"
+         {\"mechanism\":\"none\",\"bound\":\"tight\",\"precision\":\"grid\"},\"run\":{\"repetitions\":1,\"seed\":0}}"
     );
     assert_eq!(
         study.sha256(),
-        "b285470f9046c0a6d970890d18d81888b96bb3a6058beda2a6efc16c639bd66d"
+        "911ac7e0b4ff00dda70e99004988e63e7c792798ac80c9dd3669406c2d0309ba"
     );
 }
 

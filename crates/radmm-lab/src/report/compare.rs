@@ -20,7 +20,9 @@ impl Compared {
                 self.total.delta,
                 Guarantee::RELATION
             ),
-            false => "no study has noise: there is no privacy".to_owned(),
+            false => {
+                "no study has noise and releases on the grid: there is no guarantee".to_owned()
+            }
         }
     }
 
@@ -31,7 +33,10 @@ impl Compared {
             if let Some(reason) = &one.stopped {
                 lines.push(format!("{} stopped early: {reason}", one.name));
             } else if self.total.epsilon.is_finite() && one.total.epsilon.is_infinite() {
-                lines.push(format!("{} has no noise and so no privacy", one.name));
+                lines.push(format!(
+                    "{} has no noise, or releases doubles, and so no guarantee",
+                    one.name
+                ));
             }
         }
         if !self.too_dear.is_empty() {
@@ -117,7 +122,7 @@ impl Compared {
                             "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
                              nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
                              ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
-                            caveat(&experiment.study().privacy.noise.like())
+                            caveat(&experiment.study().privacy)
                         )),
                     ],
                 },

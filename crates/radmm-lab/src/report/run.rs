@@ -1,7 +1,7 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
-use radmm_study::Study;
+use radmm_study::{Privacy, Study};
 use serde_json::Value;
 
 use super::course;
@@ -57,11 +57,11 @@ pub fn of_run(experiment: &Experiment, outcome: &Outcome) -> Page {
 
 /// Who did what, what it cost, what came out, and what a simulation is not.
 fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
-    let mechanism = &experiment.study().privacy.noise.like();
+    let privacy = &experiment.study().privacy;
     let mut paragraphs = vec![format!(
         "{} {} {}",
         setting(experiment, outcome),
-        spent(total(outcome)),
+        spent(total(outcome), privacy),
         quality(outcome)
     )];
     if let Some((k, reason)) = stopped(outcome) {
@@ -71,7 +71,7 @@ fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
         };
         paragraphs.push(format!("**The run stopped early**{which}: {reason}. What is shown is what there was until then."));
     }
-    paragraphs.push(format!("**This is {}.**", caveat(mechanism)));
+    paragraphs.push(format!("**This is {}.**", caveat(privacy)));
     paragraphs.join("\n\n")
 }
 
@@ -121,11 +121,14 @@ fn total(outcome: &Outcome) -> Guarantee {
     totals.reduce(worse).expect("a repetition")
 }
 
-fn spent(total: Guarantee) -> String {
+fn spent(total: Guarantee, privacy: &Privacy) -> String {
     if total.epsilon.is_finite() {
         format!("They spent **{}**.", statement(total))
     } else {
-        "Answers were released without noise, so that there is **no privacy guarantee**.".to_owned()
+        format!(
+            "Answers were released {}, so that there is **no guarantee**.",
+            privacy.unprotected().unwrap_or_default()
+        )
     }
 }
 
