@@ -66,7 +66,7 @@ impl Asked<'_> {
                 Ok(_) => Some(ledger.spent().epsilon),
                 Err(SpendError::PaperSilent { .. } | SpendError::Malformed) => None,
                 // Without a limit nothing exceeds it.
-                Err(SpendError::OverBudget { .. }) => None,
+                Err(SpendError::OverBudget { .. } | SpendError::Site(_)) => None,
             }
         };
         self.questions.iter().map(spend).collect()
