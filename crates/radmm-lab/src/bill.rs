@@ -45,7 +45,6 @@ pub struct Bill {
     /// The largest of the parties' totals.
     #[serde(flatten)]
     pub total: Guarantee,
-    relation: &'static str,
     scope: &'static str,
     /// `C`, the largest norm that rows' gradient can have.
     pub signal: f64,
@@ -235,7 +234,6 @@ impl Plan<'_> {
         let course = self.so_far(&nodes);
         let asked = |at: &&SoFar| at.kind == Kind::Data;
         let recycled = |at: &&SoFar| at.kind == Kind::Recycled;
-        let largest = nodes.iter().map(|node| node.total.epsilon);
         Ok(Bill {
             program: Program::THIS,
             study: study.name.clone(),
@@ -248,11 +246,7 @@ impl Plan<'_> {
             edges: self.graph.edge_count(),
             privacy: study.privacy.clone(),
             composition: statement::composition(&study.privacy),
-            total: Guarantee {
-                epsilon: largest.fold(0.0, f64::max),
-                delta,
-            },
-            relation: Guarantee::RELATION,
+            total: Guarantee::network(nodes.iter().map(|node| node.total)),
             scope: SCOPE,
             signal: study.problem.weight,
             saving: self.saving(noise, &nodes),

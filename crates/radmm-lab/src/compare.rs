@@ -30,8 +30,6 @@ pub struct Compared {
     /// What everyone may spend: ε is infinite if nobody has noise.
     #[serde(flatten)]
     pub total: Guarantee,
-    /// What a neighbour is.
-    pub relation: &'static str,
     /// Everyone who could be had at this total, in the order given; the baselines are last.
     pub contenders: Vec<Measured>,
     /// Who could not: no noise brings their cost down to the total.
@@ -215,7 +213,6 @@ impl Comparison {
         let mut compared = Compared {
             program: Program::THIS,
             total: self.total,
-            relation: Guarantee::RELATION,
             contenders: Vec::new(),
             too_dear: Vec::new(),
             pooled: None,

@@ -97,7 +97,9 @@ impl Asked<'_> {
             Ok(_) => Ok(()),
             Err(SpendError::PaperSilent { reason }) => Err(NoTotal::Paper(reason)),
             // Without a limit nothing exceeds it, and what a study asks is well formed.
-            Err(SpendError::OverBudget { .. } | SpendError::Malformed) => Err(NoTotal::Silent),
+            Err(SpendError::OverBudget { .. } | SpendError::Site(_) | SpendError::Malformed) => {
+                Err(NoTotal::Silent)
+            }
         }
     }
 }

@@ -61,11 +61,10 @@ impl Program {
 /// No ε without what it means.
 #[derive(Serialize)]
 struct Statement<'a> {
-    epsilon: f64,
-    delta: f64,
+    #[serde(flatten)]
+    total: Guarantee,
     epsilon_tight: f64,
     epsilon_paper: Option<f64>,
-    relation: &'static str,
     scope: &'static str,
     protects: bool,
     caveat: &'a str,
@@ -149,11 +148,9 @@ fn statement<'a>(run: &Repetition, privacy: &Privacy) -> Statement<'a> {
     let largest = |of: fn(&NodeResult) -> f64| run.nodes.iter().map(of).fold(0.0, f64::max);
     let paper: Option<Vec<f64>> = run.nodes.iter().map(|node| node.epsilon_paper).collect();
     Statement {
-        epsilon: largest(|node| node.spent.epsilon),
-        delta: largest(|node| node.spent.delta),
+        total: Guarantee::network(run.nodes.iter().map(|node| node.spent)),
         epsilon_tight: largest(|node| node.epsilon_tight),
         epsilon_paper: paper.map(|all| all.into_iter().fold(0.0, f64::max)),
-        relation: Guarantee::RELATION,
         scope: SCOPE,
         protects: false,
         caveat: caveat(privacy),

@@ -19,7 +19,6 @@ pub struct PrivacyStatement<'a> {
     study_sha256: String,
     #[serde(flatten)]
     total: Guarantee,
-    relation: &'static str,
     scope: &'static str,
     adversary: &'static str,
     protects: bool,
@@ -81,18 +80,11 @@ impl<'a> PrivacyStatement<'a> {
             total: node.spent,
         };
         let nodes: Vec<Party<'a>> = (0..first.nodes.len()).map(|i| party(spent(i))).collect();
-        let largest = |of: fn(&Guarantee) -> f64| {
-            nodes.iter().map(|node| of(&node.total)).fold(0.0, f64::max)
-        };
         Self {
             program: Program::THIS,
             study: &study.name,
             study_sha256: study.sha256(),
-            total: Guarantee {
-                epsilon: largest(|total| total.epsilon),
-                delta: largest(|total| total.delta),
-            },
-            relation: Guarantee::RELATION,
+            total: Guarantee::network(nodes.iter().map(|node| node.total)),
             scope: SCOPE,
             adversary: ADVERSARY,
             // A simulation never does.
@@ -127,6 +119,9 @@ pub(crate) fn composition(privacy: &Privacy) -> &'static str {
         }
         (_, Bound::Paper, _) => "pure losses by the paper's Theorem IV.1, added up",
         (_, Bound::Tight, true) => "pure losses, added up",
+        (Mechanism::Output { .. } | Mechanism::Gradient { .. }, Bound::Tight, false) => {
+            "Gaussian losses, composed exactly into those of one Gaussian mechanism, or Rényi losses, whichever is less"
+        }
         (_, Bound::Tight, false) => {
             "Rényi losses, added up at each order, and converted to ε at δ by the best order"
         }

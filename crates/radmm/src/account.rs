@@ -2,22 +2,36 @@
 //!
 //! An [`Event`] says what was released, in public quantities. A [`Ledger`] adds events up under a [`Budget`] and refuses
 //! the one that would exceed it; only it can make the [`Paid`] token without which a curator does not answer. What has been
-//! spent is a [`Guarantee`] over *everything* released so far.
+//! spent is a [`Guarantee`] over *everything* released so far. A [`Site`] adds up what all studies spent on one data set.
 //!
 //! Privacy: two data sets are neighbours if one row of one party is replaced; the number of rows is public. A row belongs
 //! to one party, so the network's loss is the largest of the parties', and a party's is composed over its releases.
 //! With `S = 2C/B` the sensitivity of the gradient, `m` the strong convexity of the question and `x = C·c₁/(B·m)`:
 //!
-//! | event | pure loss | Rényi loss of order q, `v = S/σ`, `k = (q−1)v` |
-//! |---|---|---|
-//! | objective perturbation, tight | `S·α + ln(1 + x)` | `ln(1+x) + v²/2 + ln(½ + e^{k²/2} Φ(k))/(q−1)` |
-//! | the same, as in the paper | `S·α + 2.8x`, if `x < ½` | – |
-//! | noise added to the answer | `S'·α`, `S'` the answer's sensitivity | `q·(S'/σ)²/2` |
+//! | event | pure loss | Rényi loss of order q, `v = S/σ`, `k = (q−1)v` | exact loss |
+//! |---|---|---|---|
+//! | objective perturbation, tight | `S·α + ln(1 + x)` | `ln(1+x) + v²/2 + ln(½ + e^{k²/2} Φ(k))/(q−1)` | – |
+//! | the same, as in the paper | `S·α + 2.8x`, if `x < ½` | – | – |
+//! | noise added to the answer | `S'·α`, `S'` the answer's sensitivity | `q·v²/2`, `v = S'/σ` | normal, mean `v²/2`, variance `v²` |
 //!
-//! Pure losses add up, Rényi losses add up at each order, and `ε(δ) = min_q RDP(q) + ln(1 − 1/q) − (ln δ + ln q)/(q−1)`.
+//! What rounding adds is `κ`: `2κ` to a pure loss, `2κ + κ/(q−1)` to a Rényi loss. There are three ways to add up:
+//!
+//! | way | for | total |
+//! |---|---|---|
+//! | pure | gamma noise | `Σ ε_i`, at any `δ` |
+//! | Rényi | everything with noise | `min_q RDP(q) + ln(1 − 1/q) − (ln δ + ln q)/(q−1)`, Rényi losses adding up at each order |
+//! | exact | noise added to answers, and pure losses beside it | `Σ ε_i + 2K +` the `ε` with `Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) = δ·e^{−K}`, `μ² = Σ v²`, `K = Σ κ` over Gaussian answers |
+//!
+//! Each is a bound for the same transcript. Prices do not depend on what was released, and so neither does which of them is
+//! least: the best way, and the best order of the second, may be taken afterwards.
 //! The proofs are in docs/privacy.md. All arithmetic here rounds up.
 
+#[cfg(test)]
+mod actual;
 mod cost;
+mod gaussian;
+mod guarantee;
+mod site;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +41,8 @@ use thiserror::Error;
 use crate::private::Law;
 pub(crate) use cost::up;
 use cost::{Total, slack_of};
+pub use guarantee::Guarantee;
+pub use site::{BadLimits, Limits, Site, SiteRefusal, Spent};
 
 /// Which proof prices objective perturbation with gamma noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -72,20 +88,6 @@ pub enum Ideal {
     },
 }
 
-/// A total: what an adversary who sees every message of the run can learn about one row is bounded by `(ε, δ)`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Guarantee {
-    /// `ε`; infinite if something was released without noise.
-    pub epsilon: f64,
-    /// `δ`; zero for pure differential privacy.
-    pub delta: f64,
-}
-
-impl Guarantee {
-    /// The neighbouring relation of every guarantee in this program.
-    pub const RELATION: &'static str = "one row of one party replaced";
-}
-
 /// A party's own limit. No study can raise it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
@@ -126,6 +128,13 @@ impl Budget {
             delta,
         })
     }
+
+    fn as_guarantee(self) -> Guarantee {
+        Guarantee {
+            epsilon: self.epsilon,
+            delta: self.delta,
+        }
+    }
 }
 
 /// Why a charge was not taken.
@@ -149,8 +158,13 @@ pub enum SpendError {
         /// Which of its conditions fails.
         reason: &'static str,
     },
-    /// A NaN or negative quantity somewhere in the event.
-    #[error("the release cannot be priced: one of its quantities is negative or not a number")]
+    /// The data set has been asked enough, by whatever study.
+    #[error(transparent)]
+    Site(#[from] SiteRefusal),
+    /// A NaN or negative quantity somewhere in the event, or infinite noise.
+    #[error(
+        "the release cannot be priced: one of its quantities is negative, infinite or not a number"
+    )]
     Malformed,
 }
 
@@ -181,6 +195,7 @@ pub struct Ledger {
     tight: f64,
     /// `None` once something was released that the paper's theorem does not cover.
     paper: Option<f64>,
+    site: Option<Site>,
 }
 
 impl Ledger {
@@ -193,18 +208,39 @@ impl Ledger {
             total: Total::nothing(),
             tight: 0.0,
             paper: Some(0.0),
+            site: None,
         }
     }
 
-    /// Charges one release, or refuses and leaves everything as it was.
+    /// Charges the data set's account too, from now on. What this ledger was charged before is taken to be on that account
+    /// already: a study that goes on after its journal was replayed joins with its charges, a new one joins empty.
+    pub fn at(self, site: &Site) -> Self {
+        Self {
+            site: Some(site.clone()),
+            ..self
+        }
+    }
+
+    /// Charges one release, to this study and to its data set, or refuses and leaves everything as it was.
     pub fn spend(&mut self, event: Event) -> Result<Paid, SpendError> {
         if !event.is_well_formed() {
             return Err(SpendError::Malformed);
         }
+        let after = self.after(&event)?;
+        if let Some(site) = &self.site {
+            site.book(&event, self.charges == 0)?;
+        }
+        // Nothing fails any more: both are booked.
+        *self = after;
+        Ok(Paid { event })
+    }
+
+    /// This ledger with one more charge, if the study's budget allows it.
+    fn after(&self, event: &Event) -> Result<Self, SpendError> {
         let mut after = self.clone();
         after.charges += 1;
-        after.total.add(&event);
-        after.tight = after.total.epsilon(self.budget.delta);
+        after.total.add(event);
+        after.tight = after.total.epsilon_after(self.tight, self.budget.delta);
         let paper = event.paper_loss();
         after.paper = match (self.paper, paper) {
             (Some(total), Ok(loss)) => Some(up(total + loss)),
@@ -223,8 +259,7 @@ impl Ledger {
                 total,
             });
         }
-        *self = after;
-        Ok(Paid { event })
+        Ok(after)
     }
 
     /// How many releases were charged.
@@ -295,8 +330,8 @@ impl Event {
 impl Ideal {
     fn is_well_formed(&self) -> bool {
         let law_is = |law: &Law| match *law {
-            Law::Gamma { rate } => rate > 0.0,
-            Law::Gaussian { sigma } => sigma > 0.0,
+            Law::Gamma { rate } => rate > 0.0 && rate.is_finite(),
+            Law::Gaussian { sigma } => sigma > 0.0 && sigma.is_finite(),
         };
         match self {
             Self::Exact => true,

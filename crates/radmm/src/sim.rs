@@ -339,10 +339,7 @@ impl Simulation {
         let count = self.parties.len() as f64;
         let sum = |of: fn(&Party) -> f64| self.parties.iter().map(of).sum::<f64>();
         let first = &self.parties[0].node;
-        let spent = self
-            .nodes()
-            .map(|node| node.curator().ledger().spent())
-            .max_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
+        let spent = self.nodes().map(|node| node.curator().ledger().spent());
         Snapshot {
             iteration: self.next,
             kind: first.kind(),
@@ -354,7 +351,7 @@ impl Simulation {
                 loss: self.over_rows(|party| party.joint.loss),
                 accuracy: self.over_rows(|party| party.joint.accuracy),
             },
-            spent: spent.unwrap_or(first.curator().ledger().spent()),
+            spent: Guarantee::network(spent),
         }
     }
 
