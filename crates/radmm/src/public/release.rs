@@ -13,6 +13,12 @@ impl Release {
         Self(values.into())
     }
 
+    /// A vector as it is heard from others, who may say anything; `None` if a coordinate is not a finite number.
+    pub fn heard(values: Vec<f64>) -> Option<Self> {
+        let finite = values.iter().all(|value| value.is_finite());
+        finite.then(|| Self::new(values))
+    }
+
     /// The coordinates.
     pub fn values(&self) -> &[f64] {
         &self.0
