@@ -75,7 +75,7 @@ fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
 fn tables(audited: &Audited) -> String {
     let attacked = match audited.attacked.is_empty() {
         true => "no noise, so no ε is claimed: nothing to attack\n".to_owned(),
-        false => format!("{}\n{LEGEND}\n", plain(&narrow(audited.table()))),
+        false => format!("{}\n{}\n", plain(&narrow(audited.table())), legend(audited)),
     };
     format!(
         "{}; seed {}\n\n{attacked}\n{}\n{RETRACED_LEGEND}\n",
@@ -85,18 +85,30 @@ fn tables(audited: &Audited) -> String {
     )
 }
 
-/// In eighty columns: the report numbers the attacks for its figure.
+/// In eighty columns: without the numbers, which are for the report's figure, and without δ, which the law tells.
 fn narrow(mut grid: Grid) -> Grid {
-    grid.header.remove(0);
-    for row in &mut grid.rows {
+    let without = |row: &mut Vec<String>| {
+        row.remove(3);
         row.remove(0);
-    }
+    };
+    without(&mut grid.header);
+    grid.rows.iter_mut().for_each(without);
     grid
 }
 
-const LEGEND: &str =
-    " claimed ε: a total over all messages, at δ, for one row of one party replaced
- at least: what an attack shows of it, with a confidence of 95 %";
-
 const RETRACED_LEGEND: &str =
     " what parties said, computed again by somebody else from earlier releases";
+
+fn legend(audited: &Audited) -> String {
+    let largest = audited.attacked.iter().map(|one| one.claimed.delta);
+    let delta = match largest.fold(0.0, f64::max) {
+        0.0 => "at δ = 0".to_owned(),
+        delta => format!("at δ = {delta} with gaussian noise, else 0"),
+    };
+    format!(
+        " claimed ε: a total over all messages {delta},\n   for {}\n \
+         at least: what an attack shows of it, with a confidence of 95 %\n \
+         steps: data steps; recycled ones are between them",
+        audited.relation
+    )
+}

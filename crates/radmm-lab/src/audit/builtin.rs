@@ -60,7 +60,7 @@ pub(super) fn cases() -> Result<Vec<Case>, AuditError> {
             cases.push(Case {
                 scene: scene(mechanism, loss, 2 * steps - 1).at_total(totals[which])?,
                 attack: Attack::Likelihood,
-                what: count(steps as usize, "data step", "data steps"),
+                what: count(steps as usize, "step", "steps"),
             });
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn two_answers() -> Result<Case, AuditError> {
     Ok(Case {
         scene: scene.at_total(PURE_TOTALS[1])?,
         attack: Attack::TwoAnswers,
-        what: "noise used twice?".to_owned(),
+        what: "two answers".to_owned(),
     })
 }
 
@@ -86,7 +86,7 @@ pub(super) fn accomplice(apart: u32) -> Result<Case, AuditError> {
     Ok(Case {
         scene: scene(objective(PURE), Loss::Logistic, 1).at_total(PURE_TOTALS[0])?,
         attack: Attack::Accomplice { apart },
-        what: "noise of another?".to_owned(),
+        what: "accomplice".to_owned(),
     })
 }
 

@@ -108,7 +108,7 @@ impl Attacked {
     }
 }
 
-/// `objective, gamma`.
+/// `objective gamma`.
 fn in_words(mechanism: &Mechanism, loss: Loss) -> String {
     let law = |law: &Law| match law {
         Law::Gamma { .. } => "gamma",
@@ -119,16 +119,16 @@ fn in_words(mechanism: &Mechanism, loss: Loss) -> String {
         Mechanism::Objective {
             law: of,
             scale: Scaling::Fixed,
-        } => format!("objective, {}", law(of)),
+        } => format!("objective {}", law(of)),
         Mechanism::Objective {
             law: of,
             scale: Scaling::Penalty,
-        } => format!("objective × penalty, {}", law(of)),
-        Mechanism::Output { law: of } => format!("output, {}", law(of)),
-        Mechanism::Gradient { law: of } => format!("gradient, {}", law(of)),
+        } => format!("penalty-scaled {}", law(of)),
+        Mechanism::Output { law: of } => format!("output {}", law(of)),
+        Mechanism::Gradient { law: of } => format!("gradient {}", law(of)),
     };
     match loss {
         Loss::Logistic => words,
-        Loss::SmoothHinge { .. } => format!("{words}, hinge"),
+        Loss::SmoothHinge { .. } => format!("{words} hinge"),
     }
 }

@@ -136,3 +136,113 @@ fn is(said: &Release, values: Vec<f64>) -> bool {
     };
     Release::heard(values).is_some_and(|computed| bits(&computed) == bits(said))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use radmm::message::Message;
+    use radmm::public::admm::{Admm, Penalty};
+    use radmm::public::graph::NodeId;
+    use radmm::public::recycled::Recycled;
+    use radmm::public::schedule::Schedule;
+
+    fn algorithm() -> Box<dyn Algorithm> {
+        let admm = Admm::new(Penalty::common(Schedule::Constant(0.7)), 2);
+        Box::new(Recycled::new(admm, Schedule::Constant(0.3), 1))
+    }
+
+    fn release(x: f64, y: f64) -> Release {
+        Release::heard(vec![x, y]).unwrap()
+    }
+
+    fn record(iteration: u32) -> Output {
+        Output::Record {
+            iteration,
+            event: Event::Exact,
+            answer: release(0.1, -0.4),
+        }
+    }
+
+    fn say(iteration: u32, release: Release) -> Output {
+        Output::Broadcast(Message {
+            from: NodeId(0),
+            iteration,
+            release,
+        })
+    }
+
+    fn heard(t: u32) -> [Release; 1] {
+        [release(0.3 + f64::from(t), 0.9)]
+    }
+
+    /// A tracer after the first data step.
+    fn after_one() -> Tracer {
+        let mut tracer = Tracer::new(algorithm(), release(0.0, 0.0));
+        let outputs = vec![record(1), say(1, release(0.1, -0.4))];
+        let traced = tracer.follow(&heard(0), outputs).unwrap();
+        assert!(matches!(traced, Traced::Asked(_)));
+        tracer
+    }
+
+    /// What a party with these messages recycles.
+    fn recycled() -> Vec<f64> {
+        let mut algorithm = algorithm();
+        let view = |iteration, own, heard| View {
+            iteration,
+            own,
+            heard,
+        };
+        let first = heard(0);
+        let view0 = view(0, &[0.0, 0.0], &first);
+        algorithm.hear(&view0);
+        algorithm.next(&view0);
+        algorithm.answered(&view0, &[0.1, -0.4]);
+        let second = heard(1);
+        let view1 = view(1, &[0.1, -0.4], &second);
+        algorithm.hear(&view1);
+        match algorithm.next(&view1) {
+            Step::Recycle(values) => values,
+            Step::Ask(_) => panic!("the second iteration is recycled"),
+        }
+    }
+
+    #[test]
+    fn what_follows_from_messages_is_found_to_do_so() {
+        let values = recycled();
+        let outputs = vec![say(2, release(values[0], values[1]))];
+        let traced = after_one().follow(&heard(1), outputs).unwrap();
+        assert!(matches!(traced, Traced::Recycled));
+    }
+
+    #[test]
+    fn the_last_bit_of_a_recycled_value_matters() {
+        // By as little as values can differ; of releases on a grid, by one step of it.
+        for nudge in [2f64.powi(-40), -2f64.powi(-40)] {
+            let values = recycled();
+            let outputs = vec![say(2, release(values[0], values[1] + nudge))];
+            let lost = after_one().follow(&heard(1), outputs).unwrap_err();
+            assert_eq!(lost, Lost::Untraceable(Untraceable::Recycled(2)));
+        }
+    }
+
+    #[test]
+    fn charges_without_questions_and_questions_without_charges_are_found() {
+        let values = recycled();
+        let said = || release(values[0], values[1]);
+        let lost = after_one().follow(&heard(1), vec![record(2), say(2, said())]);
+        assert_eq!(lost.unwrap_err(), Untraceable::Unasked(2).into());
+        let mut fresh = Tracer::new(algorithm(), release(0.0, 0.0));
+        let lost = fresh.follow(&heard(0), vec![say(1, release(0.1, -0.4))]);
+        assert_eq!(lost.unwrap_err(), Untraceable::Uncharged(1).into());
+    }
+
+    #[test]
+    fn an_iterate_that_is_not_its_answer_is_found_and_so_is_silence() {
+        let start = || Tracer::new(algorithm(), release(0.0, 0.0));
+        let outputs = vec![record(1), say(1, release(0.1, -0.5))];
+        let lost = start().follow(&heard(0), outputs);
+        assert_eq!(lost.unwrap_err(), Untraceable::Answered(1).into());
+        let lost = start().follow(&heard(0), vec![record(1)]);
+        assert_eq!(lost.unwrap_err(), Untraceable::Silent(1).into());
+    }
+}

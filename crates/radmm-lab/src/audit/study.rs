@@ -52,8 +52,8 @@ pub(super) fn cases(experiment: &Experiment, runs: u32) -> Vec<Case> {
         },
         attack: Attack::Likelihood,
         what: match times.len() {
-            all if all == steps => count(steps, "data step", "data steps"),
-            all => format!("{steps} of {all} data steps"),
+            all if all == steps => count(steps, "step", "steps"),
+            all => format!("{steps} of {all} steps"),
         },
     };
     let mut cases = vec![of(1)];

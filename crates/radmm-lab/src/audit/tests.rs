@@ -8,9 +8,13 @@ use radmm::account::Guarantee;
 use radmm::private::{Law, Loss, Mechanism, Scaling};
 
 use super::attack::Attack;
-use super::builtin::{accomplice, cases, scene};
+use super::builtin::{accomplice, cases, scene, two_answers};
 use super::case::{Attacked, Case, Verdict};
+use super::network::follow;
 use super::scene::Scene;
+use super::{Audit, Audited, builtin};
+use crate::experiment::Experiment;
+use radmm_study::Study;
 
 const RUNS: u32 = 10_000;
 const SEED: u64 = 1;
@@ -49,12 +53,6 @@ fn no_mechanism_loses_more_than_it_claims() {
     for case in cases().unwrap() {
         let seen = run(&case);
         let (name, what) = (&seen.mechanism, &seen.attack);
-        println!(
-            "{name:32} {what:20} {:.4} {:.4} {:.2}",
-            seen.claimed.epsilon,
-            seen.at_least,
-            seen.share()
-        );
         assert_eq!(seen.verdict, Verdict::Holds, "{name}, {what}: {seen:?}");
     }
 }
@@ -125,4 +123,124 @@ fn two_parties_with_one_key_are_found() {
     assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
     // Every victim is told apart.
     assert_eq!((seen.hits[0], seen.false_hits[0]), (seen.hits[1], 0));
+}
+
+#[test]
+fn noise_drawn_afresh_says_nothing_about_other_noise() {
+    let seen = run(&two_answers().unwrap());
+    assert!(
+        seen.verdict == Verdict::Holds && seen.share() < 0.5,
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn every_recycled_message_is_a_function_of_earlier_ones() {
+    for (name, experiment) in builtin::networks() {
+        let seen = follow(&experiment, name, &|| ()).unwrap();
+        assert_eq!((&seen.untraceable, &seen.stopped), (&None, &None));
+        assert_eq!(seen.data + seen.recycled, 5 * 12, "{seen:?}");
+        assert!(seen.recycled >= seen.data && seen.data > 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_audit() {
+    let case = case(scene(PURE, Loss::Logistic, 3).at_total(2.0).unwrap());
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        pool.install(|| case.run(500, SEED, &|| ()).unwrap())
+    };
+    assert_eq!(on(1), on(3));
+}
+
+const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
+
+fn clinic(change: impl Fn(&mut Study)) -> Experiment {
+    let (mut study, _) = Study::parse(CLINIC, "clinic.toml").unwrap();
+    change(&mut study);
+    Experiment::prepare(study, "".as_ref()).unwrap()
+}
+
+#[test]
+fn a_study_is_audited_at_its_own_prices() {
+    let experiment = clinic(|study| study.algorithm.iterations = 8);
+    let audited = Audit::of_study(&experiment, 2000, SEED)
+        .run(&|_| ())
+        .unwrap();
+    let course = experiment.course(&experiment.noise(), experiment.study().privacy.bound);
+    let course = course.unwrap();
+    let [first, all] = &audited.attacked[..] else {
+        panic!("{:?}", audited.attacked)
+    };
+    // Its two rows weigh as much as its party's rows, but for rounding.
+    assert!((first.claimed.epsilon / course[1] - 1.0).abs() < 1e-9);
+    assert!((all.claimed.epsilon / course[8] - 1.0).abs() < 1e-9);
+    assert_eq!(
+        (first.attack.as_str(), all.attack.as_str()),
+        ("1 of 4 steps", "4 steps")
+    );
+    assert!(audited.failures().is_empty());
+    assert_eq!(
+        (audited.retraced[0].data, audited.retraced[0].recycled),
+        (20, 20)
+    );
+}
+
+#[test]
+fn an_epsilon_that_cannot_be_resolved_is_said_to_be() {
+    let verdict = |rate: f64| {
+        let experiment = clinic(|study| {
+            let law = Law::Gamma { rate };
+            study.privacy.mechanism = Mechanism::Objective {
+                law,
+                scale: Scaling::Fixed,
+            };
+            study.privacy.delta = 0.0;
+            study.algorithm.iterations = 2;
+        });
+        let audited = Audit::of_study(&experiment, 1000, SEED)
+            .run(&|_| ())
+            .unwrap();
+        audited.attacked[0].verdict
+    };
+    assert_eq!(
+        [verdict(1e-3), verdict(2.0), verdict(50.0)],
+        [Verdict::TooSmall, Verdict::Holds, Verdict::TooLarge]
+    );
+}
+
+#[test]
+fn a_study_without_noise_claims_nothing() {
+    let experiment = clinic(|study| {
+        study.privacy.mechanism = Mechanism::None;
+        study.algorithm.iterations = 2;
+    });
+    let audited = Audit::of_study(&experiment, 1000, SEED)
+        .run(&|_| ())
+        .unwrap();
+    assert!(audited.attacked.is_empty() && audited.failures().is_empty());
+    assert!(audited.page().to_html().contains("There is no noise"));
+}
+
+#[test]
+fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
+    let experiment = clinic(|study| study.algorithm.iterations = 2);
+    let audit = Audit::of_study(&experiment, 1000, SEED);
+    let audited = audit.run(&|_| ()).unwrap();
+    let mut broken: Audited = audited.clone();
+    broken.attacked[0].verdict = Verdict::Fails;
+    broken.attacked[0].at_least = 3.14159;
+    broken.attacked[0].claimed.epsilon = 0.54321;
+    broken.retraced[0].untraceable = Some("node 2: why".to_owned());
+    assert_eq!(
+        broken.failures(),
+        [
+            "objective gaussian, 1 step: ε is at least 3.1415 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
+            "r-admm, node 2: why",
+        ]
+    );
+    assert!(broken.page().to_html().contains("2 findings contradict"));
+    assert!(audited.page().to_html().contains("No attack shows more"));
 }

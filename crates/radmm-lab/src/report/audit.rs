@@ -101,7 +101,7 @@ impl Audited {
                 id: "audit-scores".to_owned(),
                 title: "How the two data sets are told apart".to_owned(),
                 caption: "Left: the log-likelihood ratio of what victims released, which under a pure ε stays between −ε and ε. \
-                          Right: for every threshold, the victims of either data set beyond it; above the dashed line the claim would be broken."
+                          Right: for every threshold, the victims of either data set beyond it; above the dashed line the claim would be broken. Steps are data steps; recycled ones are between them."
                     .to_owned(),
                 columns: 2,
                 panels,
@@ -197,8 +197,8 @@ const METHOD: &str = "The attacker is a neighbour who knows everything but which
     Each victim’s releases give a score, the exact log-likelihood ratio of the two data sets. On one half of the victims a \
     threshold is chosen, on the other half the victims beyond it are counted. Clopper–Pearson bounds of the two chances, each missed with a \
     probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
-    *Noise used twice?* compares the noise of two answers, *noise of another?* the noise of two parties: where noise is drawn afresh, this shows \
-    little.";
+    “Two answers” asks whether the noise of two answers is the same, “accomplice” whether that of two parties is: where noise is drawn \
+    afresh, they show little.";
 
 const RECYCLED: &str = "Somebody who holds a neighbourhood’s messages and the answers that were paid for has computed again everything that each party \
     said. Where all bits agree, a recycled message is a function of earlier releases, and reveals nothing more.";
