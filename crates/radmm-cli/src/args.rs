@@ -225,7 +225,7 @@ pub(crate) struct AuditArgs {
     pub study: Option<PathBuf>,
 
     /// How many victims an attack meets with each of two data sets
-    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(100..=100_000_000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000), allow_negative_numbers = true)]
     pub runs: u32,
 
     /// Of the victims' noise [default: the study's; without a study, 1]

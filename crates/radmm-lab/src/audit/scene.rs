@@ -151,11 +151,14 @@ impl Scene {
 
     /// How far the margins must be below zero: well beyond the bend of the loss, and beyond what noise does to `f₁`.
     fn reach(&self) -> f64 {
-        let quadratic = self.questions().iter().find_map(|(_, query)| match query {
-            Query::Minimise { quadratic, .. } => Some(*quadratic),
-            Query::Gradient { .. } => None,
+        let share = self.problem.ridge / f64::from(self.problem.nodes);
+        let moduli = self.questions().into_iter().map(|(_, query)| match query {
+            Query::Minimise { quadratic, .. } => share + quadratic,
+            Query::Gradient { .. } => share,
         });
-        let modulus = self.problem.ridge / f64::from(self.problem.nodes) + quadratic.unwrap_or(0.0);
+        let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
+            (least.min(m), most.max(m))
+        });
         let length = |law: &Law| match *law {
             Law::Gamma { rate } => 2.0 / rate,
             Law::Gaussian { sigma } => sigma,
@@ -165,13 +168,13 @@ impl Scene {
             Mechanism::Objective {
                 law,
                 scale: Scaling::Fixed,
-            } => length(law) / modulus,
+            } => length(law) / least,
             Mechanism::Objective { law, .. }
             | Mechanism::Output { law }
             | Mechanism::Gradient { law } => length(law),
         };
         // A curator refuses questions of more than a million times its rows' weight.
-        let sensible = 1e5 * (1.0 + self.problem.weight) / modulus.max(1.0) * PHI;
+        let sensible = 1e5 * (1.0 + self.problem.weight) / most * PHI;
         (30.0 * (1.0 + spread)).min(sensible)
     }
 }

@@ -131,3 +131,17 @@ pub trait Algorithm: Send {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_heard_is_taken_as_it_is_if_it_is_finite() {
+        let heard = Release::heard(vec![0.5, -3.0]).unwrap();
+        assert_eq!(heard.values(), [0.5, -3.0]);
+        for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Release::heard(vec![0.5, x]), None);
+        }
+    }
+}
