@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     Certify(CertifyArgs),
     Privacy(PrivacyArgs),
+    Audit(AuditArgs),
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
@@ -229,6 +230,41 @@ pub(crate) struct PrivacyArgs {
     pub rows: Vec<u32>,
 
     /// Print the whole bill as JSON in place of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Attack the mechanisms, and show how much privacy is lost at least
+///
+/// A hostile neighbour meets many victims whose rows are one of two neighbouring data sets, and tells them apart by what they
+/// release. What he achieves is a lower bound on ε, beside the total that the victims' own ledgers claim. Also computes every
+/// recycled message again from earlier ones, to the bit. Exit code 1 if a claim does not withstand.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm audit                            every mechanism, every way to recycle
+  radmm audit study.toml                 a study's mechanism at its own prices, and its messages
+  radmm audit --runs 500000 --out results   tighter bounds; also results/report.html, audit.json and figures
+  radmm audit --json | jq '.attacked[] | select(.verdict == \"fails\")'")]
+pub(crate) struct AuditArgs {
+    /// The study file; without one, the program's own mechanisms
+    pub study: Option<PathBuf>,
+
+    /// How many victims an attack meets with each of two data sets
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000), allow_negative_numbers = true)]
+    pub runs: u32,
+
+    /// Of the victims' noise [default: the study's; without a study, 1]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Write report.html, audit.json and the figures as SVG and CSV into this folder, which is made if need be
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print audit.json in place of the tables
     #[arg(long)]
     pub json: bool,
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
+use radmm_lab::audit::Unaudited;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
 };
@@ -36,6 +37,12 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Certify(#[from] CertifyError),
     #[error("{0}")]
+    Unaudited(#[from] Unaudited),
+    #[error(
+        "the audit failed: {0}; a right mechanism fails with a chance of at most 5 % once: try another --seed and more --runs before you mistrust it"
+    )]
+    Audit(String),
+    #[error("{0}")]
     Data(#[from] DataError),
     #[error("{0}")]
     Inspect(String),
@@ -58,6 +65,7 @@ impl Failure {
             | Self::Rows(TableError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
+            | Self::Unaudited(Unaudited::Run(_))
             | Self::Network { .. }
             | Self::TooDear { .. }
             | Self::RowCounts(_)

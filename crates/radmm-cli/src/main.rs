@@ -3,6 +3,7 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
 mod args;
+mod audit;
 mod bounds;
 mod certify;
 mod compare;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Reproduce(typed) => reproduce::run(&typed),
         Command::Certify(typed) => certify::certify(typed),
         Command::Privacy(typed) => privacy::privacy(&typed),
+        Command::Audit(typed) => audit::audit(&typed),
         Command::Data(command) => data::data(command),
     };
     match outcome {

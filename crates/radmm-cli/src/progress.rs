@@ -3,21 +3,26 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
 
-/// Counts iterations over all repetitions.
+/// Counts iterations over all repetitions, or other steps.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar of that many steps; it shows only on a terminal.
+    /// A bar of that many iterations; it shows only on a terminal.
     pub(crate) fn new(steps: u64, quiet: bool) -> Self {
+        Self::counting(steps, "iterations", quiet)
+    }
+
+    /// A bar of that many steps of another kind.
+    pub(crate) fn counting(steps: u64, what: &str, quiet: bool) -> Self {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
         };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
         // A template that does not parse would be a slip of ours; the plain bar does then.
-        if let Ok(style) = ProgressStyle::with_template(
-            "{bar:24.cyan/dim} {pos}/{len} iterations, {eta} left, {wide_msg}",
-        ) {
+        if let Ok(style) = ProgressStyle::with_template(&format!(
+            "{{bar:24.cyan/dim}} {{pos}}/{{len}} {what}, {{eta}} left, {{wide_msg}}",
+        )) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         Self(bar)

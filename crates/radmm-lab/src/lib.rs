@@ -32,6 +32,7 @@
 //! ```
 
 mod assemble;
+pub mod audit;
 mod baseline;
 mod bill;
 mod certify;

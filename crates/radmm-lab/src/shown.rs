@@ -84,6 +84,11 @@ pub fn noise(laws: impl Iterator<Item = Law>) -> String {
     }
 }
 
+/// What a privacy loss is at least, rounded down: no more is said than was shown.
+pub fn at_least(epsilon: f64) -> String {
+    format!("{:.4}", (epsilon * 1e4).floor() / 1e4)
+}
+
 /// `1 row`, `2,000 rows`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     match number {

@@ -24,6 +24,7 @@
 //! assert!(figure.to_csv().contains(",halves,1,0.5,,\n"));
 //! ```
 
+mod audit;
 pub mod chart;
 mod compare;
 mod course;

@@ -61,7 +61,7 @@ impl Release {
 
     /// Values as they may be released: the nearest points of the grid, or themselves; `None` if one is not finite or beyond the
     /// grid.
-    pub(crate) fn of(values: Vec<f64>, precision: Precision) -> Option<Self> {
+    pub fn of(values: Vec<f64>, precision: Precision) -> Option<Self> {
         match precision {
             Precision::Float => Self::float(values),
             Precision::Grid => {

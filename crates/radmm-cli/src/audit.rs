@@ -1,0 +1,114 @@
+//! `radmm audit`.
+
+use std::path::Path;
+
+use radmm_lab::audit::{Audit, Audited};
+use radmm_lab::report::Grid;
+use radmm_lab::shown::count;
+
+use crate::args::AuditArgs;
+use crate::failure::Failure;
+use crate::files;
+use crate::prepare;
+use crate::progress::Progress;
+use crate::render::plain;
+
+/// Of an audit without a study, unless given.
+const SEED: u64 = 1;
+
+pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
+    let quiet = typed.work.quiet;
+    let study = match &typed.study {
+        Some(path) => Some(prepare::study(Some(path), quiet)?),
+        None => None,
+    };
+    if let Some(out) = &typed.out {
+        files::make_folder(out)?;
+    }
+    let pool = typed.work.pool()?;
+    let experiment = match study {
+        Some(study) => Some(study.rows()?),
+        None => None,
+    };
+    let audit = pool.install(|| match &experiment {
+        Some(experiment) => {
+            let seed = typed.seed.unwrap_or(experiment.study().run.seed);
+            Audit::of_study(experiment, typed.runs, seed)
+        }
+        None => Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED)),
+    })?;
+    let progress = Progress::counting(audit.steps(), "steps", quiet);
+    let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
+    progress.done();
+    if let Some(out) = &typed.out {
+        write(out, &audited, quiet)?;
+    }
+    match typed.json {
+        true => files::print(&files::json(&audited))?,
+        false => files::print(&tables(&audited))?,
+    }
+    match audited.failures() {
+        failures if failures.is_empty() => Ok(()),
+        failures => Err(Failure::Audit(failures.join("; "))),
+    }
+}
+
+fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
+    let mut all = vec![
+        ("audit.json".to_owned(), files::json(audited)),
+        ("report.html".to_owned(), audited.page().to_html()),
+    ];
+    for figure in audited.figures() {
+        all.push((format!("{}.svg", figure.id), figure.to_svg()));
+        all.push((format!("{}.csv", figure.id), figure.to_csv()));
+    }
+    for (name, text) in all {
+        let path = out.join(name);
+        files::write_whole(&path, &text)?;
+        if !quiet {
+            eprintln!("wrote {}", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn tables(audited: &Audited) -> String {
+    let attacked = match audited.attacked.is_empty() {
+        true => "no noise, so no ε is claimed: nothing to attack\n".to_owned(),
+        false => format!("{}\n{}\n", plain(&narrow(audited.table())), legend(audited)),
+    };
+    format!(
+        "{}; seed {}\n\n{attacked}\n{}\n{RETRACED_LEGEND}\n",
+        count(audited.runs as usize, "victim", "victims") + " with either data set",
+        audited.seed,
+        plain(&audited.retraced_table())
+    )
+}
+
+/// In eighty columns: without the numbers, which are for the report's figure, and without δ, which the law tells.
+fn narrow(mut grid: Grid) -> Grid {
+    let without = |row: &mut Vec<String>| {
+        row.remove(3);
+        row.remove(0);
+    };
+    without(&mut grid.header);
+    grid.rows.iter_mut().for_each(without);
+    grid
+}
+
+const RETRACED_LEGEND: &str =
+    " what parties said, computed again by somebody else from earlier releases";
+
+fn legend(audited: &Audited) -> String {
+    let largest = audited.attacked.iter().map(|one| one.claimed.delta);
+    let delta = match largest.fold(0.0, f64::max) {
+        0.0 => "at δ = 0".to_owned(),
+        delta => format!("at δ = {delta} with gaussian noise, else 0"),
+    };
+    format!(
+        " claimed ε: a total over all messages {delta},\n   for {}\n \
+         at least: what an attack shows of it, with a confidence of 95 %\n \
+         steps: data steps; recycled ones are between them",
+        audited.relation
+    )
+}

@@ -1,0 +1,252 @@
+//! The audit finds nothing where nothing is, and finds every fault that is put in.
+//!
+//! Seeds are fixed, so these tests fail always or never. A right mechanism would have met a bad seed with a chance of at most
+//! 5 % a claim, were its worst case attained; the rows are not quite opposite and events are averages, so that in effect it
+//! is far below: see docs/audit.md.
+
+use radmm::account::Guarantee;
+use radmm::private::{Law, Loss, Mechanism, Scaling};
+
+use super::attack::Attack;
+use super::builtin::{accomplice, cases, scene, two_answers};
+use super::case::{Attacked, Case, Verdict};
+use super::network::follow;
+use super::scene::Scene;
+use super::{Audit, Audited, builtin};
+use crate::experiment::Experiment;
+use radmm_study::{Noise, Study};
+
+const RUNS: u32 = 10_000;
+const SEED: u64 = 1;
+
+const PURE: Mechanism = Mechanism::Objective {
+    law: Law::Gamma { rate: 1.0 },
+    scale: Scaling::Fixed,
+};
+
+fn case(scene: Scene) -> Case {
+    Case {
+        scene,
+        attack: Attack::Likelihood,
+        what: "a test".to_owned(),
+    }
+}
+
+fn run(case: &Case) -> Attacked {
+    case.run(RUNS, SEED, &|| ()).unwrap()
+}
+
+/// A case as it is, judged by what is claimed for another one.
+fn judged(case: &Case, claimed: Guarantee) -> Attacked {
+    let stage = case.scene.clone().stage();
+    let (scores, _) = case.attack.on(&stage, RUNS, SEED, &|| ()).unwrap();
+    case.judge(&scores, claimed, RUNS)
+}
+
+fn claimed(case: &Case) -> Guarantee {
+    let stage = case.scene.clone().stage();
+    case.attack.on(&stage, 2, SEED, &|| ()).unwrap().1
+}
+
+#[test]
+fn no_mechanism_loses_more_than_it_claims() {
+    for case in cases().unwrap() {
+        let seen = run(&case);
+        let (name, what) = (&seen.mechanism, &seen.attack);
+        assert_eq!(seen.verdict, Verdict::Holds, "{name}, {what}: {seen:?}");
+    }
+}
+
+#[test]
+fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() {
+    for (iterations, total) in [(1, 2.0), (5, 4.0)] {
+        let scene = scene(PURE, Loss::Logistic, iterations);
+        let seen = run(&case(scene.at_total(total).unwrap()));
+        assert!(seen.share() >= 0.6, "{seen:?}");
+    }
+}
+
+/// The same mechanism with half of its noise.
+fn halved(mechanism: Mechanism) -> Mechanism {
+    let half = |law: Law| match law {
+        Law::Gamma { rate } => Law::Gamma { rate: 2.0 * rate },
+        Law::Gaussian { sigma } => Law::Gaussian { sigma: sigma / 2.0 },
+    };
+    match mechanism {
+        Mechanism::None => Mechanism::None,
+        Mechanism::Objective { law, scale } => Mechanism::Objective {
+            law: half(law),
+            scale,
+        },
+        Mechanism::Output { law } => Mechanism::Output { law: half(law) },
+        Mechanism::Gradient { law } => Mechanism::Gradient { law: half(law) },
+    }
+}
+
+#[test]
+fn halved_noise_is_found_in_every_mechanism() {
+    for case in cases().unwrap() {
+        if case.attack != Attack::Likelihood || case.scene.iterations > 1 {
+            continue;
+        }
+        let claimed = claimed(&case);
+        let faulty = Case {
+            scene: Scene {
+                mechanism: halved(case.scene.mechanism),
+                ..case.scene
+            },
+            ..case
+        };
+        let seen = judged(&faulty, claimed);
+        assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+    }
+}
+
+#[test]
+fn a_charge_that_is_skipped_is_found() {
+    let whole = scene(PURE, Loss::Logistic, 5).at_total(4.0).unwrap();
+    // The ledger of a party that was asked three times, and wrote down two of them.
+    let shorter = Scene {
+        iterations: 3,
+        ..whole.clone()
+    };
+    let (whole, shorter) = (case(whole), case(shorter));
+    assert_eq!(judged(&whole, claimed(&whole)).verdict, Verdict::Holds);
+    let seen = judged(&whole, claimed(&shorter));
+    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+}
+
+#[test]
+fn two_parties_with_one_key_are_found() {
+    assert_eq!(run(&accomplice(2).unwrap()).verdict, Verdict::Holds);
+    let seen = run(&accomplice(0).unwrap());
+    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+    // Every victim is told apart.
+    assert_eq!((seen.hits[0], seen.false_hits[0]), (seen.hits[1], 0));
+}
+
+#[test]
+fn noise_drawn_afresh_says_nothing_about_other_noise() {
+    let seen = run(&two_answers().unwrap());
+    assert!(
+        seen.verdict == Verdict::Holds && seen.share() < 0.5,
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn every_recycled_message_is_a_function_of_earlier_ones() {
+    for (name, experiment) in builtin::networks() {
+        let seen = follow(&experiment, name, &|| ()).unwrap();
+        assert_eq!((&seen.untraceable, &seen.stopped), (&None, &None));
+        assert_eq!(seen.data + seen.recycled, 5 * 12, "{seen:?}");
+        assert!(seen.recycled >= seen.data && seen.data > 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_audit() {
+    let case = case(scene(PURE, Loss::Logistic, 3).at_total(2.0).unwrap());
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        pool.install(|| case.run(500, SEED, &|| ()).unwrap())
+    };
+    assert_eq!(on(1), on(3));
+}
+
+const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
+
+fn clinic(change: impl Fn(&mut Study)) -> Experiment {
+    let (mut study, _) = Study::parse(CLINIC, "clinic.toml").unwrap();
+    change(&mut study);
+    Experiment::prepare(study, "".as_ref()).unwrap()
+}
+
+#[test]
+fn a_study_is_audited_at_its_own_prices() {
+    let experiment = clinic(|study| study.algorithm.iterations = 8);
+    let audited = Audit::of_study(&experiment, 2000, SEED)
+        .unwrap()
+        .run(&|_| ())
+        .unwrap();
+    let course = experiment.course(
+        &experiment.noise().unwrap(),
+        experiment.study().privacy.bound,
+    );
+    let course = course.unwrap();
+    let [first, all] = &audited.attacked[..] else {
+        panic!("{:?}", audited.attacked)
+    };
+    // Its two rows weigh as much as its party's rows, but for rounding.
+    assert!((first.claimed.epsilon / course[1] - 1.0).abs() < 1e-9);
+    assert!((all.claimed.epsilon / course[8] - 1.0).abs() < 1e-9);
+    assert_eq!(
+        (first.attack.as_str(), all.attack.as_str()),
+        ("1 of 4 steps", "4 steps")
+    );
+    assert!(audited.failures().is_empty());
+    assert_eq!(
+        (audited.retraced[0].data, audited.retraced[0].recycled),
+        (20, 20)
+    );
+}
+
+#[test]
+fn an_epsilon_that_cannot_be_resolved_is_said_to_be() {
+    let verdict = |rate: f64| {
+        let experiment = clinic(|study| {
+            let law = Law::Gamma { rate };
+            study.privacy.noise = Noise::Given(Mechanism::Objective {
+                law,
+                scale: Scaling::Fixed,
+            });
+            study.privacy.delta = 0.0;
+            study.algorithm.iterations = 2;
+        });
+        let audited = Audit::of_study(&experiment, 1000, SEED)
+            .unwrap()
+            .run(&|_| ())
+            .unwrap();
+        audited.attacked[0].verdict
+    };
+    assert_eq!(
+        [verdict(1e-3), verdict(2.0), verdict(50.0)],
+        [Verdict::TooSmall, Verdict::Holds, Verdict::TooLarge]
+    );
+}
+
+#[test]
+fn a_study_without_noise_claims_nothing() {
+    let experiment = clinic(|study| {
+        study.privacy.noise = Noise::Given(Mechanism::None);
+        study.algorithm.iterations = 2;
+    });
+    let audited = Audit::of_study(&experiment, 1000, SEED)
+        .unwrap()
+        .run(&|_| ())
+        .unwrap();
+    assert!(audited.attacked.is_empty() && audited.failures().is_empty());
+    assert!(audited.page().to_html().contains("There is no noise"));
+}
+
+#[test]
+fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
+    let experiment = clinic(|study| study.algorithm.iterations = 2);
+    let audit = Audit::of_study(&experiment, 1000, SEED);
+    let audited = audit.unwrap().run(&|_| ()).unwrap();
+    let mut broken: Audited = audited.clone();
+    broken.attacked[0].verdict = Verdict::Fails;
+    broken.attacked[0].at_least = 3.14159;
+    broken.attacked[0].claimed.epsilon = 0.54321;
+    broken.retraced[0].untraceable = Some("node 2: why".to_owned());
+    assert_eq!(
+        broken.failures(),
+        [
+            "objective gaussian, 1 step: ε is at least 3.1415 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
+            "r-admm, node 2: why",
+        ]
+    );
+    assert!(broken.page().to_html().contains("2 findings contradict"));
+    assert!(audited.page().to_html().contains("No attack shows more"));
+}
