@@ -171,7 +171,7 @@ pub enum SpendError {
 /// Proof that a release has been charged. Only a [`Ledger`] makes one, and answering consumes it.
 ///
 /// ```compile_fail
-/// let forged = radmm::account::Paid { event: radmm::account::Event::Exact }; // private field
+/// let forged = radmm::account::Paid { event: radmm::account::Ideal::Exact.into() }; // private field
 /// ```
 pub struct Paid {
     event: Event,

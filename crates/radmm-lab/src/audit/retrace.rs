@@ -190,13 +190,13 @@ mod tests {
             own,
             heard,
         };
-        let first = heard(0);
+        let (first, answer) = (heard(0), release(0.1, -0.4));
         let view0 = view(0, &[0.0, 0.0], &first);
         algorithm.hear(&view0);
         algorithm.next(&view0);
-        algorithm.answered(&view0, &[0.1, -0.4]);
+        algorithm.answered(&view0, answer.values());
         let second = heard(1);
-        let view1 = view(1, &[0.1, -0.4], &second);
+        let view1 = view(1, answer.values(), &second);
         algorithm.hear(&view1);
         match algorithm.next(&view1) {
             Step::Recycle(values) => values,

@@ -140,3 +140,85 @@ impl Mills {
 fn tail(t: f64, n: u32) -> f64 {
     (2..=n).rev().fold(t, |tail, k| t + f64::from(k) / tail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_mills_ratio_are_bounds_and_close() {
+        // t, R(t) and 1 − t·R(t) with 80 digits (mpmath 1.3), rounded to doubles.
+        let table = [
+            (0.0, 1.2533141373155003, 1.0),
+            (0.1, 1.1592623996187363, 0.8840737600381263),
+            (0.37, 0.9547519790775466, 0.6467417677413078),
+            (0.8, 0.7313136905922404, 0.41494904752620765),
+            (1.0, 0.6556795424187984, 0.34432045758120156),
+            (1.3, 0.5648671289696161, 0.265672732339499),
+            (1.9, 0.43764692878712086, 0.16847083530447035),
+            (2.2, 0.39192690875310815, 0.13776080074316205),
+            (2.7, 0.3326931666670028, 0.10172844999909235),
+            (2.99, 0.3054548907036707, 0.08668987679602445),
+            (3.0, 0.3045902987101033, 0.08622910386969011),
+            (3.3, 0.2806413905555233, 0.07388341116677323),
+            (4.1, 0.23142643286975406, 0.0511516252340084),
+            (5.5, 0.1763229857571027, 0.030223578335935124),
+            (7.7, 0.12778215528758996, 0.016077404285557227),
+            (12.3, 0.08077374834390502, 0.006482895369968148),
+            (25.0, 0.039936304769535594, 0.0015923807616101868),
+            (38.0, 0.026297602974252963, 0.0006910869783873536),
+            (1000.0, 0.0009999990000029999, 9.99997000015e-07),
+            (1000000000.0, 1e-09, 1e-18),
+        ];
+        for (t, ratio, slope) in table {
+            let bounds = Mills::at(t);
+            assert!(bounds.least <= ratio && ratio <= bounds.most, "{t}");
+            assert!(bounds.least >= ratio * (1.0 - 3e-14), "{t}");
+            assert!(bounds.most <= ratio * (1.0 + 3e-14), "{t}");
+            assert!(bounds.slope >= slope, "{t}");
+            assert!(bounds.slope <= slope * (1.0 + 1e-13), "{t}");
+        }
+    }
+
+    #[test]
+    fn the_profile_is_bounded_from_above_and_closely() {
+        // x, μ and ln δ with 80 digits (mpmath 1.3).
+        let table = [
+            (0.0, 1.0, -1.4337142903236977),
+            (0.3, 0.001, -8.229722569569246),
+            (1.7, 0.25, -5.476535624067394),
+            (2.9, 1e-05, -19.03377468051844),
+            (4.26, 1.0, -13.220856106729462),
+            (3.0, 2.0, -7.610141530744111),
+            (6.1, 1e-09, -43.937906560061116),
+            (9.5, 0.7, -51.00425038645898),
+            (20.0, 3.0, -205.95806699659394),
+            (37.0, 0.1, -694.948238441755),
+            (-0.2, 0.5, -1.6739843630443823),
+            (-0.4, 1.0, -1.0432007466234303),
+            (-3.0, 7.5, -0.0022946092242793837),
+        ];
+        for (x, mu, exact) in table {
+            let excess = log_profile(x, mu) - exact;
+            assert!(excess >= 0.0, "x = {x}, μ = {mu}: {excess:e}");
+            // Some roundings of the sum, and the margin in R over what is left of R in the difference, about x/μ times less.
+            let close = 4e-15 * exact.abs() + 3e-14 * (1.0 + x.abs()) / mu.clamp(1e-5, 1.0);
+            assert!(excess <= close, "x = {x}, μ = {mu}: {excess:e}");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_where_delta_is_just_kept() {
+        for mu in [1e-3, 0.1, 1.0, 9.0, 300.0] {
+            for log_delta in [-700.0, -40.0, -11.5, -2.0] {
+                let found = epsilon(mu * mu, log_delta);
+                if found > 0.0 {
+                    // Back at x a little lower, δ is exceeded: nothing is given away that double precision could keep.
+                    let x = found / mu - mu / 2.0;
+                    assert!(log_profile(x - 1e-7, mu) > log_delta, "{mu} {log_delta}");
+                    assert!(log_profile(x + 1e-7, mu) <= log_delta, "{mu} {log_delta}");
+                }
+            }
+        }
+    }
+}

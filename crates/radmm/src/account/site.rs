@@ -201,3 +201,6 @@ impl Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
