@@ -44,19 +44,21 @@ pub struct Billed {
 pub enum TooDear {
     /// No noise is enough for the total.
     #[error(
-        "[privacy] epsilon = {wanted} is out of reach: {party}, with {rows}, spends about {} over its {data_steps} however \
-         much noise there is; {advice}",
-        epsilon(*least)
+        "[privacy] epsilon = {wanted} is out of reach: {party}, with {}, spends about {} over its {} however much noise there \
+         is; {advice}",
+        count(*rows, "row", "rows"),
+        epsilon(*least),
+        count(*data_steps, "data step", "data steps")
     )]
     OutOfReach {
         /// The study's total.
         wanted: f64,
         /// Who would exceed it by most.
         party: String,
-        /// `100 rows`.
-        rows: String,
-        /// `20 data steps`.
-        data_steps: String,
+        /// How many it has.
+        rows: usize,
+        /// How often it would be asked.
+        data_steps: usize,
         /// The total with as much noise as can be worked with.
         least: f64,
         /// What to do.
@@ -64,14 +66,15 @@ pub enum TooDear {
     },
     /// The paper's theorem does not apply.
     #[error(
-        "[privacy] bound = \"paper\": the paper's theorem is silent about what {party}, with {rows}, is asked: {reason}; \
-         use bound = \"tight\", or raise ridge or penalty"
+        "[privacy] bound = \"paper\": the paper's theorem is silent about what {party}, with {}, is asked: {reason}; use \
+         bound = \"tight\", or raise ridge or penalty",
+        count(*rows, "row", "rows")
     )]
     PaperSilent {
         /// Whose questions it does not cover.
         party: String,
-        /// `100 rows`.
-        rows: String,
+        /// How many it has.
+        rows: usize,
         /// Which condition fails.
         reason: &'static str,
     },
@@ -218,12 +221,8 @@ impl Plan<'_> {
         TooDear::OutOfReach {
             wanted,
             party: name.clone(),
-            rows: count(*rows, "row", "rows"),
-            data_steps: count(
-                self.questions(worst.0).times.len(),
-                "data step",
-                "data steps",
-            ),
+            rows: *rows,
+            data_steps: self.questions(worst.0).times.len(),
             least: worst.1,
             advice: advice(&like, &self.study.algorithm.method),
         }
@@ -234,7 +233,7 @@ impl Plan<'_> {
         let Billed { name, rows } = &self.parties[i];
         TooDear::PaperSilent {
             party: name.clone(),
-            rows: count(*rows, "row", "rows"),
+            rows: *rows,
             reason: match reason {
                 NoTotal::Paper(reason) => reason,
                 NoTotal::Silent => "its noise does not go with them",

@@ -220,6 +220,24 @@ fn everyone_compared_spends_the_same_total() {
 }
 
 #[test]
+fn a_study_with_a_total_sets_that_of_everyone() {
+    let first = experiment(&[("rate = 2", "epsilon = 4")]);
+    let own = first.noise().unwrap();
+    let wanted = Wanted {
+        epsilon: None,
+        ..wanted(vec![study(&[("name = \"r-admm\"", "name = \"admm\"")])])
+    };
+    let comparison = Comparison::new(first, wanted).unwrap();
+    assert_eq!(comparison.total().epsilon, 4.0);
+    assert_eq!(comparison.contenders()[0].noise.as_ref(), Some(&own));
+    let compared = comparison.run(&|_: &Snapshot| ()).unwrap();
+    for one in &compared.contenders {
+        let spent = one.total.epsilon;
+        assert!(spent <= 4.0 && spent > 4.0 * 0.999, "{}: {spent}", one.name);
+    }
+}
+
+#[test]
 fn without_a_total_the_first_study_sets_it() {
     let first = experiment(&[]);
     let own = first.course(&first.noise().unwrap(), Bound::Tight).unwrap()[7];

@@ -1,6 +1,8 @@
 //! No text makes the reader panic, and every error is one line that begins with the file.
 
-use radmm_study::Study;
+use proptest::prelude::*;
+use radmm::private::{Law, Mechanism};
+use radmm_study::{Noise, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
 
@@ -70,4 +72,82 @@ fn deep_nesting_is_refused_and_not_followed() {
     ));
     survives(&format!("{} = 1", vec!["a"; 100_000].join(".")));
     survives(&format!("[{}]", vec!["data"; 100_000].join(".")));
+}
+
+/// A number as somebody may type it, the extremes included.
+fn number() -> impl Strategy<Value = String> {
+    let special = [
+        "0",
+        "-0.0",
+        "nan",
+        "-nan",
+        "inf",
+        "-inf",
+        "5e-324",
+        "1e-400",
+        "1e400",
+        "1e-100",
+        "1e100",
+        "1000",
+        "1000.0000000001",
+        "1.0",
+        "0.9999999999999999",
+        "-1",
+        "0x10",
+        "1_0",
+        "9223372036854775808",
+        "true",
+        "\"1\"",
+        "[1]",
+    ];
+    prop_oneof![
+        proptest::sample::select(special.to_vec()).prop_map(str::to_owned),
+        any::<f64>().prop_map(|x| format!("{x:?}")),
+        any::<i64>().prop_map(|x| x.to_string()),
+        (-8..8i32).prop_map(|k| format!("1e{k}")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    /// Whatever stands there, a study that is accepted has noise and totals that can be worked with.
+    #[test]
+    fn amounts_and_totals_are_in_range_or_refused(
+        keys in proptest::collection::vec((0..4usize, number()), 0..4),
+        mechanism in proptest::sample::select(vec!["mechanism = \"objective\"", "mechanism = \"output\"", "mechanism = \"none\"", ""]),
+        noise in proptest::sample::select(vec!["noise = \"gamma\"", "noise = \"gaussian\"", ""]),
+    ) {
+        let mut lines = vec![mechanism.to_owned(), noise.to_owned()];
+        for (key, value) in &keys {
+            lines.push(format!("{} = {value}", ["epsilon", "delta", "rate", "sigma"][*key]));
+        }
+        let text = EXAMPLE.replace(
+            "mechanism = \"objective\"\nnoise = \"gamma\"\nrate = 2.0\nscale = \"fixed\"\nbound = \"tight\"",
+            &lines.join("\n"),
+        );
+        survives(&text);
+        if let Ok((study, _)) = Study::parse(&text, "study.toml") {
+            let privacy = &study.privacy;
+            prop_assert!((0.0..1.0).contains(&privacy.delta));
+            match privacy.noise {
+                Noise::Total(total) => prop_assert!(total.epsilon > 0.0 && total.epsilon <= 1000.0),
+                Noise::Given(
+                    Mechanism::Objective { law, .. } | Mechanism::Output { law } | Mechanism::Gradient { law },
+                ) => match law {
+                    Law::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
+                    Law::Gaussian { sigma } => {
+                        prop_assert!(sigma > 0.0 && sigma <= 1e100 && privacy.delta > 0.0);
+                    }
+                },
+                Noise::Given(Mechanism::None) => {
+                    let none = mechanism.contains("none") || lines.iter().all(String::is_empty);
+                    prop_assert!(none, "{}", text);
+                }
+            }
+            let given = |key: &str| lines.iter().any(|line| line.starts_with(key));
+            let both = given("epsilon") && (given("rate") || given("sigma"));
+            prop_assert!(!both || mechanism.contains("none"));
+        }
+    }
 }
