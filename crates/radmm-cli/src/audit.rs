@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use radmm_lab::audit::{Audit, Audited};
+use radmm_lab::audit::{Attacked, Audit, Audited, Verdict};
 use radmm_lab::report::Grid;
 use radmm_lab::shown::count;
 
@@ -92,6 +92,7 @@ fn narrow(mut grid: Grid) -> Grid {
         row.remove(0);
     };
     without(&mut grid.header);
+    grid.header[2] = "claimed".to_owned();
     grid.rows.iter_mut().for_each(without);
     grid
 }
@@ -105,9 +106,14 @@ fn legend(audited: &Audited) -> String {
         0.0 => "at δ = 0".to_owned(),
         delta => format!("at δ = {delta} with gaussian noise, else 0"),
     };
+    let unresolved = |one: &Attacked| matches!(one.verdict, Verdict::TooSmall | Verdict::TooLarge);
+    let unseen = match audited.attacked.iter().any(unresolved) {
+        true => "\n too small, too large: for so few victims to show that it does not hold",
+        false => "",
+    };
     format!(
-        " claimed ε: a total over all messages {delta},\n   for {}\n \
-         at least: what an attack shows of it, with a confidence of 95 %\n \
+        " claimed: ε, a total over all messages {delta},\n   for {}\n \
+         at least: what an attack shows of it, with a confidence of 95 %{unseen}\n \
          steps: data steps; recycled ones are between them",
         audited.relation
     )

@@ -4,6 +4,9 @@
 //! `(−cos φ, sin φ)`, nearly opposite. The hostile neighbours stand far out at `(0, −r)`, which pulls the victim there;
 //! then `fᵀz = ±f₁ cos φ + f₂ sin φ` is far below zero for both rows, both slopes are −1, and the gradients differ by
 //! `2·cos φ·C/B`, nearly all of `S = 2C/B`.
+//!
+//! There the loss has no bend. What a bend gives away shows at the origin, with a row `(1, 0)` or none to speak of, `(0, 0)`, and
+//! so little penalty and so much noise that the determinants of the Hessians decide.
 
 use std::sync::Arc;
 
@@ -67,9 +70,9 @@ impl From<Lost> for AuditError {
 /// Which of the two data sets the victim has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// With `(cos φ, sin φ)`.
+    /// With `(cos φ, sin φ)`, or `(1, 0)`.
     Right,
-    /// With `(−cos φ, sin φ)`.
+    /// With `(−cos φ, sin φ)`, or `(0, 0)`.
     Left,
 }
 
@@ -84,6 +87,8 @@ pub(super) enum Drive {
     Steady,
     /// They go over to `(0, r)` after the first question: the answer to the second one depends on the row hardly at all.
     Turning,
+    /// They stay at the origin, where the loss bends most, and the rows are `(1, 0)` or `(0, 0)`.
+    Bend,
 }
 
 /// What is attacked.
@@ -130,16 +135,21 @@ impl Scene {
     /// Everything that is the same for all runs.
     pub(super) fn stage(self) -> Stage {
         let (sine, cosine) = PHI.sin_cos();
-        let rows = |side| match side {
-            Side::Right => vec![PUBLIC, [cosine, sine]],
-            Side::Left => vec![PUBLIC, [-cosine, sine]],
+        let rows = |side| match (self.drive, side) {
+            (Drive::Bend, Side::Right) => vec![[0.0; 2], [1.0, 0.0]],
+            (Drive::Bend, Side::Left) => vec![[0.0; 2], [0.0; 2]],
+            (_, Side::Right) => vec![PUBLIC, [cosine, sine]],
+            (_, Side::Left) => vec![PUBLIC, [-cosine, sine]],
         };
         let planes = Side::BOTH.map(|side| Plane {
             rows: rows(side),
             problem: self.problem,
         });
         let shards = Side::BOTH.map(|side| Arc::new(shard(&rows(side))));
-        let far = self.reach() / sine;
+        let far = match self.drive {
+            Drive::Steady | Drive::Turning => self.reach() / sine,
+            Drive::Bend => 0.0,
+        };
         Stage {
             scene: self,
             planes,
@@ -255,7 +265,7 @@ impl Stage {
     fn says(&self, iteration: u32) -> Release {
         let up = match self.scene.drive {
             Drive::Turning if iteration > 0 => self.far,
-            Drive::Steady | Drive::Turning => -self.far,
+            Drive::Steady | Drive::Turning | Drive::Bend => -self.far,
         };
         let said = Release::of(vec![0.0, up], self.scene.problem.precision);
         said.expect("within the grid: its size is limited")

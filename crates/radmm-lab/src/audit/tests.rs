@@ -8,10 +8,10 @@ use radmm::account::Guarantee;
 use radmm::private::{Law, Loss, Mechanism, Scaling};
 
 use super::attack::Attack;
-use super::builtin::{accomplice, cases, scene, two_answers};
+use super::builtin::{accomplice, bend, cases, scene, two_answers};
 use super::case::{Attacked, Case, Verdict};
 use super::network::follow;
-use super::scene::Scene;
+use super::scene::{Drive, Scene};
 use super::{Audit, Audited, builtin};
 use crate::experiment::Experiment;
 use radmm_study::{Noise, Study};
@@ -37,10 +37,10 @@ fn run(case: &Case) -> Attacked {
 }
 
 /// A case as it is, judged by what is claimed for another one.
-fn judged(case: &Case, claimed: Guarantee) -> Attacked {
+fn judged(case: &Case, runs: u32, claimed: Guarantee) -> Attacked {
     let stage = case.scene.clone().stage();
-    let (scores, _) = case.attack.on(&stage, RUNS, SEED, &|| ()).unwrap();
-    case.judge(&scores, claimed, RUNS)
+    let (scores, _) = case.attack.on(&stage, runs, SEED, &|| ()).unwrap();
+    case.judge(&scores, claimed, runs)
 }
 
 fn claimed(case: &Case) -> Guarantee {
@@ -86,7 +86,10 @@ fn halved(mechanism: Mechanism) -> Mechanism {
 #[test]
 fn halved_noise_is_found_in_every_mechanism() {
     for case in cases().unwrap() {
-        if case.attack != Attack::Likelihood || case.scene.iterations > 1 {
+        if case.attack != Attack::Likelihood
+            || case.scene.iterations > 1
+            || case.scene.drive == Drive::Bend
+        {
             continue;
         }
         let claimed = claimed(&case);
@@ -97,7 +100,7 @@ fn halved_noise_is_found_in_every_mechanism() {
             },
             ..case
         };
-        let seen = judged(&faulty, claimed);
+        let seen = judged(&faulty, RUNS, claimed);
         assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
     }
 }
@@ -111,8 +114,25 @@ fn a_charge_that_is_skipped_is_found() {
         ..whole.clone()
     };
     let (whole, shorter) = (case(whole), case(shorter));
-    assert_eq!(judged(&whole, claimed(&whole)).verdict, Verdict::Holds);
-    let seen = judged(&whole, claimed(&shorter));
+    assert_eq!(
+        judged(&whole, 3 * RUNS, claimed(&whole)).verdict,
+        Verdict::Holds
+    );
+    let seen = judged(&whole, 3 * RUNS, claimed(&shorter));
+    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+}
+
+#[test]
+fn a_price_that_forgets_the_bend_of_the_loss_is_found() {
+    let case = bend().unwrap();
+    let whole = claimed(&case);
+    assert_eq!(judged(&case, 3 * RUNS, whole).verdict, Verdict::Holds);
+    // S·α is left of S·α + ln(1 + x), with x = 2.
+    let part = Guarantee {
+        epsilon: whole.epsilon - 3f64.ln(),
+        ..whole
+    };
+    let seen = judged(&case, 3 * RUNS, part);
     assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
 }
 

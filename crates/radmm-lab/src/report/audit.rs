@@ -2,7 +2,7 @@
 
 use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
 use crate::audit::{Attacked, Audited, Retraced, Verdict};
-use crate::shown::{at_least, count, epsilon, percent, thousands};
+use crate::shown::{at_least, count, epsilon, thousands};
 
 impl Audited {
     /// What was claimed and what could be shown.
@@ -15,7 +15,7 @@ impl Audited {
                 one.claimed.delta.to_string(),
                 epsilon(one.claimed.epsilon),
                 at_least(one.at_least),
-                percent(one.share()),
+                format!("{:.0} %", 100.0 * one.share()),
                 one.verdict.in_words().to_owned(),
             ]
         };
@@ -198,7 +198,7 @@ const METHOD: &str = "The attacker is a neighbour who knows everything but which
     threshold is chosen, on the other half the victims beyond it are counted. Clopper–Pearson bounds of the two chances, each missed with a \
     probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
     “Two answers” asks whether the noise of two answers is the same, “accomplice” whether that of two parties is: where noise is drawn \
-    afresh, they show little.";
+    afresh, they show little.\n\nA claim that is “too small” or “too large” withstood too; but so few victims could hardly have shown that it does not hold.";
 
 const RECYCLED: &str = "Somebody who holds a neighbourhood’s messages and the answers that were paid for has computed again everything that each party \
     said. Where all bits agree, a recycled message is a function of earlier releases, and reveals nothing more.";
@@ -208,8 +208,8 @@ impl Verdict {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::TooSmall => "holds; too small to show",
-            Self::TooLarge => "holds; too large to show",
+            Self::TooSmall => "too small",
+            Self::TooLarge => "too large",
             Self::Fails => "FAILS",
         }
     }
