@@ -5,6 +5,7 @@ use crate::account::{Bound, Ideal, Ledger};
 use crate::private::{
     Curator, Law, Loss, Mechanism, NoiseKey, Problem, Refusal, Scaling, Shard, Terms,
 };
+use crate::public::release::Precision;
 use crate::public::release::Query;
 
 /// A release that costs `epsilon`.
@@ -259,6 +260,7 @@ fn a_site_refuses_before_a_row_is_read() {
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
+            precision: Precision::Grid,
         },
         mechanism: Mechanism::Objective {
             law: Law::Gamma { rate: 0.5 },
