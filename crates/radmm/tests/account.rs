@@ -12,7 +12,7 @@ use radmm::private::{Curator, Law, Loss, Mechanism, NoiseKey, Problem, Scaling, 
 use radmm::public::admm::{Admm, Penalty};
 use radmm::public::graph::NodeId;
 use radmm::public::recycled::Recycled;
-use radmm::public::release::Query;
+use radmm::public::release::{Precision, Query};
 use radmm::public::schedule::Schedule;
 use support::{invented, shard};
 
@@ -411,6 +411,7 @@ fn priced(loss: Loss, weight: f64, rows: usize, quadratic: f64, law: Law) -> Eve
         ridge: 0.01,
         nodes: 5,
         tolerance: 1e-6,
+        precision: Precision::Grid,
     };
     let question = Query::Minimise {
         quadratic,
@@ -434,6 +435,7 @@ fn parties(site: &Site, seed: u64) -> Vec<Node> {
                 ridge: 0.2,
                 nodes: 3,
                 tolerance: 1e-10,
+                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
                 law: gaussian(4.0),
@@ -455,7 +457,7 @@ fn parties(site: &Site, seed: u64) -> Vec<Node> {
             curator: Curator::new(shard(&rows[i as usize]), terms).unwrap(),
         })
     };
-    (0..3).map(node).collect()
+    (0..3).map(|i| node(i).unwrap()).collect()
 }
 
 /// What the first party gives out to be recorded, in a whole run.
