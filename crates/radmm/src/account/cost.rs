@@ -89,13 +89,20 @@ fn renyi_of_pure(pure: f64, q: f64) -> f64 {
 /// The share of its price that the rounding of a release may cost, `2κ` of it: below a thousandth.
 const SLACK: f64 = 1.0 / 2048.0;
 
-/// `κ` for a release on the grid: in proportion to its pure loss, or to its Rényi loss of order 2 where there is none.
+/// `κ` for a release on the grid, in proportion to its pure loss where it has one. Of Gaussian noise the total grows with the
+/// root of the number of releases and with `v = S/σ` in all: there it is in proportion to half of `v`, or to the Rényi loss
+/// of order 2, which for small `v` is nearly that.
 pub(super) fn slack_of(ideal: &Ideal) -> f64 {
-    let pure = pure_loss(ideal);
-    let price = if pure.is_finite() {
-        pure
-    } else {
-        renyi_loss(ideal, 2.0)
+    let price = match *ideal {
+        Ideal::Additive {
+            sensitivity,
+            law: Law::Gaussian { sigma },
+        } => sensitivity / sigma / 2.0,
+        Ideal::Objective {
+            law: Law::Gaussian { .. },
+            ..
+        } => renyi_loss(ideal, 2.0),
+        _ => pure_loss(ideal),
     };
     SLACK * price
 }

@@ -441,6 +441,57 @@ fn the_grid_costs_less_than_two_thousandths_of_a_steps_price() {
 }
 
 #[test]
+fn with_the_rows_of_a_real_study_nobody_sees_the_noise_of_the_grid() {
+    // Adult among five: C = 100 and σ = 12 as in the built-in study, C = 1750 and α = 2 or 4 as in the paper's figures, and
+    // totals of a half in twenty steps. Of what the mechanism's own noise does to a coordinate, at most a ten-thousandth.
+    let laws = [
+        (100.0, Law::Gaussian { sigma: 12.0 }),
+        (1750.0, Law::Gamma { rate: 2.0 }),
+        (1750.0, Law::Gamma { rate: 4.0 }),
+        (100.0, Law::Gamma { rate: 0.5 }),
+        (100.0, Law::Gaussian { sigma: 60.0 }),
+    ];
+    for (weight, law) in laws {
+        let problem = Problem {
+            weight,
+            ridge: 1.0,
+            nodes: 5,
+            tolerance: 1e-10,
+            precision: Precision::Grid,
+            ..problem(Loss::Logistic)
+        };
+        let at = vec![0.5; 105];
+        let question = |quadratic| Query::Minimise {
+            quadratic,
+            linear: vec![10.0; 105],
+            near: at.clone(),
+        };
+        let scale = Scaling::Fixed;
+        let cases = [
+            (Mechanism::Objective { law, scale }, question(4.0), 4.2),
+            (Mechanism::Objective { law, scale }, question(0.0), 0.2),
+            (Mechanism::Output { law }, question(4.0), 1.0),
+            (
+                Mechanism::Gradient { law },
+                Query::Gradient { at: at.clone() },
+                1.0,
+            ),
+        ];
+        for (mechanism, query, m) in cases {
+            let event = mechanism.price(&query, &problem, 6000).unwrap();
+            let manner = Manner::new(&query, &event, &problem, (6000, 105)).unwrap();
+            // Per coordinate: of gamma noise the mean norm is d/α, in one of d coordinates √d/α.
+            let own = match law {
+                Law::Gaussian { sigma } => sigma,
+                Law::Gamma { rate } => 105f64.sqrt() / rate,
+            } / m;
+            let grid = 2f64.sqrt() * manner.rounding.unwrap().noise();
+            assert!(grid <= 1e-3 * own, "{mechanism:?}: {grid} beside {own}");
+        }
+    }
+}
+
+#[test]
 fn in_doubles_there_is_no_guarantee() {
     for (mechanism, query) in all_mechanisms() {
         let event = mechanism
