@@ -32,7 +32,7 @@ pub(crate) struct Plan<'a> {
 
 /// Who is billed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Billed {
+pub(crate) struct Billed {
     /// `node 3`, or the value by which rows were dealt out.
     pub name: String,
     /// `B_i`.
@@ -77,6 +77,14 @@ pub enum TooDear {
         rows: usize,
         /// Which condition fails.
         reason: &'static str,
+    },
+    /// The study's noise has no price.
+    #[error("[privacy] what {party} is asked has no price: {reason}")]
+    NoPrice {
+        /// Who would be asked.
+        party: String,
+        /// Why.
+        reason: String,
     },
 }
 
@@ -211,9 +219,9 @@ impl Plan<'_> {
         let least = self.of_each(|_| 0, |asked, _| asked.least(&like, delta));
         let mut worst = (parties[0], 0.0);
         for &i in parties {
-            match least[i] {
-                Err(reason) => return self.silent(i, reason),
-                Ok(least) if least > worst.1 => worst = (i, least),
+            match &least[i] {
+                Err(reason) => return self.no_total(i, reason),
+                Ok(least) if *least > worst.1 => worst = (i, *least),
                 Ok(_) => {}
             }
         }
@@ -229,14 +237,18 @@ impl Plan<'_> {
     }
 
     /// Why there is no total of a party.
-    pub(crate) fn silent(&self, i: usize, reason: NoTotal) -> TooDear {
+    pub(crate) fn no_total(&self, i: usize, reason: &NoTotal) -> TooDear {
         let Billed { name, rows } = &self.parties[i];
-        TooDear::PaperSilent {
-            party: name.clone(),
-            rows: *rows,
-            reason: match reason {
-                NoTotal::Paper(reason) => reason,
-                NoTotal::Silent => "its noise does not go with them",
+        let (party, rows) = (name.clone(), *rows);
+        match reason {
+            NoTotal::Paper(reason) => TooDear::PaperSilent {
+                party,
+                rows,
+                reason,
+            },
+            NoTotal::Wrong(reason) => TooDear::NoPrice {
+                party,
+                reason: reason.clone(),
             },
         }
     }
