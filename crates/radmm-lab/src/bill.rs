@@ -212,7 +212,7 @@ impl Plan<'_> {
         let norms = self.noise_norms(noise);
         let mut nodes = Vec::new();
         for (i, (charged, party)) in charged.into_iter().zip(&self.parties).enumerate() {
-            let (prices, totals) = charged.map_err(|reason| self.silent(i, reason))?;
+            let (prices, totals) = charged.map_err(|reason| self.no_total(i, &reason))?;
             let times = self.questions(i).times;
             let steps = times.iter().zip(prices).zip(&totals);
             nodes.push(NodeBill {

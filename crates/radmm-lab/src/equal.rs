@@ -1,6 +1,6 @@
 //! Equal privacy: the noise at which a whole run costs a party a given total.
 
-use radmm::account::{Bound, Budget, Event, Guarantee, Ledger, SpendError};
+use radmm::account::{Bound, Budget, Guarantee, Ledger, SpendError};
 use radmm::private::{Law, Mechanism, Problem, Scaling};
 use radmm::public::release::Query;
 
@@ -55,18 +55,15 @@ impl Asked<'_> {
     fn ledger(&self, mechanism: &Mechanism, budget: Budget) -> Option<Ledger> {
         let mut ledger = Ledger::new(budget, self.bound);
         for question in self.questions {
-            ledger.spend(self.price(mechanism, question)?).ok()?;
+            let event = mechanism.price(question, self.problem, self.rows).ok()?;
+            ledger.spend(event).ok()?;
         }
         Some(ledger)
     }
 
-    fn price(&self, mechanism: &Mechanism, question: &Query) -> Option<Event> {
-        mechanism.price(question, self.problem, self.rows).ok()
-    }
-
     /// The total after each question, by the bound in force.
     pub(crate) fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
-        let budget = Budget::unlimited(delta).map_err(|_| NoTotal::Silent)?;
+        let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
         let mut ledger = Ledger::new(budget, self.bound);
         let mut spend = |question| {
             self.spend(&mut ledger, mechanism, question)?;
@@ -77,7 +74,7 @@ impl Asked<'_> {
 
     /// What each question would cost if it were the only one.
     pub(crate) fn prices(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
-        let budget = Budget::unlimited(delta).map_err(|_| NoTotal::Silent)?;
+        let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
         let price = |question| {
             let mut ledger = Ledger::new(budget, self.bound);
             self.spend(&mut ledger, mechanism, question)?;
@@ -92,25 +89,28 @@ impl Asked<'_> {
         mechanism: &Mechanism,
         question: &Query,
     ) -> Result<(), NoTotal> {
-        let event = self.price(mechanism, question).ok_or(NoTotal::Silent)?;
-        match ledger.spend(event) {
+        let event = mechanism.price(question, self.problem, self.rows);
+        match ledger.spend(event.map_err(NoTotal::wrong)?) {
             Ok(_) => Ok(()),
             Err(SpendError::PaperSilent { reason }) => Err(NoTotal::Paper(reason)),
-            // Without a limit nothing exceeds it, and what a study asks is well formed.
-            Err(SpendError::OverBudget { .. } | SpendError::Site(_) | SpendError::Malformed) => {
-                Err(NoTotal::Silent)
-            }
+            Err(error) => Err(NoTotal::wrong(error)),
         }
     }
 }
 
 /// Why there is no total.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoTotal {
     /// Which condition of the paper's theorem fails.
     Paper(&'static str),
-    /// The mechanism has no answer to such a question.
-    Silent,
+    /// What no study file can say, but a study made in a program: noise that does not go with the questions.
+    Wrong(String),
+}
+
+impl NoTotal {
+    fn wrong(error: impl ToString) -> Self {
+        Self::Wrong(error.to_string())
+    }
 }
 
 /// The binary logarithm of the smallest rate, or of one over the largest σ, that noise is looked for at: its square is far from

@@ -185,8 +185,7 @@ impl Experiment {
     }
 
     /// The least noise of the study's kind, by node, at which the whole run costs every party no more than its total by the
-    /// study's bound; `None` if a party's cannot be had. Output perturbation pays for its solver's error too, which depends
-    /// on releases: its total may exceed this by that much, a part in 10⁸ or less.
+    /// study's bound; `None` if a party's cannot be had.
     pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
         self.plan().noise_for(totals)
     }

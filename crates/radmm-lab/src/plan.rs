@@ -18,10 +18,6 @@ use crate::assemble;
 use crate::equal::{self, Asked, NoTotal};
 use crate::shown::{count, epsilon};
 
-/// Part of a total that is kept back where a price depends on releases: output perturbation pays for the residual of its
-/// solver, which grows with very large questions.
-const KEPT_BACK: f64 = 1e-4;
-
 /// A study, its graph, and how many rows everyone has.
 pub(crate) struct Plan<'a> {
     pub study: &'a Study,
@@ -32,7 +28,7 @@ pub(crate) struct Plan<'a> {
 
 /// Who is billed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Billed {
+pub(crate) struct Billed {
     /// `node 3`, or the value by which rows were dealt out.
     pub name: String,
     /// `B_i`.
@@ -78,6 +74,14 @@ pub enum TooDear {
         /// Which condition fails.
         reason: &'static str,
     },
+    /// The study's noise has no price.
+    #[error("[privacy] what {party} is asked has no price: {reason}")]
+    NoPrice {
+        /// Who would be asked.
+        party: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What one node will be asked.
@@ -96,10 +100,7 @@ impl Plan<'_> {
         };
         let like = total.kind.with(1.0);
         let within = Guarantee {
-            epsilon: match like {
-                Mechanism::Output { .. } => total.epsilon * (1.0 - KEPT_BACK),
-                _ => total.epsilon,
-            },
+            epsilon: total.epsilon,
             delta: self.study.privacy.delta,
         };
         let found = self.of_each(|_| 0, |asked, _| asked.calibrate(&like, within));
@@ -211,9 +212,9 @@ impl Plan<'_> {
         let least = self.of_each(|_| 0, |asked, _| asked.least(&like, delta));
         let mut worst = (parties[0], 0.0);
         for &i in parties {
-            match least[i] {
-                Err(reason) => return self.silent(i, reason),
-                Ok(least) if least > worst.1 => worst = (i, least),
+            match &least[i] {
+                Err(reason) => return self.no_total(i, reason),
+                Ok(least) if *least > worst.1 => worst = (i, *least),
                 Ok(_) => {}
             }
         }
@@ -229,14 +230,18 @@ impl Plan<'_> {
     }
 
     /// Why there is no total of a party.
-    pub(crate) fn silent(&self, i: usize, reason: NoTotal) -> TooDear {
+    pub(crate) fn no_total(&self, i: usize, reason: &NoTotal) -> TooDear {
         let Billed { name, rows } = &self.parties[i];
-        TooDear::PaperSilent {
-            party: name.clone(),
-            rows: *rows,
-            reason: match reason {
-                NoTotal::Paper(reason) => reason,
-                NoTotal::Silent => "its noise does not go with them",
+        let (party, rows) = (name.clone(), *rows);
+        match reason {
+            NoTotal::Paper(reason) => TooDear::PaperSilent {
+                party,
+                rows,
+                reason,
+            },
+            NoTotal::Wrong(reason) => TooDear::NoPrice {
+                party,
+                reason: reason.clone(),
             },
         }
     }
