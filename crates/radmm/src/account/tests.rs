@@ -228,7 +228,8 @@ fn conversions_agree_with_high_precision_arithmetic() {
 
 #[test]
 fn slack_is_priced_in_every_way_to_add_up() {
-    // 1e-3 a release: 2κ to a pure loss; 2κ + κ/(q−1) to a Rényi loss; 2Σκ, and δ·e^−Σκ, to the exact profile.
+    // 1e-3 a release: 2κ to a pure loss, the paper's too; 2κ + κ/(q−1) to a Rényi loss; 2Σκ, and δ·e^−Σκ for δ, to the
+    // exact profile.
     let with = |ideal: Ideal, slack| Event { ideal, slack };
     let pure = Ideal::Additive {
         sensitivity: 0.5,
@@ -236,6 +237,10 @@ fn slack_is_priced_in_every_way_to_add_up() {
     };
     let epsilon = total(&[with(pure, 1e-3)], 0.0);
     assert!((0.502..0.502 + 1e-14).contains(&epsilon), "{epsilon}");
+    let event = objective(0.1, 0.2, gamma(2.0));
+    let paper = with(event.ideal, 1e-3).paper_loss().unwrap();
+    let extra = paper - event.paper_loss().unwrap();
+    assert!((extra - 2e-3).abs() < 1e-15, "{extra}");
     let answer = Ideal::Additive {
         sensitivity: 0.1,
         law: gaussian(1.0),
