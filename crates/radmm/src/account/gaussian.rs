@@ -19,7 +19,8 @@
 //
 // The last step goes from the last answer to the first: given the past of answer i, E h(ε − L_i, s) = h(ε, a² + s), since
 // normal variables add up, and h grows with s (∂δ/∂μ = φ(x) > 0). Pure releases in between change nothing: they are part of
-// the past. It would hold for sensitivities chosen on the way too, as long as Σv_i² stays below μ².
+// the past. It would hold for sensitivities chosen on the way too, as long as Σv_i² stays below μ². What is done to an
+// answer before it is released, such as putting it on a grid, is post-processing.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 

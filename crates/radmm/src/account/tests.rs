@@ -227,8 +227,29 @@ fn conversions_agree_with_high_precision_arithmetic() {
 }
 
 #[test]
+fn answers_that_cost_next_to_nothing_never_lower_a_total() {
+    // The search for ε ends within a few roundings of the solution, here above it, there on it.
+    let answer = |sensitivity| {
+        Event::from(Ideal::Additive {
+            sensitivity,
+            law: gaussian(1.0),
+        })
+    };
+    for n in 1..100 {
+        let mut ledger = ledger(1e-6);
+        ledger.spend(answer(0.03 * f64::from(n))).unwrap();
+        for _ in 0..50 {
+            let before = ledger.spent().epsilon;
+            ledger.spend(answer(1e-9)).unwrap();
+            assert!(ledger.spent().epsilon >= before);
+        }
+    }
+}
+
+#[test]
 fn slack_is_priced_in_every_way_to_add_up() {
-    // 1e-3 a release: 2κ to a pure loss; 2κ + κ/(q−1) to a Rényi loss; 2Σκ, and δ·e^−Σκ, to the exact profile.
+    // 1e-3 a release: 2κ to a pure loss, the paper's too; 2κ + κ/(q−1) to a Rényi loss; 2Σκ, and δ·e^−Σκ for δ, to the
+    // exact profile.
     let with = |ideal: Ideal, slack| Event { ideal, slack };
     let pure = Ideal::Additive {
         sensitivity: 0.5,
@@ -236,6 +257,10 @@ fn slack_is_priced_in_every_way_to_add_up() {
     };
     let epsilon = total(&[with(pure, 1e-3)], 0.0);
     assert!((0.502..0.502 + 1e-14).contains(&epsilon), "{epsilon}");
+    let event = objective(0.1, 0.2, gamma(2.0));
+    let paper = with(event.ideal, 1e-3).paper_loss().unwrap();
+    let extra = paper - event.paper_loss().unwrap();
+    assert!((extra - 2e-3).abs() < 1e-15, "{extra}");
     let answer = Ideal::Additive {
         sensitivity: 0.1,
         law: gaussian(1.0),
