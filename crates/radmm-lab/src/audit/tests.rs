@@ -251,13 +251,13 @@ fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
     let audited = audit.run(&|_| ()).unwrap();
     let mut broken: Audited = audited.clone();
     broken.attacked[0].verdict = Verdict::Fails;
-    broken.attacked[0].at_least = 3.14159;
+    broken.attacked[0].at_least = 3.77777;
     broken.attacked[0].claimed.epsilon = 0.54321;
     broken.retraced[0].untraceable = Some("node 2: why".to_owned());
     assert_eq!(
         broken.failures(),
         [
-            "objective gaussian, 1 step: ε is at least 3.1415 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
+            "objective gaussian, 1 step: ε is at least 3.7777 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
             "r-admm, node 2: why",
         ]
     );
