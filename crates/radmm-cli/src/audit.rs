@@ -33,10 +33,10 @@ pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
     let audit = pool.install(|| match &experiment {
         Some(experiment) => {
             let seed = typed.seed.unwrap_or(experiment.study().run.seed);
-            Ok(Audit::of_study(experiment, typed.runs, seed))
+            Audit::of_study(experiment, typed.runs, seed)
         }
         None => Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED)),
-    })?;
+    });
     let progress = Progress::counting(audit.steps(), "steps", quiet);
     let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
     progress.done();
