@@ -36,7 +36,7 @@ pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
             Audit::of_study(experiment, typed.runs, seed)
         }
         None => Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED)),
-    })?;
+    });
     let progress = Progress::counting(audit.steps(), "steps", quiet);
     let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
     progress.done();
@@ -49,7 +49,17 @@ pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
     }
     match audited.failures() {
         failures if failures.is_empty() => Ok(()),
-        failures => Err(Failure::Audit(failures.join("; "))),
+        failures => Err(Failure::Audit(first_of(&failures))),
+    }
+}
+
+/// The first few, and how many there are beyond.
+fn first_of(failures: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = failures[..failures.len().min(SHOWN)].join("; ");
+    match failures.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
     }
 }
 

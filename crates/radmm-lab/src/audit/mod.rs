@@ -86,18 +86,14 @@ pub struct Audited {
 impl<'a> Audit<'a> {
     /// Of every mechanism of the program, and every algorithm that recycles. `runs` are victims with each of two data
     /// sets, at least [`FEWEST_RUNS`].
-    pub fn of_program(runs: u32, seed: u64) -> Result<Self, Unaudited> {
-        let cases = builtin::cases().map_err(|cause| Unaudited::Attack {
-            what: "the mechanisms".to_owned(),
-            cause,
-        })?;
-        Ok(Self {
+    pub fn of_program(runs: u32, seed: u64) -> Self {
+        Self {
             study: None,
-            cases,
+            cases: builtin::cases(),
             followed: builtin::networks(),
             runs: runs.max(FEWEST_RUNS),
             seed,
-        })
+        }
     }
 
     /// Of a study: its mechanism at the prices of its dearest party, and its messages.

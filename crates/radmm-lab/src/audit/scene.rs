@@ -24,9 +24,8 @@ use radmm_study::Method;
 use thiserror::Error;
 
 use super::plane::{Plane, Vector};
-use super::retrace::{Asked as Answered, Lost, Traced, Tracer};
+use super::retrace::{Asked, Lost, Traced, Tracer};
 use crate::assemble;
-use crate::equal::Asked;
 
 /// How far the two rows are from opposite; `cos φ` is 0.9988.
 const PHI: f64 = 0.05;
@@ -53,9 +52,6 @@ pub enum AuditError {
     /// The victim rejected a hostile message.
     #[error("the attacked party rejected a message: {0}")]
     Rejected(#[from] ProtocolError),
-    /// No noise costs so little.
-    #[error("no noise brings the cost of {0} down to the ε that is to be audited")]
-    TooDear(String),
     /// An answer without noise, or fewer answers than the attack needs.
     #[error("the attacked party answered without noise, or not often enough")]
     NoNoise,
@@ -106,25 +102,6 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// The same with as little noise as a total allows.
-    pub(super) fn at_total(mut self, epsilon: f64) -> Result<Self, AuditError> {
-        let (_, questions): (Vec<u32>, Vec<Query>) = self.questions().into_iter().unzip();
-        let asked = Asked {
-            questions: &questions,
-            problem: &self.problem,
-            rows: ROWS,
-            bound: self.bound,
-        };
-        let total = Guarantee {
-            epsilon,
-            delta: self.delta,
-        };
-        self.mechanism = asked
-            .calibrate(&self.mechanism, total)
-            .ok_or_else(|| AuditError::TooDear(self.method.name().to_owned()))?;
-        Ok(self)
-    }
-
     /// What the victim will be asked.
     pub(super) fn questions(&self) -> Vec<(u32, Query)> {
         let mut algorithm = self.algorithm(0);
@@ -213,7 +190,7 @@ pub(super) struct Stage {
 /// What one victim gave away.
 pub(super) struct Act {
     /// Questions, charges and answers; everything else was found to follow from them.
-    pub asked: Vec<Answered>,
+    pub asked: Vec<Asked>,
     /// What the victim's own ledger says it cost.
     pub spent: Guarantee,
 }

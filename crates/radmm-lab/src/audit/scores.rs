@@ -79,7 +79,7 @@ impl Halves {
 
     fn thresholds(&self) -> impl Iterator<Item = f64> {
         let n = self.one.len();
-        (1..=THRESHOLDS).filter_map(move |k| {
+        (0..=THRESHOLDS).filter_map(move |k| {
             let share = (n as f64).powf(-f64::from(k) / f64::from(THRESHOLDS + 1));
             let beyond = (share * n as f64).ceil() as usize;
             self.one.get(n.checked_sub(beyond)?).copied()

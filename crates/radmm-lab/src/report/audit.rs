@@ -197,6 +197,7 @@ const METHOD: &str = "The attacker is a neighbour who knows everything but which
     Each victim’s releases give a score, the exact log-likelihood ratio of the two data sets. On one half of the victims a \
     threshold is chosen, on the other half the victims beyond it are counted. Clopper–Pearson bounds of the two chances, each missed with a \
     probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
+    “At the bend” looks for the part of the price that is for the curvature of the loss: little penalty, much noise, and a row that is there or not. \
     “Two answers” asks whether the noise of two answers is the same, “accomplice” whether that of two parties is: where noise is drawn \
     afresh, they show little.\n\nA claim that is “too small” or “too large” withstood too; but so few victims could hardly have shown that it does not hold.";
 
