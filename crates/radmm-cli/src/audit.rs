@@ -35,8 +35,8 @@ pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
             let seed = typed.seed.unwrap_or(experiment.study().run.seed);
             Audit::of_study(experiment, typed.runs, seed)
         }
-        None => Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED)),
-    });
+        None => Ok(Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED))),
+    })?;
     let progress = Progress::counting(audit.steps(), "steps", quiet);
     let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
     progress.done();

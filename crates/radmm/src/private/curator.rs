@@ -75,6 +75,14 @@ pub enum BadTerms {
         /// What would do.
         least: f64,
     },
+    /// Sums over more rows lose more than the bound on their rounding says.
+    #[error(
+        "there are {rows} rows, and a party can have {MOST_ROWS} at most: share them out among several"
+    )]
+    TooManyRows {
+        /// How many.
+        rows: usize,
+    },
     /// Rows that several curators hold could be asked more than one ledger knows of.
     #[error(
         "shared rows are for simulations, whose noise repeats; a real party's curator owns its rows"
@@ -130,6 +138,7 @@ impl Curator {
 
     fn with_rows(shard: Arc<Shard>, terms: Terms) -> Result<Self, BadTerms> {
         check_terms(&terms)?;
+        check_rows(shard.rows())?;
         Ok(Self {
             shard,
             terms,
@@ -276,6 +285,16 @@ impl Curator {
 /// Below this strong convexity a hostile question can be found that is certified for some rows and not for others. A
 /// question without a linear term, as of training alone, is nobody's but the party's own.
 const LEAST_MODULUS: f64 = 1e-3;
+
+/// `B²u < 1` up to here, `u = 2⁻⁵³`: a compensated sum over the rows is then as good as one addition.
+const MOST_ROWS: usize = 1 << 26;
+
+fn check_rows(rows: usize) -> Result<(), BadTerms> {
+    match rows <= MOST_ROWS {
+        true => Ok(()),
+        false => Err(BadTerms::TooManyRows { rows }),
+    }
+}
 
 /// Nothing downstream checks again.
 fn check_terms(terms: &Terms) -> Result<(), BadTerms> {
@@ -468,6 +487,15 @@ mod tests {
             ));
         }
         assert_eq!(curator.ledger().charges(), 0);
+    }
+
+    #[test]
+    fn a_party_has_no_more_rows_than_sums_are_proved_for() {
+        assert_eq!(check_rows(MOST_ROWS), Ok(()));
+        let many = BadTerms::TooManyRows {
+            rows: MOST_ROWS + 1,
+        };
+        assert_eq!(check_rows(MOST_ROWS + 1), Err(many));
     }
 
     #[test]
