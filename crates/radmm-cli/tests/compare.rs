@@ -149,7 +149,7 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
     let shown = text(&output.stdout);
     for part in [
         "far stopped early: ",
-        "exact has no noise and so no privacy",
+        "exact has no guarantee: no noise, or releases in doubles",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }
@@ -158,7 +158,7 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
         folder.path(),
         &["compare", "exact.toml", "--epsilon", "1", "-q"],
     );
-    assert!(text(&output.stdout).contains("no study has noise: there is no privacy"));
+    assert!(text(&output.stdout).contains("no study has noise and releases on the grid: there is no guarantee"));
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Compared {
                 lines.push(format!("{} stopped early: {reason}", one.name));
             } else if self.total.epsilon.is_finite() && one.total.epsilon.is_infinite() {
                 lines.push(format!(
-                    "{} has no noise, or releases doubles, and so no guarantee",
+                    "{} has no guarantee: no noise, or releases in doubles",
                     one.name
                 ));
             }
