@@ -140,7 +140,7 @@ fn without_noise_no_privacy_is_shown_or_claimed() {
         .collect();
     assert_eq!(names, ["loss", "accuracy"]);
     let text = text(&page);
-    assert!(text.contains("no privacy guarantee"));
+    assert!(text.contains("no guarantee"));
     assert!(
         !text.contains("ε =") && !text.contains("equal privacy"),
         "{text}"
