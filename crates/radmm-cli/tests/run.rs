@@ -191,6 +191,43 @@ fn without_noise_every_epsilon_is_null_and_nothing_is_called_private() {
 }
 
 #[test]
+fn in_doubles_every_epsilon_is_null_and_nothing_is_called_private() {
+    let study = STUDY.replace("[privacy]", "[privacy]\nprecision = \"float\"");
+    let folder = folder(&study);
+    let path = folder.path();
+    let shown = radmm(path, &["run", "study.toml", "--out", "out"]);
+    assert!(
+        text(&shown.stdout).contains("privacy  none: answers were released as doubles"),
+        "{}",
+        text(&shown.stdout)
+    );
+    let bill = radmm(path, &["privacy", "study.toml"]);
+    let compared = radmm(path, &["compare", "study.toml"]);
+    let mut said = vec![shown, bill, compared]
+        .into_iter()
+        .flat_map(|output| {
+            [
+                text(&output.stdout).to_owned(),
+                text(&output.stderr).to_owned(),
+            ]
+        })
+        .collect::<Vec<_>>();
+    for file in ["result.json", "report.html", "privacy-statement.json"] {
+        said.push(fs::read_to_string(path.join("out").join(file)).unwrap());
+    }
+    for said in &said {
+        assert!(!said.to_lowercase().contains("private"), "{said}");
+        // Neither is there a number that could be taken for a guarantee.
+        assert!(!said.contains("ε = 0") && !said.contains("ε = 1"), "{said}");
+    }
+    let result: Value = serde_json::from_str(&said[6]).unwrap();
+    assert!(result["privacy"]["epsilon"].is_null());
+    for node in result["nodes"].as_array().unwrap() {
+        assert!(node["epsilon"].is_null() && node["epsilon_paper"].is_null());
+    }
+}
+
+#[test]
 fn every_algorithm_runs_from_a_study_file() {
     for (name, more, mechanism) in [
         ("admm", "", "objective"),

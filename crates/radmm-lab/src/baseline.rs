@@ -41,11 +41,17 @@ pub(crate) enum Baseline {
 }
 
 impl Baseline {
-    /// Both, unless the study itself is one of them.
+    /// Both, unless the study itself is one of them, or has noise and no total: then there is nothing to be equal in.
     pub(crate) fn all(experiment: &Experiment) -> Vec<Self> {
-        let own = experiment.study().algorithm.method.name();
+        let Study {
+            algorithm, privacy, ..
+        } = experiment.study();
+        let noisy = !matches!(privacy.noise.like(), Mechanism::None);
+        if noisy && privacy.unprotected().is_some() {
+            return Vec::new();
+        }
         let mut all = vec![Self::Alone, Self::Averaged];
-        all.retain(|baseline| baseline.method(0.0).name() != own);
+        all.retain(|baseline| baseline.method(0.0).name() != algorithm.method.name());
         all
     }
 

@@ -38,8 +38,8 @@ pub enum Output {
         iteration: u32,
         /// What was charged.
         event: Event,
-        /// What was paid for.
-        answer: Release,
+        /// What was paid for; `None` if it cannot be released. The charge stands all the same.
+        answer: Option<Release>,
     },
     /// Send this to every neighbour.
     Broadcast(Message),
@@ -281,16 +281,25 @@ impl Node {
             Step::Recycle(values) => (Kind::Recycled, values),
             Step::Ask(query) => {
                 let asked = self.curator.answer(iteration, &query);
-                let (event, answer) = asked.map_err(|refusal| Stop::Refused {
-                    node,
-                    iteration,
-                    refusal,
+                let (event, answer) = asked.map_err(|refusal| {
+                    if let Refusal::Unreleasable { event, .. } = refusal {
+                        outputs.push(Output::Record {
+                            iteration,
+                            event,
+                            answer: None,
+                        });
+                    }
+                    Stop::Refused {
+                        node,
+                        iteration,
+                        refusal,
+                    }
                 })?;
                 let next = self.algorithm.answered(&view, answer.values());
                 outputs.push(Output::Record {
                     iteration,
                     event,
-                    answer,
+                    answer: Some(answer),
                 });
                 (Kind::Data, next)
             }
@@ -363,7 +372,7 @@ mod tests {
     };
     use crate::public::admm::{Admm, Penalty};
     use crate::public::recycled::{Recycled, closed_form};
-    use crate::public::release::Precision;
+    use crate::public::release::{Precision, Query};
     use crate::public::schedule::Schedule;
 
     const NODES: u32 = 3;
@@ -506,7 +515,7 @@ mod tests {
         assert!(matches!(
             &outputs[..],
             [
-                Output::Record { iteration: 1, answer, .. },
+                Output::Record { iteration: 1, answer: Some(answer), .. },
                 Output::Broadcast(Message { iteration: 1, release, .. })
             ] if answer == release
         ));
@@ -613,6 +622,45 @@ mod tests {
         for model in run(|_, _| ()).iter().flatten() {
             assert!(model.units().is_some());
         }
+    }
+
+    /// Asks for what is beyond the grid: without noise, `f = −b/m` with a small `m`.
+    struct Beyond;
+
+    impl Algorithm for Beyond {
+        fn next(&mut self, _view: &View<'_>) -> Step {
+            Step::Ask(Query::Minimise {
+                quadratic: 0.0,
+                linear: vec![2e6, 0.0],
+                near: vec![0.0; 2],
+            })
+        }
+    }
+
+    #[test]
+    fn a_charge_whose_answer_cannot_leave_is_on_record_too() {
+        let mut node = node(0);
+        node.algorithm = Box::new(Beyond);
+        node.curator_mut().exchange_mechanism(Mechanism::None);
+        let mut outputs = Vec::new();
+        for message in first_messages() {
+            outputs.extend(node.receive(message).unwrap());
+        }
+        assert!(
+            matches!(
+                &outputs[..],
+                [
+                    Output::Record {
+                        iteration: 1,
+                        answer: None,
+                        ..
+                    },
+                    Output::Stopped(Stop::Refused { iteration: 1, .. })
+                ]
+            ),
+            "{outputs:?}"
+        );
+        assert_eq!(node.curator().ledger().charges(), 1);
     }
 
     /// Leaves all finite numbers behind in its first iteration.

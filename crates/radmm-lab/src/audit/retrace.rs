@@ -89,8 +89,10 @@ impl Tracer {
                 Output::Record {
                     iteration,
                     event,
-                    answer,
+                    answer: Some(answer),
                 } => charges.push((iteration, event, answer)),
+                // Nothing was said: that it stopped comes next.
+                Output::Record { answer: None, .. } => {}
                 Output::Broadcast(message) => said = Some(message.release),
                 Output::Stopped(stop) => return Err(stop.into()),
                 Output::Done(_) => {}
@@ -157,7 +159,7 @@ mod tests {
         Output::Record {
             iteration,
             event: Ideal::Exact.into(),
-            answer: release(0.1, -0.4),
+            answer: Some(release(0.1, -0.4)),
         }
     }
 

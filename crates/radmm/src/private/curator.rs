@@ -46,8 +46,13 @@ pub enum Refusal {
     #[error(transparent)]
     TooCoarse(#[from] TooCoarse),
     /// The charge stands, nothing was released.
-    #[error(transparent)]
-    Unreleasable(#[from] Unreleasable),
+    #[error("{cause}")]
+    Unreleasable {
+        /// What was charged.
+        event: Event,
+        /// Why.
+        cause: Unreleasable,
+    },
 }
 
 /// Terms on which nothing can be answered.
@@ -202,7 +207,9 @@ impl Curator {
             rows: self.shard.rows(),
         };
         let mut rng = terms.noise.generator(&asked);
-        let answer = rows.answer(query, paid, &manner, &mut rng)?;
+        let answer = rows
+            .answer(query, paid, &manner, &mut rng)
+            .map_err(|cause| Refusal::Unreleasable { event, cause })?;
         self.largest_residual = self.largest_residual.max(answer.residual);
         Ok((event, answer.release))
     }
@@ -266,6 +273,12 @@ impl Curator {
     #[cfg(test)]
     pub(crate) fn exchange_ledger(&mut self, ledger: Ledger) {
         self.terms.ledger = ledger;
+    }
+
+    /// Another mechanism, for a test of what cannot be released.
+    #[cfg(test)]
+    pub(crate) fn exchange_mechanism(&mut self, mechanism: Mechanism) {
+        self.terms.mechanism = mechanism;
     }
 
     /// Another key, for a test of what secret noise forbids.
