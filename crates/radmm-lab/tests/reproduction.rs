@@ -99,8 +99,8 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
                     end(own),
                     end(other)
                 );
-                // The paper says this by its own bound. By ours everyone has less noise, and the ranges of ten runs differ by
-                // less than they scatter.
+                // The range of three runs is rough: by our bound, where everyone has less noise, it tells nothing. In ten runs
+                // this holds by both bounds (docs/reproduction.md).
                 assert!(
                     id == "fig2-tight" || range(own) < range(other),
                     "{id}: {} against {rival}'s {}",

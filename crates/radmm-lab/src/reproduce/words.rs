@@ -271,7 +271,7 @@ pub(super) fn method(private: bool) -> Section {
     }
     text += "\n\nThese are simulations: they hold all rows and show unprotected losses";
     text += match private {
-        true => ", and their noise repeats from a seed. The bounds are for exact arithmetic.",
+        true => ", and their noise repeats from a seed.",
         false => ".",
     };
     Section {
