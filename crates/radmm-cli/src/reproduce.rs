@@ -7,6 +7,7 @@ use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
 
 use serde::Serialize;
 
+use crate::accuracy;
 use crate::args::{PaperFigure, ReproduceArgs};
 use crate::failure::Failure;
 use crate::files;
@@ -14,6 +15,12 @@ use crate::progress::Progress;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     files::make_folder(&typed.out)?;
+    if typed.figures.contains(&PaperFigure::Accuracy) {
+        return match typed.figures.len() {
+            1 => accuracy::run(typed),
+            _ => Err(Failure::AccuracyBesideFigures),
+        };
+    }
     let pool = typed.work.pool()?;
     let which = which(&typed.figures);
     let reproduction = pool
@@ -34,6 +41,8 @@ fn which(typed: &[PaperFigure]) -> Vec<Which> {
         PaperFigure::Fig1 => vec![Which::Fig1],
         PaperFigure::Fig2 => vec![Which::Fig2],
         PaperFigure::Fig3 => vec![Which::Fig3],
+        // Made on its own.
+        PaperFigure::Accuracy => Vec::new(),
         PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
     };
     typed.iter().flat_map(one).collect()
