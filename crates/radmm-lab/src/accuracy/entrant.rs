@@ -1,11 +1,13 @@
 //! Who takes part, and with which parameters everyone is tried.
 //!
-//! Scales are shares of `C`, the weight of the loss: what an answer does depends on the ratio of convexity to `C` alone. Let
-//! `r` be the common ridge a party, `ρ/N`; `a` the penalty's part of a question, `2ηV̄` with `V̄` the mean number of
-//! neighbours; and `K` the data steps.
+//! Scales are shares of `C`, the weight of the loss: what an answer does depends on the ratio of convexity to `C` alone. With
+//! `a = 2ηV̄`, what the penalty adds to the convexity of a question (`V̄`: the mean number of neighbours), the common ridge
+//! a party `ρ/N`, and `K` data steps:
 //! ```text
-//! alone, averaged once, centralised    extra ridge ∈ {1e-4, 3e-4, …, 1e-1, 3e-1}·C
-//! ADMM                                 a ∈ {1e-3, 1e-2, 1e-1}·C, r ∈ …, K ∈ …
+//! alone, averaged once, centralised   extra ridge ∈ {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1}·C
+//! ADMM                                a ∈ {3e-3, 1e-2, 3e-2, 1e-1, 3e-1}·C, ρ/N ∈ {1e-4, 1e-3}·C, K ∈ {2, 6, 20}
+//! R-ADMM                              the same, with γ ∈ {0.05, 0.5}·a
+//! linearised R-ADMM                   the same, with γ ∈ {1e-2, 3e-2, 1e-1}·C
 //! ```
 
 use radmm::public::graph::Graph;
@@ -49,19 +51,19 @@ pub struct Candidate {
 const EXTRA_RIDGES: [f64; 8] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1];
 
 /// The common ridge of those who iterate, a party, as shares of `C`.
-const RIDGES: [f64; 3] = [1e-4, 1e-3, 1e-2];
+const RIDGES: [f64; 2] = [1e-4, 1e-3];
 
 /// Penalties `2ηV̄` as shares of `C`.
-const PENALTIES: [f64; 5] = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
+const PENALTIES: [f64; 5] = [3e-3, 1e-2, 3e-2, 1e-1, 3e-1];
 
 /// Dampings of R-ADMM as shares of `2ηV̄`.
-const DAMPINGS: [f64; 2] = [0.05, 1.0];
+const DAMPINGS: [f64; 2] = [0.05, 0.5];
 
 /// Dampings of the linearised steps as shares of `C`.
 const LINEARISED_DAMPINGS: [f64; 3] = [1e-2, 3e-2, 1e-1];
 
 /// How often rows are asked by those who iterate.
-const DATA_STEPS: [u32; 4] = [2, 5, 10, 20];
+const DATA_STEPS: [u32; 3] = [2, 6, 20];
 
 impl Entrant {
     /// In the order of the table.
