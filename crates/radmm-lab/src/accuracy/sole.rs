@@ -162,11 +162,11 @@ mod tests {
             delta: 0.0,
         };
         let sole = Sole::read(&study, "".as_ref()).unwrap();
-        let noise = sole.noise_for(&study, total).unwrap();
+        let noise = [sole.noise_for(&study, total).unwrap()];
         let Mechanism::Objective {
             law: Law::Gamma { rate },
             ..
-        } = noise
+        } = noise[0]
         else {
             panic!("{noise:?}")
         };
@@ -179,7 +179,7 @@ mod tests {
 
         let variant = Variant {
             limit: Some(total.epsilon),
-            ..Variant::first(&[noise])
+            ..Variant::first(&noise)
         };
         let run = sole.run(&study, &variant).unwrap();
         assert_eq!(run.stopped, None);
@@ -189,7 +189,7 @@ mod tests {
         // A curator that may spend less refuses.
         let variant = Variant {
             limit: Some(0.49),
-            ..Variant::first(&[noise])
+            ..Variant::first(&noise)
         };
         let run = sole.run(&study, &variant).unwrap();
         assert!(run.stopped.is_some());
