@@ -14,12 +14,13 @@ use crate::files;
 use crate::progress::Progress;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
+    let with_table = typed.figures.contains(&PaperFigure::Accuracy);
+    if with_table && typed.figures.len() > 1 {
+        return Err(Failure::AccuracyBesideFigures);
+    }
     files::make_folder(&typed.out)?;
-    if typed.figures.contains(&PaperFigure::Accuracy) {
-        return match typed.figures.len() {
-            1 => accuracy::run(typed),
-            _ => Err(Failure::AccuracyBesideFigures),
-        };
+    if with_table {
+        return accuracy::run(typed);
     }
     let pool = typed.work.pool()?;
     let which = which(&typed.figures);

@@ -122,9 +122,8 @@ mod tests {
 
     #[test]
     fn without_noise_it_finds_the_optimum_of_parties_of_equal_size() {
-        // 1,978 patients have all values; held out are so many that three parties share the rest equally.
-        let text = STUDY.replace("[network]", "[data.test]\nlast = 478\n[network]");
-        let (mut study, _) = Study::parse(&text, "sole.toml").unwrap();
+        // 1,995 patients have all values, a multiple of three.
+        let mut study = study();
         let experiment = Experiment::prepare(study.clone(), "".as_ref()).unwrap();
         let parties = &experiment.table().parties;
         assert!(
