@@ -31,7 +31,7 @@ impl Contested {
                 .pooled
                 .as_ref()
                 .and_then(|pooled| pooled.held_out.as_ref());
-            let pooled = pooled.map_or("–".to_owned(), |score| percent(score.accuracy.mean));
+            let pooled = pooled.map_or("–".to_owned(), |score| in_words(&score.accuracy));
             let totals = split.of(Entrant::Alone).count();
             let last = std::iter::repeat_n(pooled, totals);
             rows.push(
