@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
+use radmm_lab::accuracy::ContestError;
 use radmm_lab::audit::Unaudited;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
@@ -34,6 +35,10 @@ pub(crate) enum Failure {
     Run(#[from] RunError),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("accuracy is not one of the paper's figures: give it alone, or the figures without it")]
+    AccuracyBesideFigures,
+    #[error("{0}")]
+    Contest(#[from] ContestError),
     #[error("{0}")]
     Certify(#[from] CertifyError),
     #[error("{0}")]
@@ -70,6 +75,7 @@ impl Failure {
             | Self::TooDear { .. }
             | Self::RowCounts(_)
             | Self::Compare(_)
+            | Self::AccuracyBesideFigures
             | Self::Inspect(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }

@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
+mod accuracy;
 mod args;
 mod audit;
 mod bounds;

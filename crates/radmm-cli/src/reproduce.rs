@@ -7,13 +7,21 @@ use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
 
 use serde::Serialize;
 
+use crate::accuracy;
 use crate::args::{PaperFigure, ReproduceArgs};
 use crate::failure::Failure;
 use crate::files;
 use crate::progress::Progress;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
+    let with_table = typed.figures.contains(&PaperFigure::Accuracy);
+    if with_table && typed.figures.len() > 1 {
+        return Err(Failure::AccuracyBesideFigures);
+    }
     files::make_folder(&typed.out)?;
+    if with_table {
+        return accuracy::run(typed);
+    }
     let pool = typed.work.pool()?;
     let which = which(&typed.figures);
     let reproduction = pool
@@ -34,6 +42,8 @@ fn which(typed: &[PaperFigure]) -> Vec<Which> {
         PaperFigure::Fig1 => vec![Which::Fig1],
         PaperFigure::Fig2 => vec![Which::Fig2],
         PaperFigure::Fig3 => vec![Which::Fig3],
+        // Made on its own.
+        PaperFigure::Accuracy => Vec::new(),
         PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
     };
     typed.iter().flat_map(one).collect()

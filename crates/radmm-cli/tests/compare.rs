@@ -271,6 +271,10 @@ fn wrong_use_is_told_and_has_its_own_exit_code() {
         (&["compare", "nowhere.toml"], "nowhere.toml: "),
         (&["reproduce", "fig4"], "invalid value 'fig4'"),
         (&["reproduce", "--repetitions", "0"], "0 is not in 1..=1000"),
+        (
+            &["reproduce", "accuracy", "fig1"],
+            "accuracy is not one of the paper's figures: give it alone",
+        ),
     ];
     for (args, said) in cases {
         let output = radmm(folder.path(), args);

@@ -54,6 +54,8 @@ pub struct Part {
     pub name: String,
     /// The rows; there is at least one.
     pub shard: Shard,
+    /// How many of them are of the positive class.
+    pub positive: usize,
 }
 
 /// Takes encoded rows one at a time and gives each to its node: at once where the split allows it, else when all are
@@ -69,6 +71,8 @@ pub(crate) struct Dealer<'a> {
     node_of: HashMap<String, usize>,
     columns: usize,
     dealt: Vec<ShardBuilder>,
+    /// By node: rows of the positive class.
+    positive: Vec<usize>,
     held: Table,
     rows: usize,
 }
@@ -89,6 +93,7 @@ impl<'a> Dealer<'a> {
             node_of: HashMap::new(),
             columns: schema.width(),
             dealt: Vec::new(),
+            positive: Vec::new(),
             held: Table::default(),
             rows: 0,
         };
@@ -196,8 +201,11 @@ impl<'a> Dealer<'a> {
             let shard = builder
                 .finish()
                 .map_err(|_| self.refuse(self.no_rows(node)))?;
-            let name = self.name(node);
-            Ok(Part { name, shard })
+            Ok(Part {
+                name: self.name(node),
+                shard,
+                positive: self.positive[node],
+            })
         });
         parts.collect()
     }
@@ -209,6 +217,7 @@ impl<'a> Dealer<'a> {
         positive: bool,
     ) -> Result<(), DataError> {
         self.grow(node + 1);
+        self.positive[node] += usize::from(positive);
         let pushed = self.dealt[node].push(entries, positive);
         pushed.map_err(|cause| DataError::Row {
             file: self.file.to_owned(),
@@ -223,6 +232,7 @@ impl<'a> Dealer<'a> {
         if self.dealt.len() < nodes {
             self.dealt
                 .resize_with(nodes, || ShardBuilder::new(columns, policy));
+            self.positive.resize(nodes, 0);
         }
     }
 

@@ -163,9 +163,13 @@ proptest! {
                 prop_assert_eq!(table.positive, positive);
                 prop_assert_eq!(sizes(&table).iter().sum::<usize>(), kept.len());
                 prop_assert!(sizes(&table).iter().all(|rows| *rows > 0));
+                let ill: Vec<usize> = table.parts.iter().map(|part| part.positive).collect();
+                prop_assert_eq!(ill.iter().sum::<usize>(), positive);
                 if split == by_ward() {
                     let of = |ward| kept.iter().filter(|row| row.1 == ward).count();
                     prop_assert_eq!(sizes(&table), [of(2), of(0), of(1)]);
+                    let of = |ward| kept.iter().filter(|row| row.1 == ward && row.2).count();
+                    prop_assert_eq!(ill, [of(2), of(0), of(1)]);
                 }
             }
             // By turns, a table of both classes and enough rows is always taken.

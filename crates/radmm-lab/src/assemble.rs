@@ -64,33 +64,60 @@ pub(crate) fn nodes(
     table: &Table,
     variant: &Variant<'_>,
 ) -> Result<Vec<Node>, RunError> {
+    let make = |id: NodeId| {
+        let place = Place {
+            id,
+            neighbours: graph.neighbours(id).to_vec(),
+            algorithm: algorithm(
+                &study.algorithm.method,
+                graph,
+                id,
+                vec![0.0; table.columns.len()],
+            ),
+        };
+        node(study, place, table, variant)
+    };
+    graph.nodes().map(make).collect()
+}
+
+/// Where a node stands, and what it is to do there.
+pub(crate) struct Place {
+    pub id: NodeId,
+    pub neighbours: Vec<NodeId>,
+    pub algorithm: Box<dyn Algorithm>,
+}
+
+/// One node of a run.
+pub(crate) fn node(
+    study: &Study,
+    place: Place,
+    table: &Table,
+    variant: &Variant<'_>,
+) -> Result<Node, RunError> {
     let delta = study.privacy.delta;
     let budget = match variant.limit {
         Some(epsilon) => Budget::limited(epsilon, delta)?,
         None => Budget::unlimited(delta)?,
     };
     let columns = table.columns.len();
-    let make = |id: NodeId| -> Result<Node, RunError> {
-        let i = id.0 as usize;
-        let terms = Terms {
-            problem: problem(study),
-            mechanism: variant.noise[i],
-            ledger: Ledger::new(budget, study.privacy.bound),
-            noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
-        };
-        Ok(Node::new(Setup {
-            id,
-            neighbours: graph.neighbours(id).to_vec(),
-            iterations: study.algorithm.iterations,
-            start: match study.algorithm.start {
-                Start::Zeros => vec![0.0; columns],
-                Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
-            },
-            algorithm: algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
-            curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
-        })?)
+    let (id, i) = (place.id, place.id.0 as usize);
+    let terms = Terms {
+        problem: problem(study),
+        mechanism: variant.noise[i],
+        ledger: Ledger::new(budget, study.privacy.bound),
+        noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
     };
-    graph.nodes().map(make).collect()
+    Ok(Node::new(Setup {
+        id,
+        neighbours: place.neighbours,
+        iterations: study.algorithm.iterations,
+        start: match study.algorithm.start {
+            Start::Zeros => vec![0.0; columns],
+            Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
+        },
+        algorithm: place.algorithm,
+        curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
+    })?)
 }
 
 pub(crate) fn problem(study: &Study) -> Problem {

@@ -167,7 +167,7 @@ impl Baseline {
 
 /// Rounds of gossip after which the models differ by a thousandth of what they did: asking costs privacy, gossip does not, so
 /// averaging is not cut short. On graphs where that takes more than [`ROUNDS`], so many.
-fn gossip(graph: &Graph) -> u32 {
+pub(crate) fn gossip(graph: &Graph) -> u32 {
     let count = graph.len() as f64;
     // A slope and a wave: every way of differing that is slow to level out has its share in them.
     let mut values: Vec<f64> = (0..graph.len())

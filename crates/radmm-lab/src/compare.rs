@@ -39,7 +39,7 @@ pub struct Compared {
 }
 
 /// One party with all rows and no noise.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Pooled {
     /// The mean loss on the training rows.
     pub loss: f64,
@@ -230,20 +230,23 @@ impl Comparison {
         for baseline in Baseline::all(first) {
             add(&baseline.contender(first, &totals, Criterion::Accuracy, progress)?)?;
         }
-        compared.pooled = first.pooled()?.map(pooled);
+        compared.pooled = first.pooled()?.map(Pooled::of);
         Ok(compared)
     }
 }
 
-fn pooled((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Pooled {
-    Pooled {
-        loss: optimum.loss,
-        accuracy: optimum.accuracy,
-        held_out: score.map(|score| HeldOut {
-            loss: Spread::of([score.loss]),
-            accuracy: Spread::of([score.accuracy]),
-            auc: Spread::of([score.auc]),
-        }),
+impl Pooled {
+    /// Of the optimum, and of its score on rows held out.
+    pub(crate) fn of((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Self {
+        Self {
+            loss: optimum.loss,
+            accuracy: optimum.accuracy,
+            held_out: score.map(|score| HeldOut {
+                loss: Spread::of([score.loss]),
+                accuracy: Spread::of([score.accuracy]),
+                auc: Spread::of([score.auc]),
+            }),
+        }
     }
 }
 

@@ -182,7 +182,7 @@ impl Contender {
             accuracy: of(|run| run.end().last.accuracy),
             loss_everywhere: of(|run| run.everywhere.loss),
             accuracy_everywhere: of(|run| run.everywhere.accuracy),
-            held_out: held_out(all),
+            held_out: HeldOut::of(all),
             seconds: Spread::of(runs.took.iter().map(std::time::Duration::as_secs_f64)),
             stopped: all.iter().find_map(|run| run.stopped.clone()),
             course,
@@ -212,13 +212,16 @@ impl Measured {
     }
 }
 
-fn held_out(all: &[Repetition]) -> Option<HeldOut> {
-    let scores: Option<Vec<_>> = all.iter().map(|run| run.held_out).collect();
-    scores.map(|scores| HeldOut {
-        loss: Spread::of(scores.iter().map(|score| score.loss)),
-        accuracy: Spread::of(scores.iter().map(|score| score.accuracy)),
-        auc: Spread::of(scores.iter().map(|score| score.auc)),
-    })
+impl HeldOut {
+    /// Of at least one run; `None` if no rows were held out.
+    pub(crate) fn of(all: &[Repetition]) -> Option<Self> {
+        let scores: Option<Vec<_>> = all.iter().map(|run| run.held_out).collect();
+        scores.map(|scores| Self {
+            loss: Spread::of(scores.iter().map(|score| score.loss)),
+            accuracy: Spread::of(scores.iter().map(|score| score.accuracy)),
+            auc: Spread::of(scores.iter().map(|score| score.auc)),
+        })
+    }
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use radmm::account::{Bound, Guarantee};
-use radmm::private::{Mechanism, Score, Shard};
+use radmm::private::{Loss, Mechanism, Score, Shard};
 use radmm::public::graph::{Graph, GraphError};
 use radmm::sim::{Optimum, Simulation, Snapshot};
 use radmm_study::{Noise, Study};
@@ -221,35 +221,46 @@ impl Experiment {
         variant: &Variant<'_>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Repetition, RunError> {
-        let mut simulation = self.simulation(variant)?;
-        let mut iterations = Vec::new();
-        let mut stopped = None;
-        for made in simulation.run(&Pool) {
-            match made {
-                Ok(snapshot) => {
-                    progress(&snapshot);
-                    iterations.push(snapshot);
-                }
-                Err(error) => stopped = Some(error.to_string()),
-            }
-        }
-        let everywhere = simulation.everywhere(&Pool);
-        let test = self.table.test.as_ref();
+        let simulation = self.simulation(variant)?;
         let loss = self.study.problem.loss;
-        let held_out = test.map(|rows| simulation.held_out(&Pool, rows, loss));
-        let largest_residual = simulation.largest_residual();
-        let names = self.table.parties.iter().map(|party| party.name.clone());
-        let nodes = simulation.nodes().zip(names);
-        Ok(Repetition {
-            nodes: nodes
-                .zip(variant.noise)
-                .map(|((node, name), noise)| NodeResult::of(node, name, noise))
-                .collect(),
-            iterations,
-            stopped,
-            everywhere,
-            held_out,
-            largest_residual,
-        })
+        Ok(finish(simulation, &self.table, loss, variant, progress))
+    }
+}
+
+/// Runs a simulation to its end, and says what came of it.
+pub(crate) fn finish(
+    mut simulation: Simulation,
+    table: &Table,
+    loss: Loss,
+    variant: &Variant<'_>,
+    progress: &(dyn Fn(&Snapshot) + Sync),
+) -> Repetition {
+    let mut iterations = Vec::new();
+    let mut stopped = None;
+    for made in simulation.run(&Pool) {
+        match made {
+            Ok(snapshot) => {
+                progress(&snapshot);
+                iterations.push(snapshot);
+            }
+            Err(error) => stopped = Some(error.to_string()),
+        }
+    }
+    let everywhere = simulation.everywhere(&Pool);
+    let test = table.test.as_ref();
+    let held_out = test.map(|rows| simulation.held_out(&Pool, rows, loss));
+    let largest_residual = simulation.largest_residual();
+    let names = table.parties.iter().map(|party| party.name.clone());
+    let nodes = simulation.nodes().zip(names);
+    Repetition {
+        nodes: nodes
+            .zip(variant.noise)
+            .map(|((node, name), noise)| NodeResult::of(node, name, noise))
+            .collect(),
+        iterations,
+        stopped,
+        everywhere,
+        held_out,
+        largest_residual,
     }
 }

@@ -47,6 +47,8 @@ pub struct PartyRows {
     pub name: String,
     /// Shared by all runs of the study.
     pub shard: Arc<Shard>,
+    /// How many of its rows are of the positive class.
+    pub positive: usize,
 }
 
 /// Why there are no rows.
@@ -106,6 +108,7 @@ impl Table {
         let parties = partition.parts.into_iter().map(|part| PartyRows {
             name: part.name,
             shard: Arc::new(part.shard),
+            positive: part.positive,
         });
         Self {
             columns,
