@@ -1,4 +1,4 @@
-.PHONY: run test bench figures reproduce
+.PHONY: run test bench figures reproduce mutants
 
 run: ## the built-in study, and its report
 	cargo run --release --bin radmm -- run --out results
@@ -18,3 +18,6 @@ reproduce: ## the paper's figures, and the pictures of docs/reproduction.md
 
 figures: ## the pictures in docs/, from runs
 	cargo run --release -p radmm-lab --example figures
+
+mutants: ## faults put into the sources, each of which the audit must find
+	scripts/mutants
