@@ -149,7 +149,7 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
     let shown = text(&output.stdout);
     for part in [
         "far stopped early: ",
-        "exact has no noise and so no privacy",
+        "exact has no noise, or releases doubles, and so no guarantee",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }

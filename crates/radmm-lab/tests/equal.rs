@@ -469,6 +469,6 @@ fn a_first_study_without_noise_does_not_set_the_total() {
     }
     assert_eq!(
         compared.exceptions(),
-        ["first has no noise and so no privacy"]
+        ["first has no noise, or releases doubles, and so no guarantee"]
     );
 }
