@@ -5,7 +5,8 @@
 //! [`Ledger::at`](super::Ledger::at): a release is charged to its study and to the site, or to neither.
 //!
 //! Privacy: the releases of several studies on the same rows, at once or one after the other, are one long adaptive
-//! composition, and are priced as such: by our bound, whatever bound a study shows.
+//! composition, and are priced as such: by our bound, whatever bound a study shows. At `δ > 0` the best way to add up is taken
+//! afterwards, which is sound as long as no study's prices were chosen by what another released; a pure limit holds in any case.
 //!
 //! The account is in memory. What a node gives out to be recorded ([`Output::Record`](crate::node::Output)) is the
 //! journal from which [`Site::replay`] makes it anew; a charge is on record before its release leaves.
