@@ -131,6 +131,27 @@ fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
 }
 
 #[test]
+fn a_party_is_billed_by_its_own_penalty() {
+    let bill = |penalty: &str, noise: &str| {
+        let changes = [
+            ("name = \"r-admm\"", "name = \"mr-admm\""),
+            ("\"star\"", "\"ring\""),
+            ("penalty = 2", penalty),
+            ("epsilon = 5", noise),
+        ];
+        Bill::for_rows(&study(&changes), &[1000]).unwrap()
+    };
+    for noise in ["epsilon = 5", "mechanism = \"objective\"\nrate = 0.1"] {
+        let mixed = bill("penalty = [1, 2, 3, 4]", noise);
+        for (i, node) in mixed.nodes.iter().enumerate() {
+            let alone = bill(&format!("penalty = {}", i + 1), noise);
+            assert_eq!(node.total, alone.nodes[i].total, "{noise} {i}");
+            assert_eq!(node.law, alone.nodes[i].law, "{noise} {i}");
+        }
+    }
+}
+
+#[test]
 fn a_run_keeps_the_total_as_a_limit() {
     let experiment = experiment(&[]);
     let outcome = experiment.run(None, &|_| ()).unwrap();
@@ -321,13 +342,15 @@ fn is_not_understated(study: &Study, rows: usize, bill: &Bill) {
                 let mu = s * (node.data_steps as f64).sqrt() / sigma;
                 if stated.is_finite() && mu > 1e-6 && mu < 1e3 {
                     let phi = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-                    let t = mu / 2.0 + stated / mu;
-                    // Far out by the asymptotic series of Φ(−t), whose error is below 15/t⁶ of it; there e^ε alone overflows.
-                    let gone = if t < 30.0 {
-                        stated.exp() * phi(-t)
-                    } else {
-                        let series = 1.0 - 1.0 / (t * t) + 3.0 / t.powi(4);
-                        (stated - t * t / 2.0).exp() * series / (t * std::f64::consts::TAU.sqrt())
+                    let gone = match mu / 2.0 + stated / mu {
+                        // There one factor overflows and the other vanishes: e^ε·Φ(−t) = φ(x)·R(t) with x = ε/μ − μ/2, and
+                        // 1/t − 1/t³ + 3/t⁵ is above R(t) by at most 15/t⁷.
+                        t if t > 30.0 => {
+                            let x = stated / mu - mu / 2.0;
+                            let density = (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
+                            density * (1.0 - 1.0 / (t * t) + 3.0 / t.powi(4)) / t
+                        }
+                        t => stated.exp() * phi(-t),
                     };
                     let delta = phi(mu / 2.0 - stated / mu) - gone;
                     assert!(

@@ -213,6 +213,18 @@ impl Total {
         if epsilon < before { before } else { epsilon }
     }
 
+    /// ε at this δ by the pure losses, or by the Rényi losses of one order that is fixed beforehand; infinite if the order is
+    /// not one of those at which losses are added up.
+    // Privacy: these two may be compared with a limit even if prices are chosen by what was released before. While pure
+    // losses add up to ε at most, the ratio of a transcript is at most e^ε. While Rényi losses of a fixed order add up to at
+    // most what that order may cost, the transcript is (ε, δ)-private (Feldman and Zrnic 2021). Split the transcripts of a set
+    // into those of the first kind and the others: P ≤ e^ε·P′ on the one part and P ≤ e^ε·P′ + δ on the other.
+    pub(super) fn epsilon_at_order(&self, order: f64, delta: f64) -> f64 {
+        let fixed = self.renyi.iter().zip(orders()).filter(|at| at.1 == order);
+        let by_order = |(&renyi, q)| renyi_to_epsilon(renyi, q, delta);
+        fixed.map(by_order).fold(self.pure, f64::min)
+    }
+
     /// By Rényi losses: for everything.
     pub(super) fn by_renyi(&self, delta: f64) -> f64 {
         self.renyi
@@ -255,6 +267,13 @@ pub(super) fn renyi_to_epsilon(renyi: f64, q: f64, delta: f64) -> f64 {
 /// The Rényi orders at which losses are added up: `1 + 2^(k/4)`, from 1.016 to 262,145.
 fn orders() -> impl Iterator<Item = f64> {
     (-24..=72).map(|k| 1.0 + libm::exp2(f64::from(k) / 4.0))
+}
+
+/// The order at which most Gaussian answers fit into ε at δ: `q·ρ` of them and the conversion are at most ε.
+pub(super) fn order_for(epsilon: f64, delta: f64) -> f64 {
+    let room = |q: f64| (epsilon - renyi_to_epsilon(0.0, q, delta)) / q;
+    let better = |best: f64, q: f64| if room(q) > room(best) { q } else { best };
+    orders().fold(2.0, better)
 }
 
 /// The next number up: at least the exact result of one correctly rounded operation.

@@ -5,7 +5,9 @@
 //! [`Ledger::at`](super::Ledger::at): a release is charged to its study and to the site, or to neither.
 //!
 //! Privacy: the releases of several studies on the same rows, at once or one after the other, are one long adaptive
-//! composition, and are priced as such: by our bound, whatever bound a study shows.
+//! composition, and are priced as such: by our bound, whatever bound a study shows. Later studies may be designed by what
+//! earlier ones released, their prices too. So at `δ > 0` the best way to add up cannot be taken afterwards: a limit has one
+//! Rényi order, which it fixes itself, and pure losses beside it.
 //!
 //! The account is in memory. What a node gives out to be recorded ([`Output::Record`](crate::node::Output)) is the
 //! journal from which [`Site::replay`] makes it anew; a charge is on record before its release leaves.
@@ -15,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use thiserror::Error;
 
-use super::cost::Total;
+use super::cost::{Total, order_for};
 use super::{BadBudget, Budget, Event, Guarantee, SpendError};
 
 /// What may be spent on a data set in all: a pure limit, one at a `δ`, or both, and then within both.
@@ -110,13 +112,19 @@ struct Account {
 #[derive(Clone, Copy, Debug)]
 struct Line {
     limit: Budget,
+    /// Of Rényi losses; of no matter for a pure limit.
+    order: f64,
     spent: f64,
 }
 
 impl Site {
     /// A data set that nobody has used yet.
     pub fn new(limits: Limits) -> Self {
-        let fresh = |limit| Line { limit, spent: 0.0 };
+        let fresh = |limit: Budget| Line {
+            limit,
+            order: order_for(limit.epsilon, limit.delta),
+            spent: 0.0,
+        };
         Self(Arc::new(Mutex::new(Account {
             lines: limits.0.into_iter().map(fresh).collect(),
             total: Total::nothing(),
@@ -187,7 +195,16 @@ impl Account {
         after.charges += 1;
         after.studies += u32::from(new_study);
         for line in &mut after.lines {
-            line.spent = after.total.epsilon_after(line.spent, line.limit.delta);
+            let spent = match line.limit.delta == 0.0 {
+                true => after.total.epsilon(0.0),
+                false => after.total.epsilon_at_order(line.order, line.limit.delta),
+            };
+            // Until the order's conversion is paid for, pure losses are less; a total never shrinks. A NaN stays one.
+            line.spent = if spent < line.spent {
+                line.spent
+            } else {
+                spent
+            };
         }
         after
     }

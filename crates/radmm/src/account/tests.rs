@@ -340,6 +340,29 @@ fn a_limit_is_never_met_by_an_exact_answer() {
 }
 
 #[test]
+fn a_limit_is_kept_to_the_last_digit() {
+    let event = objective(0.1, 0.02, gamma(3.0));
+    let price = total(&[event], 0.0);
+    let under = |limit: f64| {
+        let budget = Budget::limited(limit, 0.0).unwrap();
+        Ledger::new(budget, Bound::Tight).spend(event).is_ok()
+    };
+    assert!(under(price) && !under(price.next_down()));
+}
+
+#[test]
+fn slack_that_would_lower_a_price_is_refused() {
+    for slack in [-1e-9, f64::NAN] {
+        let event = Event {
+            slack,
+            ..objective(0.1, 0.02, gamma(3.0))
+        };
+        let refused = ledger(0.0).spend(event).err();
+        assert_eq!(refused, Some(SpendError::Malformed));
+    }
+}
+
+#[test]
 fn negative_nan_and_infinite_limits_are_unbuildable() {
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(Budget::limited(epsilon, 0.0).is_err());

@@ -141,3 +141,110 @@ fn with_noise_added(off: f64, length: f64, reach: f64) -> Accuracy {
         reach,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::private::loss::Loss;
+    use crate::public::release::Precision;
+
+    const LAW: Law = Law::Gaussian { sigma: 1.0 };
+
+    /// `m = 1` for a question without a penalty.
+    const PROBLEM: Problem = Problem {
+        loss: Loss::Logistic,
+        weight: 1e3,
+        ridge: 1.0,
+        nodes: 1,
+        tolerance: 1e-15,
+        precision: Precision::Grid,
+    };
+
+    fn plain(problem: &Problem, columns: usize) -> Facts<'_> {
+        Facts {
+            problem,
+            rows: 10,
+            columns,
+            doubled: false,
+        }
+    }
+
+    fn minimise(linear: f64) -> Query {
+        Query::Minimise {
+            quadratic: 0.0,
+            linear: vec![linear],
+            near: vec![0.0],
+        }
+    }
+
+    fn gradient(at: f64) -> Query {
+        Query::Gradient { at: vec![at] }
+    }
+
+    #[test]
+    fn a_minimiser_is_no_nearer_than_its_residual_says() {
+        let loose = Problem {
+            tolerance: 0.5,
+            ..PROBLEM
+        };
+        for entry in [Entry::Objective, Entry::Answer] {
+            let accuracy = plain(&loose, 2).accuracy(&minimise(1.0), entry, &LAW);
+            assert!(accuracy.absolute >= 0.5, "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn the_rounding_of_margins_counts_in_every_answer() {
+        // C·c₁·ϑ for each unit of length, which is 1e6 at least where it is not the exact answer's own.
+        let (columns, length) = (1000, 1e6);
+        let share = 250.0 * 1001.0 * U;
+        let facts = plain(&PROBLEM, columns);
+        let within = facts.accuracy(&minimise(1.0), Entry::Objective, &LAW);
+        assert!(within.relative >= share);
+        // ‖z‖ ≥ (‖b‖ − C)/m.
+        let output = facts.accuracy(&minimise(length + 1e3), Entry::Answer, &LAW);
+        assert!(output.absolute >= share * length);
+        let slope = facts.accuracy(&gradient(length), Entry::Answer, &LAW);
+        assert!(slope.absolute >= share * length);
+        // Doubled margins are better, by far and no more than that.
+        let doubled = Facts {
+            doubled: true,
+            ..facts
+        };
+        let fine = doubled.accuracy(&gradient(length), Entry::Answer, &LAW);
+        assert!(fine.absolute < 0.01 * slope.absolute);
+        let wide = Facts {
+            columns: 10_000_000,
+            ..doubled
+        };
+        let wide = wide.accuracy(&gradient(length), Entry::Answer, &LAW);
+        assert!(wide.absolute >= 250.0 * (1e7 * U).powi(2) * length);
+    }
+
+    #[test]
+    fn the_rounding_of_noise_counts_in_every_answer() {
+        // In the objective e = l − b with ‖l‖ ≤ C + m‖z‖, so that its error is relative to ‖b‖ too.
+        let facts = plain(&PROBLEM, 1);
+        let within = facts.accuracy(&minimise(1e9), Entry::Objective, &LAW);
+        assert!(within.absolute >= 16.0 * U * 1e9);
+        assert!(within.relative >= 16.0 * U);
+        // On an answer e = z − ∇O, and the gradient itself is off by seven roundings of m‖f‖.
+        let light = Problem {
+            weight: 1e-3,
+            ..PROBLEM
+        };
+        let slope = plain(&light, 1).accuracy(&gradient(1e6), Entry::Answer, &LAW);
+        assert!(slope.absolute >= 23.0 * U * 1e6);
+        assert!(slope.relative >= 17.0 * U);
+    }
+
+    #[test]
+    fn the_rounding_of_slopes_grows_with_the_curvature() {
+        let sharp = Problem {
+            loss: Loss::SmoothHinge { width: 0.01 },
+            ..PROBLEM
+        };
+        let slope = plain(&sharp, 1).accuracy(&gradient(0.0), Entry::Answer, &LAW);
+        assert!(slope.absolute >= 8.0 * U * 76.0 * 1e3);
+    }
+}

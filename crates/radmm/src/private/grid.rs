@@ -184,6 +184,29 @@ mod tests {
     }
 
     #[test]
+    fn beyond_the_end_of_the_grid_is_its_end() {
+        let rounding = Rounding {
+            radius: FARTHEST as f64 * SPACING,
+            scale: 1 << 61,
+        };
+        let mut rng = rng(2);
+        let mut at_the_end = 0;
+        for _ in 0..100 {
+            let release = rounding.release(vec![-rounding.radius], &mut rng);
+            at_the_end += u32::from(release.units() == Some(&[-FARTHEST]));
+        }
+        // Half of them, and five standard errors.
+        assert!((25..=75).contains(&at_the_end), "{at_the_end}");
+    }
+
+    #[test]
+    fn going_to_the_ball_rounds_and_that_is_hidden_too() {
+        // Half of d roundings in the norm, and three more, of coordinates up to R.
+        let rounding = Rounding::new(&accuracy(0.0, 0.0, 1e6), 100, 1.0).unwrap();
+        assert!(rounding.noise() >= 10.0 * 53.0 * f64::EPSILON / 2.0 * 1e6);
+    }
+
+    #[test]
     fn noise_that_would_fill_the_grid_is_refused() {
         let fine = accuracy(1e-10, 1e-12, 10.0);
         assert!(Rounding::new(&fine, 10, 1e-5).is_ok());

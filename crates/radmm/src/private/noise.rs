@@ -345,6 +345,14 @@ mod tests {
     }
 
     #[test]
+    fn gaussian_noise_has_its_variance() {
+        // Of 100,000 squares the mean has a relative standard error of √(2/100,000): five are exceeded once in 10⁶.
+        let all = draws(Law::Gaussian { sigma: 2.0 }, 5, 20_000);
+        let mean = all.iter().flatten().map(|e| e * e).sum::<f64>() / 1e5;
+        assert!((mean / 4.0 - 1.0).abs() < 5.0 * 2e-5f64.sqrt(), "{mean}");
+    }
+
+    #[test]
     fn the_test_itself_sees_halved_noise() {
         let halved: Vec<f64> = draws(Law::Gamma { rate: 2.0 }, 3, 20_000)
             .iter()
@@ -421,6 +429,36 @@ mod tests {
             let mut rng = generator(&key, 1, &gradient(0.0), &event, &problem);
             let e = law.sample(1, &mut rng);
             assert!(seen.insert(e[0].to_bits()), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn other_rows_slack_or_precision_get_other_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = Law::Gaussian { sigma: 1.0 };
+        let ideal = Ideal::Additive {
+            sensitivity: 1.0,
+            law,
+        };
+        let mut seen = BTreeSet::new();
+        for (rows, slack, precision) in [
+            (10, 0.5, Precision::Grid),
+            (11, 0.5, Precision::Grid),
+            (10, 0.25, Precision::Grid),
+            (10, 0.5, Precision::Float),
+        ] {
+            let mut rng = key.generator(&Asked {
+                iteration: 1,
+                query: &gradient(0.0),
+                event: &Event { ideal, slack },
+                problem: &Problem {
+                    precision,
+                    ..PROBLEM
+                },
+                rows,
+            });
+            let e = law.sample(1, &mut rng);
+            assert!(seen.insert(e[0].to_bits()), "{rows} {slack} {precision:?}");
         }
     }
 

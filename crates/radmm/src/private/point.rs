@@ -158,6 +158,18 @@ mod tests {
     }
 
     #[test]
+    fn what_products_lose_is_in_a_doubled_margin() {
+        // Large products that nearly cancel; of powers of ten the difference is known to a rounding or two.
+        let (columns, values) = ([0, 1], [0.6, -0.6]);
+        let far = Point::plain(&[1e12 + 3.0, 1e12]);
+        let exact = 0.6 * 3.0;
+        let plain = far.margin(&columns, &values);
+        assert!((plain - exact).abs() > 1e-6, "a plain sum would do");
+        let doubled = far.doubled().margin(&columns, &values);
+        assert!((doubled - exact).abs() < 1e-15, "{doubled}");
+    }
+
+    #[test]
     fn doubled_margins_agree_with_plain_ones_where_both_are_good() {
         let f: Vec<f64> = (0..20).map(|k| (f64::from(k) * 0.9).sin()).collect();
         let (columns, values): (Vec<u32>, Vec<f64>) =

@@ -554,4 +554,69 @@ fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
     }
 }
 
+/// An answer without noise and without a grid, computed in a given manner.
+fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Answer {
+    let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight);
+    let paid = ledger.spend(Ideal::Exact.into()).unwrap();
+    let manner = Manner {
+        doubled,
+        rounding: None,
+    };
+    let mut rng = generator(1, query, &Ideal::Exact.into());
+    let rows = Rows { shard, problem };
+    rows.answer(query, paid, &manner, &mut rng).unwrap()
+}
+
+#[test]
+fn an_answer_has_doubled_margins_where_its_accuracy_counts_on_them() {
+    // Far out, and with next to no ridge, the rounding of plain margins shows; the tolerance is loose, so that it may stay.
+    let shard = shard(&vec![([0.6, -0.6], true), ([0.0, 0.3], false)]);
+    let problem = Problem {
+        ridge: 1e-12,
+        tolerance: 1e-2,
+        ..problem(Loss::Logistic)
+    };
+    let rows = Rows {
+        shard: &shard,
+        problem: &problem,
+    };
+    let at = vec![1e12 + 3.0, 1e12];
+    let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);
+    assert_ne!(slope(true), slope(false), "a plain sum would do");
+    let gradient = Query::Gradient { at: at.clone() };
+    let minimiser = Query::Minimise {
+        quadratic: 0.0,
+        linear: slope(true).iter().map(|g| -g).collect(),
+        near: at.clone(),
+    };
+    let residual = |doubled| exact(&problem, &shard, &minimiser, doubled).residual;
+    for doubled in [false, true] {
+        let answer = exact(&problem, &shard, &gradient, doubled);
+        assert_eq!(answer.release.values(), slope(doubled));
+    }
+    // The solver begins at the minimiser: with doubled margins it sees that, with plain ones what they lose.
+    assert!(residual(true) < 1e-12 && residual(false) > 1e-6);
+}
+
+#[test]
+fn every_minimiser_is_found_to_the_residual_that_its_accuracy_counts_on() {
+    // A loose tolerance, so that the solver stops as soon as it may.
+    let problem = Problem {
+        tolerance: 1e-3,
+        ..problem(Loss::Logistic)
+    };
+    let shard = shard(&some_rows());
+    let mut largest: f64 = 0.0;
+    for n in 0..200 {
+        let angle = f64::from(n);
+        let query = Query::Minimise {
+            quadratic: 0.1 + angle % 3.0,
+            linear: vec![angle.sin(), angle.cos()],
+            near: vec![(3.0 * angle).sin(), (2.0 * angle).cos()],
+        };
+        largest = largest.max(exact(&problem, &shard, &query, false).residual);
+    }
+    assert!(largest <= 1e-3 && largest > 1e-4, "{largest}");
+}
+
 const LOSSES: [Loss; 2] = [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }];
