@@ -158,7 +158,8 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
         folder.path(),
         &["compare", "exact.toml", "--epsilon", "1", "-q"],
     );
-    assert!(text(&output.stdout).contains("no study has noise: there is no privacy"));
+    let silent = "no study has noise and releases on the grid: there is no guarantee";
+    assert!(text(&output.stdout).contains(silent));
 }
 
 #[test]
