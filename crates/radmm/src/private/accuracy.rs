@@ -8,7 +8,7 @@
 //! ```
 //! of itself: slopes are good to `8u(1 + c₁)` and their products with values to `2u`; sums over rows are compensated, so that
 //! only the sum of what they lose is rounded, `(Bu)²·C`; the rest are a handful of additions a coordinate. A margin is off by
-//! `ϑ‖p‖`, with `ϑ = (d + 1)u` for plain sums and `(du)²` for doubled ones, and moves its slope by `c₁` as much. (Of a doubled
+//! `ϑ‖p‖`, with `ϑ = (d + 1)u` for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much. (Of a doubled
 //! margin the last rounding is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
 //!
 //! A point with a computed gradient of at most `τ` is thus within `(τ + E)/m` of the minimiser. Noise is drawn to [`DRAWN`] of
@@ -28,7 +28,7 @@ const U: f64 = f64::EPSILON / 2.0;
 pub(super) struct Accuracy {
     pub absolute: f64,
     pub relative: f64,
-    /// A norm that the exact answer exceeds with a probability below `e^−50`, whatever the rows are.
+    /// A norm that the exact answer exceeds with a probability below `e^−47`, whatever the rows are.
     pub radius: f64,
     /// The part of that norm that is noise.
     pub reach: f64,
@@ -95,6 +95,20 @@ impl Facts<'_> {
         }
     }
 
+    /// Whether the solver is sure to get to the residual that is asked for: `ϑ·C·c₁` at doubled margins must not outweigh the
+    /// other errors, for which the residual leaves room.
+    pub(super) fn certain(&self, query: &Query) -> bool {
+        let m = match query {
+            Query::Minimise { quadratic, .. } => self.problem.share() + quadratic,
+            Query::Gradient { .. } => return true,
+        };
+        let doubled = Self {
+            doubled: true,
+            ..*self
+        };
+        doubled.by_length(m) <= 10.0 * U * m
+    }
+
     /// The residual that is asked for, for a linear term of this norm.
     fn residual(&self, linear: f64) -> f64 {
         self.problem.tolerance + self.problem.floor(linear)
@@ -116,7 +130,7 @@ impl Facts<'_> {
     fn by_length(&self, m: f64) -> f64 {
         let columns = self.columns as f64;
         let margin = match self.doubled {
-            true => (columns * U) * (columns * U),
+            true => (columns + 2.0) * U * ((columns + 3.0) * U),
             false => (columns + 1.0) * U,
         };
         8.0 * U * m + self.problem.weight * self.problem.loss.curvature() * margin
@@ -236,6 +250,17 @@ mod tests {
         let slope = plain(&light, 1).accuracy(&gradient(1e6), Entry::Answer, &LAW);
         assert!(slope.absolute >= 23.0 * U * 1e6);
         assert!(slope.relative >= 17.0 * U);
+    }
+
+    #[test]
+    fn where_doubled_margins_are_not_enough_nothing_is_asked() {
+        // 10¹⁴·u·C·c₁ against 2m.
+        let wide = |weight, columns| {
+            let problem = Problem { weight, ..PROBLEM };
+            plain(&problem, columns).certain(&minimise(1.0))
+        };
+        assert!(wide(1e3, 100_000) && !wide(1e3, 100_000_000));
+        assert!(!wide(1e9, 100_000));
     }
 
     #[test]

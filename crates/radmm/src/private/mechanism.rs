@@ -269,6 +269,9 @@ impl Manner {
                 columns,
                 doubled,
             };
+            if !facts.certain(query) {
+                return Err(TooCoarse);
+            }
             let accuracy = facts.accuracy(query, entry, &law);
             let rounding = Rounding::new(&accuracy, columns, event.slack)?;
             // Both in one coordinate.

@@ -60,7 +60,7 @@ impl Law {
         noise
     }
 
-    /// A length that noise in so many coordinates exceeds with a probability below `e^−50` (Chernoff).
+    /// A length that noise in so many coordinates exceeds with a probability below `e^−47` (Chernoff).
     pub(super) fn reach(&self, columns: usize) -> f64 {
         let columns = columns as f64;
         match *self {
