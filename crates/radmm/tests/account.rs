@@ -505,10 +505,11 @@ fn what_nodes_give_out_to_be_recorded_makes_the_account_anew() {
 #[test]
 fn a_site_ends_a_study_that_would_exceed_it() {
     // Ten data steps are too much, and the second study feels what the first one spent.
-    let first = Site::new(Limits::new(None, Some((30.0, 1e-6))).unwrap());
-    journal(&mut parties(&first, 5));
-    let one_study = first.spent().unwrap().totals[0].epsilon;
-    let site = Site::new(Limits::new(None, Some((1.3 * one_study, 1e-6))).unwrap());
+    let limited = |epsilon| Site::new(Limits::new(None, Some((epsilon, 1e-6))).unwrap());
+    let fits = |epsilon: &f64| journal(&mut parties(&limited(*epsilon), 5)).len() == 5;
+    let limits = (0..200).map(|k| 30.0 * 0.95f64.powi(k));
+    let one_study = limits.take_while(fits).last().unwrap();
+    let site = limited(1.3 * one_study);
     assert_eq!(journal(&mut parties(&site, 5)).len(), 5);
     let mut nodes = parties(&site, 6);
     let fitted = journal(&mut nodes).len();
