@@ -229,7 +229,7 @@ pub(crate) struct PrivacyArgs {
     pub study: Option<PathBuf>,
 
     /// How many rows the parties have: one number for all, or one a party; the table is then not read
-    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=67_108_864), allow_negative_numbers = true)]
     pub rows: Vec<u32>,
 
     /// Print the whole bill as JSON in place of the tables

@@ -84,7 +84,7 @@ fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
 
 fn tables(audited: &Audited) -> String {
     let attacked = match audited.attacked.is_empty() {
-        true => "no noise, so no ε is claimed: nothing to attack\n".to_owned(),
+        true => "no noise, or releases in doubles: no ε is claimed, nothing to attack\n".to_owned(),
         false => format!("{}\n{}\n", plain(&narrow(audited.table())), legend(audited)),
     };
     format!(

@@ -33,7 +33,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work(experiment, outcome));
-    let _ = writeln!(page, "{}", privacy(first, &study.privacy));
+    let _ = writeln!(page, "{}", privacy(outcome, &study.privacy));
     page
 }
 
@@ -151,11 +151,12 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn privacy(run: &Repetition, privacy: &Privacy) -> String {
+fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
+    let run = &outcome.repetitions[0];
     let Guarantee {
         epsilon: total,
         delta,
-    } = run.end().last.spent;
+    } = outcome.total();
     let statement = if total.is_finite() {
         format!(
             "ε = {} at δ = {delta}: the total over every message of the run,\n\
@@ -166,7 +167,10 @@ fn privacy(run: &Repetition, privacy: &Privacy) -> String {
     } else {
         format!(
             "none: answers were released {}",
-            privacy.unprotected().unwrap_or_default()
+            privacy
+                .unprotected()
+                .unwrap_or_default()
+                .replace(", ", ",\n")
         )
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);

@@ -191,6 +191,27 @@ fn without_noise_every_epsilon_is_null_and_nothing_is_called_private() {
 }
 
 #[test]
+fn a_run_that_stops_in_the_middle_of_an_iteration_states_every_charge_everywhere() {
+    // Its first answer takes the models beyond the grid: charged, and nothing comes of it.
+    let study = STUDY
+        .replace("name = \"r-admm\"", "name = \"dgd\"\nstep = 1e30")
+        .replace("\"objective\"", "\"gradient\"");
+    let folder = folder(&study);
+    let output = radmm(folder.path(), &["run", "study.toml", "-q", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(1));
+    let read = |file: &str| fs::read_to_string(folder.path().join("out").join(file)).unwrap();
+    let result: Value = serde_json::from_str(&read("result.json")).unwrap();
+    let statement: Value = serde_json::from_str(&read("privacy-statement.json")).unwrap();
+    let spent = result["nodes"][0]["epsilon"].as_f64().unwrap();
+    assert!(spent > 0.5, "{spent}");
+    assert_eq!(result["privacy"]["epsilon"].as_f64(), Some(spent));
+    assert_eq!(statement["epsilon"].as_f64(), Some(spent));
+    let shown = format!("ε = {:.4}", (spent * 1e4).ceil() / 1e4);
+    assert!(text(&output.stdout).contains(&shown), "{shown}");
+    assert!(read("report.html").contains(&shown), "{shown}");
+}
+
+#[test]
 fn in_doubles_every_epsilon_is_null_and_nothing_is_called_private() {
     let study = STUDY.replace("[privacy]", "[privacy]\nprecision = \"float\"");
     let folder = folder(&study);

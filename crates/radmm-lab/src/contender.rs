@@ -170,7 +170,7 @@ impl Contender {
                 _ => all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
             },
             bound: self.experiment.study().privacy.bound,
-            total: all[0].end().last.spent,
+            total: Guarantee::network(all.iter().map(Repetition::total)),
             extra_ridge: baseline::extra_ridge(&self.experiment.study().algorithm.method),
             law: noise.first().and_then(law),
             noise: scales(noise),

@@ -22,6 +22,13 @@ pub struct Outcome {
     pub centralised_held_out: Option<Score>,
 }
 
+impl Outcome {
+    /// The largest of the repetitions': they differ if one was stopped.
+    pub fn total(&self) -> Guarantee {
+        Guarantee::network(self.repetitions.iter().map(Repetition::total))
+    }
+}
+
 /// All repetitions of one study.
 pub struct Runs {
     /// In order, at least one.
@@ -93,6 +100,9 @@ pub struct End {
     /// The last iteration.
     #[serde(flatten)]
     pub last: Snapshot,
+    /// What was spent in all: more than at the end of that iteration, if a run was stopped in the middle of the next.
+    #[serde(skip)]
+    pub total: Guarantee,
     /// How good its models are on everybody's rows.
     pub everywhere: Everywhere,
     /// How good they are on the rows held out, if there are any.
@@ -106,9 +116,15 @@ impl Repetition {
         End {
             // Iteration 0 asks nothing, so that there is always one.
             last: self.iterations[self.iterations.len() - 1],
+            total: self.total(),
             everywhere: self.everywhere,
             held_out: self.held_out,
         }
+    }
+
+    /// What was spent, with every charge: by a run that was stopped in the middle of an iteration too.
+    pub fn total(&self) -> Guarantee {
+        Guarantee::network(self.nodes.iter().map(|node| node.spent))
     }
 
     /// How many iterations were of a kind.

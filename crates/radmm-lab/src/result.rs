@@ -109,7 +109,7 @@ impl<'a> ResultFile<'a> {
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
-            privacy: statement(first, &experiment.study().privacy),
+            privacy: statement(outcome, &experiment.study().privacy),
             steps: Steps {
                 data: first.count(Kind::Data),
                 recycled: first.count(Kind::Recycled),
@@ -144,11 +144,12 @@ impl<'a> ResultFile<'a> {
 }
 
 /// The network's loss is the largest of its parties': a row belongs to one of them.
-fn statement<'a>(run: &Repetition, privacy: &Privacy) -> Statement<'a> {
-    let largest = |of: fn(&NodeResult) -> f64| run.nodes.iter().map(of).fold(0.0, f64::max);
-    let paper: Option<Vec<f64>> = run.nodes.iter().map(|node| node.epsilon_paper).collect();
+fn statement<'a>(outcome: &Outcome, privacy: &Privacy) -> Statement<'a> {
+    let nodes = || outcome.repetitions.iter().flat_map(|run| &run.nodes);
+    let largest = |of: fn(&NodeResult) -> f64| nodes().map(of).fold(0.0, f64::max);
+    let paper: Option<Vec<f64>> = nodes().map(|node| node.epsilon_paper).collect();
     Statement {
-        total: Guarantee::network(run.nodes.iter().map(|node| node.spent)),
+        total: outcome.total(),
         epsilon_tight: largest(|node| node.epsilon_tight),
         epsilon_paper: paper.map(|all| all.into_iter().fold(0.0, f64::max)),
         scope: SCOPE,

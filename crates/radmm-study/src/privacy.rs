@@ -86,6 +86,11 @@ pub(crate) fn read(
         ));
     }
 
+    // Privacy: whoever asks for a total must not get a run without one.
+    if let (Some(None), Some(_), Some(entry)) = (place, total, section.get("mechanism")) {
+        return Err(entry.wrong("a total takes noise; leave out mechanism, or leave out epsilon"));
+    }
+
     // An empty section means no privacy; one that speaks of an amount of noise must say where it goes. A total is for
     // whatever the algorithm asks.
     let place = match (place, total) {

@@ -168,16 +168,6 @@ fn parameters_of_other_mechanisms_are_noted() {
         said(&[("rate = 2.0", "epsilon = 1\ndelta = 1e-5")]),
         ["study.toml:47: [privacy] delta is not used by gamma noise"]
     );
-    assert_eq!(
-        said(&[
-            ("\"objective\"", "\"none\""),
-            (
-                "noise = \"gamma\"\nrate = 2.0\nscale = \"fixed\"\nbound = \"tight\"",
-                "epsilon = 1"
-            ),
-        ]),
-        ["study.toml:45: [privacy] epsilon is not used by mechanism none"]
-    );
 }
 
 #[test]

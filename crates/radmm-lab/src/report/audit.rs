@@ -189,7 +189,7 @@ impl Audited {
     }
 }
 
-const NO_NOISE: &str = "There is no noise, so no ε is claimed and there is nothing to attack.";
+const NO_NOISE: &str = "There is no noise, or releases are doubles, so no ε is claimed and there is nothing to attack.";
 
 const METHOD: &str = "The attacker is a neighbour who knows everything but which of two rows his victim has. These are nearly opposite, and he \
     pulls the victim to where both have their steepest slope: the worst case of the proofs. Victims are the program’s own nodes, which price, \

@@ -27,7 +27,7 @@ const POOLED: usize = 6;
 /// Loss; then privacy, if there is any, and accuracy.
 pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     let run = longest(&outcome.repetitions);
-    let total = run.end().last.spent;
+    let total = run.total();
     let private = total.epsilon.is_finite();
     let mut notes = vec![format!(
         "Of {}, {} asked the rows and {} recycled earlier answers.",

@@ -61,7 +61,7 @@ fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
     let mut paragraphs = vec![format!(
         "{} {} {}",
         setting(experiment, outcome),
-        spent(total(outcome), privacy),
+        spent(outcome.total(), privacy),
         quality(outcome)
     )];
     if let Some((k, reason)) = stopped(outcome) {
@@ -113,14 +113,6 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-/// The largest of the repetitions': they differ if one was stopped.
-fn total(outcome: &Outcome) -> Guarantee {
-    let totals = outcome.repetitions.iter().map(|run| run.end().last.spent);
-    let worse = |a: Guarantee, b: Guarantee| if b.epsilon > a.epsilon { b } else { a };
-    // There is at least one repetition.
-    totals.reduce(worse).expect("a repetition")
-}
-
 fn spent(total: Guarantee, privacy: &Privacy) -> String {
     if total.epsilon.is_finite() {
         format!("They spent **{}**.", statement(total))
@@ -162,7 +154,7 @@ fn quality(outcome: &Outcome) -> String {
         let shares = shares(right(&other.ends), held_out(&other.ends), "");
         against.push(format!("{shares} {name}"));
     }
-    let equal = if against.is_empty() || total(outcome).epsilon.is_infinite() {
+    let equal = if against.is_empty() || outcome.total().epsilon.is_infinite() {
         ""
     } else {
         " at equal privacy"
@@ -200,7 +192,7 @@ fn shares(right: f64, held_out: Option<f64>, mark: &str) -> String {
 }
 
 fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
-    let total = total(outcome);
+    let total = outcome.total();
     let meaning = if total.epsilon.is_finite() {
         format!(
             " Every ε is a total over every message of the run, the largest of the parties’, at δ = {}, for {}.",
@@ -241,7 +233,7 @@ fn sentences(lines: &[String]) -> String {
 
 fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     let run = &outcome.repetitions[0];
-    let total = run.end().last.spent;
+    let total = run.total();
     let mut grid = tables::parties(run, experiment.study().privacy.bound);
     if total.epsilon.is_finite() {
         grid.caption = format!(

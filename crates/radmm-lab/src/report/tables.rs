@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use radmm::account::Bound;
+use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Score};
 
@@ -164,7 +164,8 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
             ]
         }
     });
-    row.push(epsilon(ends[0].last.spent.epsilon));
+    let total = Guarantee::network(ends.iter().map(|end| end.total));
+    row.push(epsilon(total.epsilon));
     row
 }
 
