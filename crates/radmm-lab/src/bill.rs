@@ -276,7 +276,7 @@ impl Plan<'_> {
     }
 
     fn saving(&self, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
-        if noise.iter().all(|noise| *noise == Mechanism::None) {
+        if self.study.privacy.unprotected().is_some() {
             return None;
         }
         let mut study = self.study.clone();

@@ -26,6 +26,7 @@ pub struct PrivacyStatement<'a> {
     mechanism: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<Scaling>,
+    precision: Precision,
     bound: Bound,
     composition: &'static str,
     data_steps: usize,
@@ -95,6 +96,7 @@ impl<'a> PrivacyStatement<'a> {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
+            precision: study.privacy.precision,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
             data_steps: most(Kind::Data).unwrap_or(0),
