@@ -1,6 +1,8 @@
 //! The bill that is printed before a run is what the run then spends; the statement written after it says what was promised.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use radmm::node::Kind;
 use radmm_lab::{Bill, DROWNING, Experiment, PrivacyStatement};
 use radmm_study::Study;
@@ -35,12 +37,7 @@ repetitions = 2
 "#;
 
 fn study(changes: &[(&str, &str)]) -> Study {
-    let mut text = STUDY.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "{old}");
-        text = text.replace(old, new);
-    }
-    Study::parse(&text, "billed.toml").unwrap().0
+    support::study(STUDY, changes)
 }
 
 fn experiment(changes: &[(&str, &str)]) -> Experiment {

@@ -1,6 +1,8 @@
 //! Everyone who is compared spends the same, knows beforehand what, and is as good as it can be.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::schedule::Schedule;
@@ -42,12 +44,7 @@ repetitions = 3
 
 /// The study above with lines replaced.
 fn study(changes: &[(&str, &str)]) -> Study {
-    let mut text = STUDY.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "{old}");
-        text = text.replace(old, new);
-    }
-    Study::parse(&text, "first.toml").unwrap().0
+    support::study(STUDY, changes)
 }
 
 fn experiment(changes: &[(&str, &str)]) -> Experiment {

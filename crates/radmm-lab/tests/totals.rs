@@ -1,6 +1,8 @@
 //! A study's total is kept by every party, and what a study will cost is never understated.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod support;
+
 use proptest::prelude::*;
 use radmm::private::Law;
 use radmm::sim::Snapshot;
@@ -34,14 +36,7 @@ seed = 1
 "#;
 
 fn study(changes: &[(&str, &str)]) -> Study {
-    let mut text = STUDY.to_owned();
-    for (old, new) in changes {
-        assert!(text.contains(old), "{old}");
-        text = text.replace(old, new);
-    }
-    Study::parse(&text, "totals.toml")
-        .unwrap_or_else(|error| panic!("{error}\n{text}"))
-        .0
+    support::study(STUDY, changes)
 }
 
 fn experiment(changes: &[(&str, &str)]) -> Experiment {
