@@ -64,6 +64,7 @@ impl Sole {
                 id: itself,
                 neighbours: vec![itself],
                 algorithm: Box::new(Local::new(extra_ridge(&study))),
+                ledger: assemble::ledger(&study, variant)?,
             };
             Ok(vec![assemble::node(&study, place, &self.table, variant)?])
         };
