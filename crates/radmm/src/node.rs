@@ -171,6 +171,8 @@ pub struct Node {
     phase: Phase,
     /// By neighbour: what was heard of this iteration, and of the next.
     inbox: Vec<[Option<Release>; 2]>,
+    /// How many neighbours have not been heard of this iteration.
+    missing: usize,
 }
 
 impl Node {
@@ -181,6 +183,7 @@ impl Node {
         Ok(Self {
             id: setup.id,
             inbox: setup.neighbours.iter().map(|_| [None, None]).collect(),
+            missing: setup.neighbours.len(),
             neighbours: setup.neighbours,
             iterations: setup.iterations,
             algorithm: setup.algorithm,
@@ -224,7 +227,7 @@ impl Node {
 
     /// Whether every neighbour has been heard of this iteration, and there is something left to do.
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(self.phase, Phase::Running) && self.inbox.iter().all(|heard| heard[0].is_some())
+        matches!(self.phase, Phase::Running) && self.missing == 0
     }
 
     fn keep(&mut self, message: Message) -> Result<(), ProtocolError> {
@@ -262,8 +265,10 @@ impl Node {
             Some(heard) if *heard != release => {
                 Err(ProtocolError::Equivocation { from, iteration })
             }
-            _ => {
+            Some(_) => Ok(()),
+            None => {
                 self.inbox[place][slot] = Some(release);
+                self.missing -= usize::from(slot == 0);
                 Ok(())
             }
         }
@@ -361,8 +366,10 @@ impl Node {
         (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
         self.phase = Phase::Running;
+        self.missing = 0;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
+            self.missing += usize::from(heard[0].is_none());
         }
         Ok(())
     }
