@@ -169,7 +169,7 @@ pub struct Node {
     kind: Kind,
     own: Release,
     phase: Phase,
-    /// By neighbour: what was heard of this iteration, and of the next.
+    /// By neighbour: what was heard of this iteration, and of the next. Empty while nothing was.
     inbox: Vec<[Option<Release>; 2]>,
     /// How many neighbours have not been heard of this iteration.
     missing: usize,
@@ -182,7 +182,7 @@ impl Node {
         let own = Release::of(setup.start, setup.curator.precision()).ok_or(BadStart { node })?;
         Ok(Self {
             id: setup.id,
-            inbox: setup.neighbours.iter().map(|_| [None, None]).collect(),
+            inbox: Vec::new(),
             missing: setup.neighbours.len(),
             neighbours: setup.neighbours,
             iterations: setup.iterations,
@@ -260,6 +260,9 @@ impl Node {
         }
         if release.precision() != self.curator.precision() {
             return Err(ProtocolError::WrongPrecision { from, iteration });
+        }
+        if self.inbox.is_empty() {
+            self.inbox.resize(self.neighbours.len(), [None, None]);
         }
         match &self.inbox[place][slot] {
             Some(heard) if *heard != release => {
@@ -366,11 +369,16 @@ impl Node {
         (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
         self.phase = Phase::Running;
-        self.missing = 0;
+        let mut early = 0;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
-            self.missing += usize::from(heard[0].is_none());
+            early += usize::from(heard[0].is_some());
         }
+        if early == 0 {
+            // Where all go together nobody is ever early, and a node needs no inbox but while it hears.
+            self.inbox = Vec::new();
+        }
+        self.missing = self.neighbours.len() - early;
         Ok(())
     }
 
