@@ -4,10 +4,10 @@
 //! of `F` at `p` comes out within
 //!
 //! ```text
-//! E(p) = u·( 32·C(1 + c₁) + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
+//! E(p) = u·( 32·C(1 + c₁) + 256·C + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
 //! ```
-//! of itself: slopes are good to `8u(1 + c₁)` and their products with values to `2u`; sums over rows are compensated, so that
-//! only the sum of what they lose is rounded, `(Bu)²·C`; the rest are a handful of additions a coordinate. A margin is off by
+//! of itself: slopes are good to `8u(1 + c₁)` and their products with values to `2u`; sums over the 256 rows of a block are plain;
+//! sums over blocks are compensated, so that only the sum of what they lose is rounded, `(Bu)²·C`; the rest are a handful of additions a coordinate. A margin is off by
 //! `ϑ‖p‖`, with `ϑ = (d + 1)u` for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much. (Of a doubled
 //! margin the last rounding is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
 //!
@@ -122,7 +122,7 @@ impl Facts<'_> {
     /// `E(0)`, for a linear term of this norm.
     fn at_zero(&self, linear: f64) -> f64 {
         let rows = self.rows as f64;
-        let sums = self.problem.weight * rows * rows * U;
+        let sums = self.problem.sums() + self.problem.weight * rows * rows * U;
         U * (32.0 * self.problem.slopes() + sums + 8.0 * linear)
     }
 

@@ -29,10 +29,11 @@ pub struct Score {
 pub(crate) fn examine(shard: &Shard, loss: Loss, model: &[f64]) -> Score {
     let margins = solve::margins(shard, model);
     let (loss, accuracy) = solve::mean_loss_and_accuracy(shard, loss, model);
-    let signed = margins.iter().enumerate().map(|(n, margin)| {
-        let positive = shard.is_positive(n);
-        (if positive { *margin } else { -margin }, positive)
-    });
+    let labels = shard.chunks().iter().flat_map(|chunk| chunk.labels());
+    let signed = margins
+        .iter()
+        .zip(labels)
+        .map(|(margin, positive)| (if positive { *margin } else { -margin }, positive));
     Score {
         loss,
         accuracy,

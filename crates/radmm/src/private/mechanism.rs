@@ -17,6 +17,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::accuracy::{Entry, Facts};
+use super::chunk::BLOCK;
 use super::grid::{Rounding, TooCoarse};
 use super::loss::Loss;
 use super::noise::Law;
@@ -100,7 +101,7 @@ impl Problem {
     /// more than four times what rounding can make of a gradient at doubled margins (see `accuracy`), `m‖f‖` being at
     /// most `C + ‖b‖` near the minimum.
     pub(super) fn floor(&self, linear: f64) -> f64 {
-        f64::EPSILON * (96.0 * self.slopes() + 128.0 * linear)
+        f64::EPSILON * (96.0 * self.slopes() + 2.25 * self.sums() + 128.0 * linear)
     }
 
     /// The residual to which a question with this linear term is certified: `τ`, or what double precision can reach.
@@ -116,6 +117,11 @@ impl Problem {
     /// The size of the rows' gradient, and of what rounding makes of it.
     pub(super) fn slopes(&self) -> f64 {
         self.weight * (1.0 + self.loss.curvature())
+    }
+
+    /// What plain sums within a block of rows can lose, in units of rounding.
+    pub(super) fn sums(&self) -> f64 {
+        BLOCK as f64 * self.weight
     }
 
     /// `S = 2C/B`.

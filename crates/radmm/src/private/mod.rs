@@ -3,15 +3,22 @@
 
 mod accuracy;
 mod cholesky;
+mod chunk;
 mod curator;
+mod elementary;
 mod exact;
 mod exam;
 mod grid;
+mod hessian;
+mod kernel;
 mod loss;
+#[cfg(feature = "bench")]
+pub mod measure;
 mod mechanism;
 mod noise;
 mod point;
 mod quadratic;
+mod shape;
 mod shard;
 mod solve;
 

@@ -9,7 +9,7 @@
 //! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
 //! builder.push(&[(0, 1.0)], true).unwrap();
 //! let shard = builder.finish().unwrap();
-//! let leak = shard.values; // private field
+//! let leak = shard.chunks; // private field
 //! ```
 //! ```compile_fail
 //! # fn shard() -> radmm::private::Shard { unimplemented!() }
@@ -26,7 +26,7 @@
 //! ```
 //! ```compile_fail
 //! # fn shard() -> radmm::private::Shard { unimplemented!() }
-//! let margins = shard().row(0); // crate-private
+//! let rows = shard().chunks(); // for `private/` alone
 //! ```
 //! The same builder, used as it may be:
 //! ```
@@ -39,6 +39,8 @@
 
 use serde::Serialize;
 use thiserror::Error;
+
+use super::chunk::{Chunk, ChunkBuilder, Row};
 
 /// What is done to a row so that its norm is at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,16 +87,14 @@ pub struct NoRows;
 /// The rows of one party, readable inside `private/` alone.
 pub struct Shard {
     columns: usize,
-    starts: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<f64>,
-    positive: Vec<bool>,
+    rows: usize,
+    chunks: Vec<Chunk>,
 }
 
 impl Shard {
     /// `B`, the number of rows. Public by the neighbouring relation (one row *replaced*).
     pub fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.rows
     }
 
     /// `d`, the number of columns.
@@ -107,22 +107,14 @@ impl Shard {
     pub(crate) fn untouchable(rows: usize, columns: usize) -> Self {
         Self {
             columns,
-            starts: (0..=rows).map(|n| usize::from(n > 0) * 9).collect(),
-            indices: Vec::new(),
-            values: Vec::new(),
-            positive: Vec::new(),
+            rows,
+            chunks: vec![Chunk::untouchable(rows)],
         }
     }
 
-    /// Row `n` as `y·x`: its columns and their values.
-    pub(super) fn row(&self, n: usize) -> (&[u32], &[f64]) {
-        let range = self.starts[n]..self.starts[n + 1];
-        (&self.indices[range.clone()], &self.values[range])
-    }
-
-    /// Whether row `n` is of the positive class.
-    pub(super) fn is_positive(&self, n: usize) -> bool {
-        self.positive[n]
+    /// The rows, as `y·x`.
+    pub(super) fn chunks(&self) -> &[Chunk] {
+        &self.chunks
     }
 }
 
@@ -130,6 +122,9 @@ impl Shard {
 pub struct ShardBuilder {
     policy: NormPolicy,
     shard: Shard,
+    open: ChunkBuilder,
+    /// Of the row that is being added.
+    entries: Vec<(u32, f64)>,
 }
 
 impl ShardBuilder {
@@ -139,11 +134,11 @@ impl ShardBuilder {
             policy,
             shard: Shard {
                 columns,
-                starts: vec![0],
-                indices: Vec::new(),
-                values: Vec::new(),
-                positive: Vec::new(),
+                rows: 0,
+                chunks: Vec::new(),
             },
+            open: ChunkBuilder::new(columns),
+            entries: Vec::new(),
         }
     }
 
@@ -166,36 +161,45 @@ impl ShardBuilder {
             last = Some(column);
         }
         let filled = entries.iter().filter(|entry| entry.1 != 0.0);
-        let count = filled.clone().count();
-        let scale = norm_scale(entries, count, self.policy);
+        let scale = norm_scale(entries, filled.clone().count(), self.policy);
         let sign = if positive { 1.0 } else { -1.0 };
-        make_room(&mut self.shard.indices, count);
-        make_room(&mut self.shard.values, count);
-        make_room(&mut self.shard.starts, 1);
-        make_room(&mut self.shard.positive, 1);
-        for &(column, value) in filled {
-            self.shard.indices.push(column);
-            self.shard.values.push(sign * scale.apply(value));
+        self.entries.clear();
+        self.entries
+            .extend(filled.map(|&(column, value)| (column, sign * scale.apply(value))));
+        self.open.push(&Row {
+            scale: sign * scale.apply(shared(entries)),
+            entries: &self.entries,
+        });
+        self.shard.rows += 1;
+        if self.open.is_full() {
+            self.close_chunk();
         }
-        self.shard.starts.push(self.shard.indices.len());
-        self.shard.positive.push(positive);
         Ok(())
     }
 
     /// The shard, if it has a row.
-    pub fn finish(self) -> Result<Shard, NoRows> {
-        if self.shard.starts.len() == 1 {
-            return Err(NoRows);
+    pub fn finish(mut self) -> Result<Shard, NoRows> {
+        if !self.open.is_empty() {
+            self.close_chunk();
         }
-        Ok(self.shard)
+        match self.shard.rows {
+            0 => Err(NoRows),
+            _ => Ok(self.shard),
+        }
+    }
+
+    fn close_chunk(&mut self) {
+        let next = ChunkBuilder::new(self.shard.columns);
+        let full = std::mem::replace(&mut self.open, next);
+        self.shard.chunks.push(full.finish());
     }
 }
 
-/// Grows by an eighth at a time. Doubling would need three times the rows for a moment, the old copy beside a new one of
-/// twice its size; so it is less than twice, for the values are at most two thirds of a shard and move alone.
-fn make_room<T>(list: &mut Vec<T>, more: usize) {
-    if list.capacity() - list.len() < more {
-        list.reserve_exact(more.max(list.len() / 8));
+/// The value that a row's indicators have: one, if any entry is; otherwise perhaps that of the last one.
+fn shared(entries: &[(u32, f64)]) -> f64 {
+    match entries.last() {
+        Some(&(_, last)) if last > 0.0 && entries.iter().all(|entry| entry.1 != 1.0) => last,
+        _ => 1.0,
     }
 }
 
@@ -245,7 +249,23 @@ mod tests {
         let mut builder = ShardBuilder::new(1000, policy);
         builder.push(entries, false).unwrap();
         let shard = builder.finish().unwrap();
-        shard.row(0).1.iter().map(|v| v * v).sum::<f64>().sqrt()
+        row(&shard, 0).1.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+
+    /// A row as it is stored, its columns in order.
+    fn row(shard: &Shard, n: usize) -> (Vec<u32>, Vec<f64>) {
+        let mut found = Vec::new();
+        shard.chunks[0].each_row(|k, columns, values, _| {
+            if k == n {
+                found = columns
+                    .iter()
+                    .copied()
+                    .zip(values.iter().copied())
+                    .collect();
+            }
+        });
+        found.sort_by_key(|entry: &(u32, f64)| entry.0);
+        found.into_iter().unzip()
     }
 
     #[test]
@@ -265,8 +285,8 @@ mod tests {
         builder.push(&[(0, 0.3), (2, -0.4)], true).unwrap();
         builder.push(&[(0, 3.0), (2, -4.0)], false).unwrap();
         let shard = builder.finish().unwrap();
-        assert_eq!(shard.row(0), (&[0, 2][..], &[0.3, -0.4][..]));
-        let (columns, values) = shard.row(1);
+        assert_eq!(row(&shard, 0), (vec![0, 2], vec![0.3, -0.4]));
+        let (columns, values) = row(&shard, 1);
         assert_eq!(columns, [0, 2]);
         assert!((values[0] + 0.6).abs() < 1e-14 && (values[1] - 0.8).abs() < 1e-14);
     }
@@ -302,7 +322,7 @@ mod tests {
                 let mut builder = ShardBuilder::new(40, policy);
                 builder.push(&entries, true).unwrap();
                 let shard = builder.finish().unwrap();
-                assert!(is_at_most_one(shard.row(0).1), "{policy:?} {entries:?}");
+                assert!(is_at_most_one(&row(&shard, 0).1), "{policy:?} {entries:?}");
             }
         }
     }
@@ -321,18 +341,8 @@ mod tests {
             builder.push(&zeros, true).unwrap();
             builder.push(&[(1, 0.7), (5, -0.9)], true).unwrap();
             let shard = builder.finish().unwrap();
-            assert_eq!(shard.row(0), shard.row(1));
+            assert_eq!(row(&shard, 0), row(&shard, 1));
         }
-    }
-
-    #[test]
-    fn a_list_grows_by_an_eighth_and_never_less_than_asked() {
-        let mut list = vec![0u8; 800];
-        list.shrink_to_fit();
-        make_room(&mut list, 1);
-        assert_eq!(list.capacity(), 900);
-        make_room(&mut list, 1000);
-        assert_eq!(list.capacity(), 1800);
     }
 
     #[test]
@@ -342,7 +352,7 @@ mod tests {
         let mut builder = ShardBuilder::new(4096, NormPolicy::Unit);
         builder.push(&entries, true).unwrap();
         let shard = builder.finish().unwrap();
-        let squares: f64 = shard.row(0).1.iter().map(|value| value * value).sum();
+        let squares: f64 = row(&shard, 0).1.iter().map(|value| value * value).sum();
         assert!(squares.sqrt() <= 1.0 - 4096.0 * f64::EPSILON, "{squares}");
     }
 
@@ -351,7 +361,7 @@ mod tests {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         builder.push(&[(0, 0.0)], true).unwrap();
         let shard = builder.finish().unwrap();
-        assert_eq!((shard.rows(), shard.row(0).1.len()), (1, 0));
+        assert_eq!((shard.rows(), row(&shard, 0).1.len()), (1, 0));
     }
 
     #[test]

@@ -1,0 +1,163 @@
+//! `Σ_n c_n z_n z_nᵀ` of a chunk of rows, part by part: dense numbers among themselves eight rows at a time, dense numbers with
+//! codes in tables, indicators among themselves one addition a pair. Only rows that have a rest go entry by entry.
+
+use super::chunk::{BLOCK, Block, Chunk};
+use super::kernel::{Path, Table, dot, scatter_codes};
+use super::shape::CODES;
+
+/// Adds the sum to the lower triangle of a matrix, given `c_n` row by row.
+pub(super) fn add(path: Path, chunk: &Chunk, curvatures: &[f64], matrix: &mut [f64]) {
+    let d = matrix.len().isqrt();
+    path.run(
+        #[inline(always)]
+        || {
+            let mut lower = Lower { d, matrix };
+            let mut crossed = Crossed::new(chunk);
+            let indicators = Indicators::new(chunk);
+            for block in chunk.blocks() {
+                let c = &curvatures[block.first..][..block.scales.len()];
+                dense_and_codes(chunk, &block, c, &mut lower, &mut crossed);
+                indicators.add(&block, c, &mut lower);
+            }
+            crossed.finish(chunk, &mut lower);
+            add_rest(chunk, curvatures, &mut lower);
+        },
+    );
+}
+
+/// The lower triangle, row by row.
+struct Lower<'a> {
+    d: usize,
+    matrix: &'a mut [f64],
+}
+
+impl Lower<'_> {
+    #[inline(always)]
+    fn add(&mut self, i: usize, j: usize, value: f64) {
+        self.matrix[i.max(j) * self.d + i.min(j)] += value;
+    }
+}
+
+/// Of dense numbers with codes: by number and code, one after the other.
+struct Crossed {
+    tables: Vec<Table>,
+}
+
+impl Crossed {
+    fn new(chunk: &Chunk) -> Self {
+        let shape = chunk.shape();
+        Self {
+            tables: vec![[0.0; CODES]; shape.dense.len() * shape.codes.len()],
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&self, chunk: &Chunk, lower: &mut Lower<'_>) {
+        let shape = chunk.shape();
+        if shape.codes.is_empty() {
+            return;
+        }
+        let by_number = self.tables.chunks_exact(shape.codes.len());
+        for (&dense, tables) in shape.dense.iter().zip(by_number) {
+            for (code, table) in shape.codes.iter().zip(tables) {
+                code.each_value(|column, value| lower.add(dense as usize, column, table[value]));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn dense_and_codes(
+    chunk: &Chunk,
+    block: &Block<'_>,
+    c: &[f64],
+    lower: &mut Lower<'_>,
+    crossed: &mut Crossed,
+) {
+    let (shape, width) = (chunk.shape(), c.len());
+    let numbers = || shape.dense.iter().zip(block.dense.chunks_exact(width));
+    let mut weighted = [0.0; BLOCK];
+    let weighted = &mut weighted[..width];
+    for (k, (&i, u)) in numbers().enumerate() {
+        for ((w, c), u) in weighted.iter_mut().zip(c).zip(u) {
+            *w = c * u;
+        }
+        for (&j, v) in numbers().take(k + 1) {
+            lower.add(i as usize, j as usize, dot(weighted, v));
+        }
+        for (w, scale) in weighted.iter_mut().zip(block.scales) {
+            *w *= scale;
+        }
+        let codes = shape.codes.len();
+        scatter_codes(
+            &mut crossed.tables[k * codes..][..codes],
+            block.codes,
+            weighted,
+        );
+    }
+}
+
+/// No column.
+const NONE: u32 = u32::MAX;
+
+/// The columns that values of codes stand for: by group, in ascending order of columns, and by value.
+struct Indicators {
+    groups: Vec<(usize, [u32; CODES])>,
+}
+
+impl Indicators {
+    fn new(chunk: &Chunk) -> Self {
+        let mut groups = Vec::new();
+        for (position, code) in chunk.shape().codes.iter().enumerate() {
+            let first = groups.len();
+            groups.resize(first + code.groups.len(), (position, [NONE; CODES]));
+            for value in 0..code.size() {
+                for column in code.columns(value) {
+                    let group = code.groups.iter().position(|g| g.contains(&column));
+                    groups[first + group.unwrap_or(0)].1[value] = column;
+                }
+            }
+        }
+        let least = |columns: &[u32; CODES]| columns.iter().copied().min();
+        groups.sort_by_key(|(_, columns)| least(columns));
+        Self { groups }
+    }
+
+    #[inline(always)]
+    fn add(&self, block: &Block<'_>, c: &[f64], lower: &mut Lower<'_>) {
+        let width = c.len();
+        let mut columns = [0; CODES];
+        for n in 0..block.rows {
+            let w = c[n] * block.scales[n] * block.scales[n];
+            let mut count = 0;
+            for (code, table) in &self.groups {
+                let column = table[usize::from(block.codes[code * width + n])];
+                columns[count] = column as usize;
+                count += usize::from(column != NONE);
+            }
+            let columns = &columns[..count];
+            for (k, &i) in columns.iter().enumerate() {
+                let row = &mut lower.matrix[i * lower.d..][..i + 1];
+                for &j in &columns[..=k] {
+                    row[j] += w;
+                }
+            }
+        }
+    }
+}
+
+/// The pairs of a row's entries of which at least one is of the rest.
+#[inline(always)]
+fn add_rest(chunk: &Chunk, curvatures: &[f64], lower: &mut Lower<'_>) {
+    if chunk.rest().is_none() {
+        return;
+    }
+    chunk.each_row(|n, columns, values, rest| {
+        for k in rest..columns.len() {
+            for j in 0..=k {
+                let product = curvatures[n] * values[k] * values[j];
+                lower.add(columns[k] as usize, columns[j] as usize, product);
+            }
+        }
+    });
+}
