@@ -5,6 +5,6 @@ mod kernel;
 mod party;
 mod rows;
 
-pub use kernel::{KERNELS, Kernel};
+pub use kernel::{Count, KERNELS, Kernel, model};
 pub use party::{Neighbourhood, Party, problem, recycled, shard};
 pub use rows::{COLUMNS, FILLED, Row, Source};

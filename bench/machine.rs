@@ -23,6 +23,15 @@ pub fn words(versions: &[(String, String)]) -> String {
     )
 }
 
+/// How many others want the cores, if it is enough to spoil a measurement.
+pub fn busy() -> Option<String> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    (load > 0.5).then(|| {
+        format!("The machine was busy with other work before (load {load:.1}): ratios of threads are too low, others less sure.")
+    })
+}
+
 /// The version of a crate that was built.
 pub fn locked(name: &str) -> String {
     let lock = include_str!("../Cargo.lock");

@@ -76,12 +76,12 @@ pub fn recycled(penalty: f64, damping: f64) -> Box<dyn Algorithm> {
 }
 
 /// The first rows of a source.
-pub fn shard(rows: usize, seed: u64) -> Arc<Shard> {
+pub fn shard(rows: usize, seed: u64) -> Shard {
     let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit);
     for (entries, label) in Source::new(seed).take(rows) {
         builder.push(&entries, label).unwrap();
     }
-    Arc::new(builder.finish().unwrap())
+    builder.finish().unwrap()
 }
 
 /// Five parties that all hear one another. Node 0 has the rows to measure, its neighbours have few, so that it alone is slow.
@@ -105,7 +105,7 @@ impl Neighbourhood {
         mechanism: Mechanism,
         algorithm: &dyn Fn() -> Box<dyn Algorithm>,
     ) -> Self {
-        let few = shard(50, 1);
+        let few = Arc::new(shard(50, 1));
         let nodes = 0..=Self::NEIGHBOURS;
         let party = |id: u32| Party {
             id,

@@ -1,5 +1,6 @@
 //! Many small parties: time for a node and an iteration, and memory, at a hundred thousand nodes and at a thousand.
 
+use radmm::private::measure::{Measured, Units};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::graph::{Graph, Topology};
 use radmm::sim::{Crew, Party as Simulated, Simulation};
@@ -14,8 +15,6 @@ const ROWS: usize = 100;
 const DEGREE: u32 = 4;
 const ITERATIONS: u32 = 4;
 
-/// Of a row: where it starts, its class, columns and values. What a file is held to in docs/study.md.
-const ROW_BYTES: usize = 8 + 1 + FILLED * (4 + 8);
 /// Of a party, whatever the program: its model and the next one, its dual, and the gradient that a recycled step uses. What
 /// neighbours said is their model, and is there once in a process.
 const STATE_BYTES: usize = 4 * 8 * COLUMNS;
@@ -29,7 +28,9 @@ pub fn many_nodes() -> Found {
     few.extend((0..7).map(|_| Run::of(1_000)));
     let time = |runs: &[Run]| median(runs.iter().map(|run| run.seconds).collect());
     let (small, large) = (time(&few), time(&many));
-    let needed = |nodes: usize| (nodes * (ROWS * ROW_BYTES + STATE_BYTES)) as f64;
+    // Every party's rows have the same shape.
+    let rows = Measured::new(shard(ROWS, 1), Units::Best).bytes();
+    let needed = |nodes: usize| (nodes * (rows + STATE_BYTES)) as f64;
     let gigabytes = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
     let mut found = Found {
         ratios: vec![Ratio {
@@ -69,8 +70,9 @@ pub fn many_nodes() -> Found {
         notes: vec![format!(
             "{ROWS} rows of {COLUMNS} columns and {FILLED} non-zeros a node, random graph of degree {DEGREE}, R-ADMM with \
              {ITERATIONS} iterations, gamma noise, all cores: wall time over nodes and iterations. Every run is a process of its \
-             own. Rows plus state: {ROW_BYTES} bytes a row (12 a non-zero, 9 a row) and {STATE_BYTES} bytes a node (its model, the \
-             next one, its dual and its gradient, 8 bytes a number). The peak is all that the process ever held."
+             own. Rows plus state: {rows} bytes of rows a node, as they are stored (sparse rows of 12 bytes a non-zero and 9 a row would take {}), and {STATE_BYTES} bytes a node (its model, the \
+             next one, its dual and its gradient, 8 bytes a number). The peak is all that the process ever held.",
+            ROWS * (9 + 12 * FILLED),
         )],
     });
     found
@@ -110,7 +112,7 @@ pub fn run(nodes: u32) {
         // Each party's share of the ridge is the same for any number of them, and so is its work.
         problem: problem(ROWS as f64, 0.05 * f64::from(nodes), nodes),
         mechanism,
-        shard: shard(ROWS, u64::from(id.0)),
+        shard: shard(ROWS, u64::from(id.0)).into(),
     };
     let nodes_made = graph.nodes().map(|id| party(id).node()).collect();
     let mut simulation = Simulation::new(nodes_made, ITERATIONS).unwrap();

@@ -59,7 +59,7 @@ fn of_both_kinds(count: usize) -> (f64, f64) {
         scale: Scaling::Fixed,
     };
     let algorithm = || recycled(1.0, 0.2);
-    let mut parties = Neighbourhood::new(shard(count, 1), ITERATIONS, gamma, &algorithm);
+    let mut parties = Neighbourhood::new(shard(count, 1).into(), ITERATIONS, gamma, &algorithm);
     let (mut data, mut free) = (Vec::new(), Vec::new());
     for _ in 0..ITERATIONS {
         parties.iterate(&mut |node, message| {
@@ -134,7 +134,7 @@ const MODULUS: f64 = Neighbourhood::RIDGE / (Neighbourhood::NEIGHBOURS + 1) as f
 
 fn ours(count: usize) -> (f64, Vec<f64>) {
     let algorithm = || Box::new(Local::new(0.0)) as _;
-    let mut parties = Neighbourhood::new(shard(count, 1), 1, Mechanism::None, &algorithm);
+    let mut parties = Neighbourhood::new(shard(count, 1).into(), 1, Mechanism::None, &algorithm);
     let mut seconds = 0.0;
     parties.iterate(&mut |node, message| {
         let (took, outputs) = timed(|| node.receive(message).unwrap());

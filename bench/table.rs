@@ -10,6 +10,7 @@ mod clock;
 mod figures;
 mod machine;
 mod network;
+mod passes;
 mod peers;
 mod pooled;
 mod reading;
@@ -28,10 +29,11 @@ use report::Found;
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 10] = [
+const ALL: [Measurement; 11] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
+    ("passes", passes::passes),
     ("repetitions", repetitions::ten_against_one),
     ("threads", || network::on_two_threads(adult())),
     ("nodes", scale::many_nodes),
@@ -66,6 +68,7 @@ fn measure(names: Vec<&str>) -> ExitCode {
         eprintln!("error: no measurement is called {unknown}; there are {all}");
         return ExitCode::from(2);
     }
+    let busy = machine::busy();
     let mut found = Found::default();
     for (name, work) in ALL {
         if names.is_empty() || names.contains(&name) {
@@ -75,7 +78,10 @@ fn measure(names: Vec<&str>) -> ExitCode {
             found.add(part);
         }
     }
-    let words = machine::words(&found.versions);
+    let mut words = machine::words(&found.versions);
+    if let Some(busy) = busy {
+        words = format!("{words} {busy}");
+    }
     let text = format!("{words}\n\n{}", found.to_markdown());
     println!("{text}");
     if !names.is_empty() {
