@@ -10,7 +10,7 @@ test: ## formatting, lints, documentation and all tests
 	cargo test --workspace
 
 bench: ## side-by-side measurements, and the numbers of docs/benchmarks.md; ONLY="steps threads" makes some and writes nothing
-	cargo bench -p radmm-bench --bench table -- $(ONLY)
+	cargo bench -p radmm-table --bench table -- $(ONLY)
 
 instructions: ## no kernel takes 5 % more instructions than bench/instructions.txt has; RADMM_BLESS=1 records them
 	scripts/instructions

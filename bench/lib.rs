@@ -1,8 +1,9 @@
-//! What the table of measurements and the counts of instructions share: rows, and parties that hold them.
+//! What measurements need: rows, parties that hold them, kernels to count, and how results are written.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod kernel;
 mod party;
+pub mod report;
 mod rows;
 
 pub use kernel::{Count, KERNELS, Kernel, model};

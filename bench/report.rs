@@ -168,13 +168,95 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
+/// `45,222`.
+pub fn thousands(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", thousands(number / 1000), number % 1000),
+    }
+}
+
 /// Replaces what stands between the two marks of a page, and leaves the words around them.
 pub fn rewrite(page: &Path, part: &str) -> Result<(), String> {
-    let name = page.display();
-    let text = fs::read_to_string(page).map_err(|error| format!("{name}: {error}"))?;
-    let missing = |mark| format!("{name}: the line {mark} is missing; put it back");
+    let named = |error: String| format!("{}: {error}", page.display());
+    let text = fs::read_to_string(page).map_err(|error| named(error.to_string()))?;
+    let text = replaced(&text, part).map_err(named)?;
+    fs::write(page, text).map_err(|error| named(error.to_string()))
+}
+
+fn replaced(text: &str, part: &str) -> Result<String, String> {
+    let missing = |mark| format!("the line {mark} is missing; put it back");
     let (before, rest) = text.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
     let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    let text = format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", part.trim());
-    fs::write(page, text).map_err(|error| format!("{name}: {error}"))
+    let part = part.trim();
+    Ok(format!("{before}{BEGIN}\n\n{part}\n\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(ratio: f64, target: Target) -> Ratio {
+        Ratio {
+            work: "w".into(),
+            ours: "o".into(),
+            other: "p".into(),
+            ratio,
+            target,
+        }
+    }
+
+    #[test]
+    fn a_target_is_met_on_its_own_side() {
+        assert_eq!(ratio(1.8, Target::AtLeast(1.8)).met(), Some(true));
+        assert_eq!(ratio(1.79, Target::AtLeast(1.8)).met(), Some(false));
+        assert_eq!(ratio(1.31, Target::AtMost(1.3)).met(), Some(false));
+        assert_eq!(ratio(f64::NAN, Target::AtMost(1.3)).met(), Some(false));
+        assert_eq!(ratio(1.0, Target::None).met(), None);
+    }
+
+    #[test]
+    fn numbers_are_written_with_the_digits_that_mean_something() {
+        let written = [165.4, 13.26, 1.846, 0.5, 0.001].map(times);
+        assert_eq!(written, ["165 ×", "13.3 ×", "1.85 ×", "0.50 ×", "1/1000"]);
+        let written = [7, 1_000, 45_022, 10_000_000].map(thousands);
+        assert_eq!(written, ["7", "1,000", "45,022", "10,000,000"]);
+        let written = [120.4, 1.5, 0.0125, 2.17e-6].map(duration);
+        assert_eq!(written, ["120 s", "1.50 s", "12.50 ms", "2.17 µs"]);
+    }
+
+    #[test]
+    fn a_table_has_its_ratios_then_what_was_left_out_then_details() {
+        let found = Found {
+            ratios: vec![ratio(2.0, Target::AtMost(3.0))],
+            details: vec![Detail {
+                title: "T".into(),
+                head: vec!["a", "b"],
+                lines: vec![vec!["1".into(), "2".into()]],
+                notes: vec!["n".into()],
+            }],
+            left_out: vec!["why".into()],
+            versions: Vec::new(),
+        };
+        let expected = "| work | ours | the other | ratio | target | met |\n|---|---|---|---|---|---|\n\
+                        | w | o | p | 2.00 × | ≤ 3.00 × | yes |\n\nLeft out:\n\n- why\n\n### T\n\n\
+                        | a | b |\n|---|---|\n| 1 | 2 |\n\nn\n";
+        assert_eq!(found.to_markdown(), expected);
+    }
+
+    #[test]
+    fn what_stands_around_the_marks_stays() {
+        let page = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
+        let once = replaced(&page, "new\n").unwrap();
+        assert_eq!(once, format!("before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"));
+        assert_eq!(replaced(&once, "new\n").unwrap(), once);
+    }
+
+    #[test]
+    fn a_page_without_marks_is_an_error_that_names_the_mark() {
+        let error = replaced("words", "new").unwrap_err();
+        assert!(error.contains(BEGIN), "{error}");
+        let error = replaced(&format!("{BEGIN} words"), "new").unwrap_err();
+        assert!(error.contains(END), "{error}");
+    }
 }

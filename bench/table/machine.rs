@@ -34,7 +34,7 @@ pub fn busy() -> Option<String> {
 
 /// The version of a crate that was built.
 pub fn locked(name: &str) -> String {
-    let lock = include_str!("../Cargo.lock");
+    let lock = include_str!("../../Cargo.lock");
     let entry = format!("name = \"{name}\"\nversion = \"");
     let rest = lock.split_once(&entry).map_or("?", |(_, rest)| rest);
     rest.split('"').next().unwrap_or("?").to_owned()

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ pub fn ask(venv: Venv, script: &str, wanted: &Value) -> Result<Value, String> {
     let python = ready(venv)?;
     let mut command = Command::new(python);
     command.arg(scripts().join(script)).arg(wanted.to_string());
+    // The folder of the scripts stays as it is.
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     for threads in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
         command.env(threads, "1");
     }
@@ -64,7 +66,7 @@ fn ready(venv: Venv) -> Result<PathBuf, String> {
     eprintln!("installing {}", venv.requirements());
     let mut make = Command::new("python3");
     make.args(["-m", "venv", "--clear"]).arg(&folder);
-    said(&mut make, "python3 -m venv")?;
+    said(&mut make, "python3 with venv is needed")?;
     let mut install = Command::new(&python);
     install
         .args(["-m", "pip", "install", "--quiet", "--requirement"])
@@ -75,17 +77,20 @@ fn ready(venv: Venv) -> Result<PathBuf, String> {
 }
 
 fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers")
 }
 
 fn said(command: &mut Command, name: &str) -> Result<Vec<u8>, String> {
     match command.output() {
         Err(error) => Err(format!("{name}: {error}")),
-        Ok(Output { status, stdout, .. }) if status.success() => Ok(stdout),
-        Ok(Output { stderr, .. }) => {
-            let stderr = String::from_utf8_lossy(&stderr).into_owned();
+        Ok(output) if output.status.success() => Ok(output.stdout),
+        Ok(output) => {
+            // Errors come last; where nothing is said on stderr, the reason is the first thing on stdout.
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let stdout = String::from_utf8_lossy(&output.stdout);
             let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-            Err(format!("{name}: {}", last.unwrap_or("failed")))
+            let reason = last.or(stdout.lines().next()).unwrap_or("failed");
+            Err(format!("{name}: {}", reason.trim()))
         }
     }
 }

@@ -6,7 +6,7 @@ use radmm::private::measure::{Measured, Units};
 use radmm_bench::{model, shard};
 
 use crate::clock::{median, timed};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, thousands, times};
 
 const ROWS: usize = 10_000_000;
 const TURNS: usize = 5;
@@ -89,8 +89,9 @@ pub fn passes() -> Found {
             head: vec!["pass", "time", "a row", "rows read at", "over a plain sum"],
             lines,
             notes: vec![format!(
-                "{ROWS} rows of {:.1} bytes each, one thread, medians of {TURNS}. The plain sum adds numbers in their order, each \
+                "{} rows of {:.1} bytes each, one thread, medians of {TURNS}. The plain sum adds numbers in their order, each \
                  addition after the one before; sixteen sums side by side are as fast as memory is.",
+                thousands(ROWS),
                 rows.bytes() as f64 / ROWS as f64
             )],
         }],

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::clock::{child, median, peak, timed};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, thousands, times};
 
 const ROWS: usize = 100;
 const DEGREE: u32 = 4;
@@ -56,7 +56,7 @@ pub fn many_nodes() -> Found {
     }
     let line = |nodes: usize, seconds: f64, peak: Option<f64>| {
         vec![
-            nodes.to_string(),
+            thousands(nodes),
             duration(seconds),
             gigabytes(needed(nodes)),
             peak.map_or("?".to_owned(), gigabytes),
@@ -70,9 +70,11 @@ pub fn many_nodes() -> Found {
         notes: vec![format!(
             "{ROWS} rows of {COLUMNS} columns and {FILLED} non-zeros a node, random graph of degree {DEGREE}, R-ADMM with \
              {ITERATIONS} iterations, gamma noise, all cores: wall time over nodes and iterations. Every run is a process of its \
-             own. Rows plus state: {rows} bytes of rows a node, as they are stored (sparse rows of 12 bytes a non-zero and 9 a row would take {}), and {STATE_BYTES} bytes a node (its model, the \
+             own. Rows plus state: {} bytes of rows a node, as they are stored (sparse rows of 12 bytes a non-zero and 9 a row would take {}), and {} bytes a node (its model, the \
              next one, its dual and its gradient, 8 bytes a number). The peak is all that the process ever held.",
-            ROWS * (9 + 12 * FILLED),
+            thousands(rows),
+            thousands(ROWS * (9 + 12 * FILLED)),
+            thousands(STATE_BYTES),
         )],
     });
     found

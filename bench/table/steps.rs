@@ -10,7 +10,7 @@ use radmm_bench::{COLUMNS, FILLED, Neighbourhood, Row, Source, recycled, shard};
 
 use crate::check::Objective;
 use crate::clock::{median, timed};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, thousands, times};
 
 const ITERATIONS: u32 = 40;
 const COUNTS: [usize; 2] = [10_000, 100_000];
@@ -20,16 +20,16 @@ pub fn steps() -> Found {
     let measured = COUNTS.map(|count| (count, of_both_kinds(count)));
     let line = |(count, (data, free)): &(usize, (f64, f64))| {
         vec![
-            count.to_string(),
+            thousands(*count),
             duration(*data),
             duration(*free),
-            format!("{:.0}", data / free),
+            thousands((data / free) as usize),
         ]
     };
     let (count, (data, free)) = measured[1];
     Found {
         ratios: vec![Ratio {
-            work: format!("recycled step against data step, B = {count}"),
+            work: format!("recycled step against data step, B = {}", thousands(count)),
             ours: duration(free),
             other: format!("{}, a data step", duration(data)),
             ratio: free / data,
@@ -99,7 +99,7 @@ pub fn alone() -> Found {
         }
         last = (median(our_times), median(their_times));
         lines.push(vec![
-            count.to_string(),
+            thousands(count),
             format!("{} ({our_norm:.0e})", duration(last.0)),
             format!("{} ({their_norm:.0e})", duration(last.1)),
             times(last.1 / last.0),
@@ -108,7 +108,7 @@ pub fn alone() -> Found {
     let version = crate::machine::locked("linfa-logistic");
     Found {
         ratios: vec![Ratio {
-            work: format!("one party alone, cold start, B = {}", COUNTS[1]),
+            work: format!("one party alone, cold start, B = {}", thousands(COUNTS[1])),
             ours: duration(last.0),
             other: format!("{}, linfa-logistic", duration(last.1)),
             ratio: last.1 / last.0,

@@ -15,7 +15,7 @@ use radmm_data::{Categorical, Deal, Format, Numeric, Schema, Split, TableFile, r
 use serde_json::{Value, json};
 
 use crate::clock::{child, peak, timed};
-use crate::report::{Detail, Found, times};
+use radmm_bench::report::{Detail, Found, thousands, times};
 
 const ROWS: usize = 10_000_000;
 const NUMBERS: usize = 5;
@@ -47,7 +47,7 @@ pub fn reading() -> Found {
             let mut line = vec![
                 format!("{format} of {:.2} GB", size / 1e9),
                 split.to_owned(),
-                format!("{rate:.0}"),
+                thousands(rate as usize),
             ];
             line.extend(match said["peak"].as_f64() {
                 Some(bytes) => [
@@ -72,8 +72,9 @@ pub fn reading() -> Found {
             ],
             lines,
             notes: vec![format!(
-                "{ROWS} rows of five numbers, two categories and an intercept, for {NODES} nodes; {ROW_BYTES} bytes an encoded \
-                 row. Every reading is a process of its own, and the peak is all that it ever held."
+                "{} rows of five numbers, two categories and an intercept, for {NODES} nodes; {ROW_BYTES} bytes an encoded \
+                 row. Every reading is a process of its own, and the peak is all that it ever held.",
+                thousands(ROWS),
             )],
         }],
         ..Found::default()

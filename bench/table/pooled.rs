@@ -14,7 +14,7 @@ use crate::adult::Adult;
 use crate::check::Objective;
 use crate::clock::{median, timed};
 use crate::peers::{self, Venv};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, thousands, times};
 
 const WEIGHT: f64 = 1750.0;
 /// Of the plain fit, the studies' own.
@@ -112,7 +112,7 @@ pub fn centralised(adult: &Adult) -> Found {
             "All {} rows in one place, C = {WEIGHT}, ρ = 10⁻²·⁵ (scikit-learn’s `C` is {:.4}), no intercept, from a cold \
              start, one thread; norms and values are of our objective. Every solver was asked for smaller tolerances until its norm \
              was at most {enough:.0e}, or for 40 seconds; what counts is its last fit alone, or the median of five.",
-            adult.rows.len(),
+            thousands(adult.rows.len()),
             WEIGHT / adult.rows.len() as f64 / RIDGE,
         )],
     });
@@ -225,12 +225,13 @@ pub fn private(adult: &Adult) -> Found {
                 ],
             ],
             notes: vec![format!(
-                "One answer by objective perturbation with gamma noise at δ = 0 on {TRAIN} rows, C = {WEIGHT}, ρ = {PRIVATE_RIDGE}, {REPETITIONS} \
+                "One answer by objective perturbation with gamma noise at δ = 0 on {} rows, C = {WEIGHT}, ρ = {PRIVATE_RIDGE}, {REPETITIONS} \
                  draws, tested on {} rows. Both promise ε for one row replaced. Ours, {spent:.4} by its ledger, covers what is \
                  released: integers, with the solver’s residual (certified to 10⁻⁸) and rounding inside the price, by the bound \
                  ln(1 + x) of docs/privacy.md. diffprivlib’s is the theorem of Chaudhuri, Monteleoni and Sarwate (2011) on exact \
                  minimisers; it solves by L-BFGS to its default tolerance of 10⁻⁴ and releases doubles.",
-                adult.rows.len() - TRAIN,
+                thousands(TRAIN),
+                thousands(adult.rows.len() - TRAIN),
             )],
         }],
         versions: peers::versions(&answer)

@@ -4,9 +4,9 @@ use radmm_lab::Experiment;
 use radmm_study::Study;
 
 use crate::clock::{in_turns, timed};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, times};
 
-const STUDY: &str = include_str!("../studies/adult.toml");
+const STUDY: &str = include_str!("../../studies/adult.toml");
 
 /// Ten repetitions against one.
 pub fn ten_against_one() -> Found {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::adult::Adult;
 use crate::clock::{in_turns, median, on_threads, timed};
 use crate::peers::{self, Venv};
-use crate::report::{Detail, Found, Ratio, Target, duration, times};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, thousands, times};
 
 const NODES: u32 = 20;
 const ITERATIONS: u32 = 100;
@@ -113,7 +113,7 @@ pub fn against_numpy(adult: &Adult) -> Found {
              γ = {DAMPING}, no noise, started at zero; one thread each, reading not counted. Ours also records the mean \
              model’s loss on all rows after each iteration, and in the end that of twenty models; NumPy records each party’s own loss. \
              Ours is the median of nine runs before, between and after the others. At the end parties are {:.0e} apart.",
-            adult.rows.len(),
+            thousands(adult.rows.len()),
             last.consensus,
         )],
     });

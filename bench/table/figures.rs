@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::clock::timed;
-use crate::report::{Found, Ratio, Target, duration};
+use radmm_bench::report::{Found, Ratio, Target, duration};
 
 /// `radmm reproduce all`, ten runs a setting, on all cores.
 pub fn reproduce() -> Found {
@@ -29,7 +29,7 @@ pub fn reproduce() -> Found {
 
 /// The program, built as users build it.
 fn binary() -> std::path::PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--quiet", "--release", "--bin", "radmm"])

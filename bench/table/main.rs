@@ -1,7 +1,7 @@
 //! Every measurement in one run, as a table of ratios: `make bench`.
 //!
 //! Without arguments it measures everything and writes the numbers into docs/benchmarks.md. With names of measurements it
-//! makes those alone and writes nothing: `cargo bench -p radmm-bench --bench table -- steps threads`.
+//! makes those alone and writes nothing: `make bench ONLY="steps threads"`.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod adult;
@@ -15,7 +15,6 @@ mod peers;
 mod pooled;
 mod reading;
 mod repetitions;
-mod report;
 mod scale;
 mod steps;
 
@@ -24,7 +23,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use adult::Adult;
-use report::Found;
+use radmm_bench::report::{self, Found};
 
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
@@ -88,7 +87,7 @@ fn measure(names: Vec<&str>) -> ExitCode {
         eprintln!("docs/benchmarks.md is left as it is: not everything was measured");
         return ExitCode::SUCCESS;
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
     match report::rewrite(&page, &text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
