@@ -10,10 +10,15 @@ use crate::fifo::Fifo;
 pub(crate) struct Table {
     /// Of each row, how many entries it has.
     counts: Fifo<u32>,
+    /// With [`ONE`] where the value is one, as that of indicators is.
     columns: Fifo<u32>,
+    /// Of the others.
     values: Fifo<f64>,
     positive: Fifo<bool>,
 }
+
+/// Beyond all columns.
+const ONE: u32 = 1 << 31;
 
 impl Table {
     /// Adds a row as encoded.
@@ -21,8 +26,12 @@ impl Table {
         // Columns are numbered in 32 bits, so that a row has no more entries than that.
         let mut count = 0;
         for (column, value) in entries.iter().filter(|entry| entry.1 != 0.0) {
-            self.columns.push(*column);
-            self.values.push(*value);
+            if *value == 1.0 {
+                self.columns.push(*column | ONE);
+            } else {
+                self.columns.push(*column);
+                self.values.push(*value);
+            }
             count += 1;
         }
         self.counts.push(count);
@@ -33,7 +42,12 @@ impl Table {
     pub(crate) fn pop(&mut self, entries: &mut Vec<(u32, f64)>) -> Option<bool> {
         entries.clear();
         for _ in 0..self.counts.pop()? {
-            entries.extend(self.columns.pop().zip(self.values.pop()));
+            let column = self.columns.pop()?;
+            let value = match column & ONE {
+                0 => self.values.pop()?,
+                _ => 1.0,
+            };
+            entries.push((column & !ONE, value));
         }
         self.positive.pop()
     }

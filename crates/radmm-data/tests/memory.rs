@@ -100,10 +100,11 @@ fn numbered() -> Schema {
     }
 }
 
-/// Of a shard: for each row where it starts and its class, for each non-zero its column and its value.
-fn encoded(rows: usize, filled: usize) -> usize {
-    rows * (8 + 1 + filled * (4 + 8))
-}
+/// Of a row with three numbers, of which one is always zero, and a ward: two numbers, the value of its indicators, a code.
+const TABLE_ROW: usize = 2 * 8 + 8 + 1;
+
+/// Of a row with three of many columns: their numbers and values, where it starts, and the value of indicators.
+const NUMBERED_ROW: usize = 3 * (2 + 8) + 4 + 8;
 
 fn assert_small(what: &str, bytes: usize, read: impl FnOnce() -> Partition) {
     let before = ALLOCATOR.current_usage();
@@ -123,8 +124,7 @@ fn assert_small(what: &str, bytes: usize, read: impl FnOnce() -> Partition) {
 #[test]
 fn at_most_twice_the_encoded_rows_are_held() {
     let (seed, alpha) = (1, 0.5);
-    // Of three numbers one is zero; a ward.
-    let bytes = encoded(ROWS, 3);
+    let bytes = ROWS * TABLE_ROW;
     let holdouts = [
         None,
         Some(Holdout::Last { rows: ROWS / 10 }),
@@ -157,7 +157,7 @@ fn at_most_twice_the_encoded_rows_are_held() {
                 assert_small(&format!("csv {deal:?}"), bytes, || {
                     deal_csv(csv(), "rows.csv", &schema(), deal).unwrap()
                 });
-                assert_small(&format!("libsvm {deal:?}"), bytes, || {
+                assert_small(&format!("libsvm {deal:?}"), ROWS * NUMBERED_ROW, || {
                     deal_libsvm(libsvm(), "rows.svm", &numbered(), deal).unwrap()
                 });
             }

@@ -64,8 +64,11 @@ pub(crate) fn nodes(
     table: &Table,
     variant: &Variant<'_>,
 ) -> Result<Vec<Node>, RunError> {
+    let ledger = ledger(study, variant)?;
     let make = |id: NodeId| {
         let place = Place {
+            // Clones share what charges cost: most parties are charged the same.
+            ledger: ledger.clone(),
             id,
             neighbours: graph.neighbours(id).to_vec(),
             algorithm: algorithm(
@@ -85,6 +88,17 @@ pub(crate) struct Place {
     pub id: NodeId,
     pub neighbours: Vec<NodeId>,
     pub algorithm: Box<dyn Algorithm>,
+    pub ledger: Ledger,
+}
+
+/// An empty ledger of a run.
+pub(crate) fn ledger(study: &Study, variant: &Variant<'_>) -> Result<Ledger, RunError> {
+    let delta = study.privacy.delta;
+    let budget = match variant.limit {
+        Some(epsilon) => Budget::limited(epsilon, delta)?,
+        None => Budget::unlimited(delta)?,
+    };
+    Ok(Ledger::new(budget, study.privacy.bound))
 }
 
 /// One node of a run.
@@ -94,17 +108,12 @@ pub(crate) fn node(
     table: &Table,
     variant: &Variant<'_>,
 ) -> Result<Node, RunError> {
-    let delta = study.privacy.delta;
-    let budget = match variant.limit {
-        Some(epsilon) => Budget::limited(epsilon, delta)?,
-        None => Budget::unlimited(delta)?,
-    };
     let columns = table.columns.len();
     let (id, i) = (place.id, place.id.0 as usize);
     let terms = Terms {
         problem: problem(study),
         mechanism: variant.noise[i],
-        ledger: Ledger::new(budget, study.privacy.bound),
+        ledger: place.ledger,
         noise: NoiseKey::repeating(study.run.seed, variant.repetition, id.0),
     };
     Ok(Node::new(Setup {

@@ -21,7 +21,16 @@ impl Asked<'_> {
             return Some(Mechanism::None);
         }
         let budget = Budget::limited(total.epsilon, total.delta).ok()?;
-        let affordable = |k: f64| self.ledger(&with_noise(like, k), budget).is_some();
+        let runs = self.runs();
+        let affordable = |k: f64| {
+            let mechanism = with_noise(like, k);
+            match self.about(&mechanism, &runs, budget) {
+                None => false,
+                Some(about) if about < total.epsilon * (1.0 - ROUNDINGS) => true,
+                Some(about) if about > total.epsilon * (1.0 + ROUNDINGS) => false,
+                Some(_) => self.ledger(&mechanism, &runs, budget).is_some(),
+            }
+        };
         let (mut low, mut high) = (MOST_NOISE, -MOST_NOISE);
         if !affordable(low) {
             return None;
@@ -39,7 +48,7 @@ impl Asked<'_> {
         let found = with_noise(like, low);
         let own = scale(like).zip(scale(&found));
         let same = own.is_some_and(|(own, found)| (own / found - 1.0).abs() < 1e-9);
-        match same && self.ledger(like, budget).is_some() {
+        match same && self.ledger(like, &runs, budget).is_some() {
             true => Some(*like),
             false => Some(found),
         }
@@ -51,12 +60,37 @@ impl Asked<'_> {
             .map(|course| course.last().copied().unwrap_or(0.0))
     }
 
-    /// The ledger after everything has been answered; `None` if something would be refused.
-    fn ledger(&self, mechanism: &Mechanism, budget: Budget) -> Option<Ledger> {
-        let mut ledger = Ledger::new(budget, self.bound);
-        for question in self.questions {
+    /// The questions, with how often each is asked in a row: most algorithms ask the same all the time, as far as its price is
+    /// concerned.
+    fn runs(&self) -> Vec<(&Query, u32)> {
+        let same = self.questions.chunk_by(|a, b| a == b);
+        same.map(|run| (&run[0], run.len() as u32)).collect()
+    }
+
+    /// What everything costs, but for a few roundings; `None` if something would be refused whatever the limit.
+    fn about(&self, mechanism: &Mechanism, runs: &[(&Query, u32)], budget: Budget) -> Option<f64> {
+        let charge = |&(question, count): &(&Query, u32)| {
             let event = mechanism.price(question, self.problem, self.rows).ok()?;
-            ledger.spend(event).ok()?;
+            Some((event, count))
+        };
+        let charges: Option<Vec<_>> = runs.iter().map(charge).collect();
+        let total = Ledger::total_of(budget, self.bound, charges?).ok()?;
+        Some(total.epsilon)
+    }
+
+    /// The ledger after everything has been answered; `None` if something would be refused.
+    fn ledger(
+        &self,
+        mechanism: &Mechanism,
+        runs: &[(&Query, u32)],
+        budget: Budget,
+    ) -> Option<Ledger> {
+        let mut ledger = Ledger::new(budget, self.bound);
+        for (question, count) in runs {
+            let event = mechanism.price(question, self.problem, self.rows).ok()?;
+            for _ in 0..*count {
+                ledger.spend(event).ok()?;
+            }
         }
         Some(ledger)
     }
@@ -65,38 +99,34 @@ impl Asked<'_> {
     pub(crate) fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
         let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
         let mut ledger = Ledger::new(budget, self.bound);
-        let mut spend = |question| {
-            self.spend(&mut ledger, mechanism, question)?;
-            Ok(ledger.spent().epsilon)
-        };
-        self.questions.iter().map(&mut spend).collect()
+        let mut totals = Vec::with_capacity(self.questions.len());
+        for (question, count) in self.runs() {
+            let event = mechanism.price(question, self.problem, self.rows);
+            let event = event.map_err(NoTotal::wrong)?;
+            for _ in 0..count {
+                ledger.spend(event).map_err(NoTotal::of)?;
+                totals.push(ledger.spent().epsilon);
+            }
+        }
+        Ok(totals)
     }
 
     /// What each question would cost if it were the only one.
     pub(crate) fn prices(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
         let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
-        let price = |question| {
-            let mut ledger = Ledger::new(budget, self.bound);
-            self.spend(&mut ledger, mechanism, question)?;
-            Ok(ledger.spent().epsilon)
-        };
-        self.questions.iter().map(price).collect()
-    }
-
-    fn spend(
-        &self,
-        ledger: &mut Ledger,
-        mechanism: &Mechanism,
-        question: &Query,
-    ) -> Result<(), NoTotal> {
-        let event = mechanism.price(question, self.problem, self.rows);
-        match ledger.spend(event.map_err(NoTotal::wrong)?) {
-            Ok(_) => Ok(()),
-            Err(SpendError::PaperSilent { reason }) => Err(NoTotal::Paper(reason)),
-            Err(error) => Err(NoTotal::wrong(error)),
+        let mut prices = Vec::with_capacity(self.questions.len());
+        for (question, count) in self.runs() {
+            let event = mechanism.price(question, self.problem, self.rows);
+            let once = (event.map_err(NoTotal::wrong)?, 1);
+            let total = Ledger::total_of(budget, self.bound, [once]).map_err(NoTotal::of)?;
+            prices.extend(std::iter::repeat_n(total.epsilon, count as usize));
         }
+        Ok(prices)
     }
 }
+
+/// Where a total is nearer to its limit than this, relatively, a ledger decides that is charged one question after the other.
+const ROUNDINGS: f64 = 1e-12;
 
 /// Why there is no total.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +138,13 @@ pub(crate) enum NoTotal {
 }
 
 impl NoTotal {
+    fn of(error: SpendError) -> Self {
+        match error {
+            SpendError::PaperSilent { reason } => Self::Paper(reason),
+            error => Self::wrong(error),
+        }
+    }
+
     fn wrong(error: impl ToString) -> Self {
         Self::Wrong(error.to_string())
     }

@@ -1,5 +1,6 @@
 //! A study, run: all repetitions, and beside them what a user would otherwise do.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -7,14 +8,13 @@ use std::time::Instant;
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Loss, Mechanism, Score, Shard};
 use radmm::public::graph::{Graph, GraphError};
-use radmm::sim::{Optimum, Simulation, Snapshot};
+use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
 use radmm_study::{Noise, Study};
-use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::assemble::{self, RunError, Variant};
 use crate::baseline::Baseline;
-use crate::crew::Pool;
+use crate::crew::{Groups, Pool};
 use crate::outcome::{NodeResult, Outcome, Repetition, Runs};
 use crate::plan::{Billed, Plan, TooDear};
 use crate::table::{Table, TableError};
@@ -155,20 +155,22 @@ impl Experiment {
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Runs, RunError> {
-        let timed = |repetition| {
-            let start = Instant::now();
-            let variant = Variant {
-                noise,
-                repetition,
-                limit,
-            };
-            Ok((self.repetition(&variant, progress)?, start.elapsed()))
+        let variant = |repetition| Variant {
+            noise,
+            repetition,
+            limit,
         };
-        let all = (0..self.study.run.repetitions).into_par_iter().map(timed);
-        let (repetitions, took) = all
-            .collect::<Result<Vec<_>, RunError>>()?
-            .into_iter()
-            .unzip();
+        let together = |group: Range<u32>| {
+            let start = Instant::now();
+            let variants: Vec<Variant<'_>> = group.map(variant).collect();
+            let made = self.together(&variants, progress)?;
+            let share = start.elapsed() / variants.len() as u32;
+            Ok(made.into_iter().map(|run| (run, share)).collect())
+        };
+        let (parties, columns) = (self.graph.len(), self.table.columns.len());
+        let groups = Groups::of(self.study.run.repetitions, parties, columns);
+        let made: Result<Vec<_>, RunError> = groups.run(together);
+        let (repetitions, took) = made?.into_iter().unzip();
         Ok(Runs { repetitions, took })
     }
 
@@ -216,51 +218,57 @@ impl Experiment {
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
 
-    fn repetition(
+    /// Runs variants of this study as replicas of one simulation.
+    fn together(
         &self,
-        variant: &Variant<'_>,
+        variants: &[Variant<'_>],
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Repetition, RunError> {
-        let simulation = self.simulation(variant)?;
+    ) -> Result<Vec<Repetition>, RunError> {
+        let nodes = |variant| assemble::nodes(&self.study, &self.graph, &self.table, variant);
+        let nodes: Result<Vec<_>, RunError> = variants.iter().map(nodes).collect();
+        let replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
         let loss = self.study.problem.loss;
-        Ok(finish(simulation, &self.table, loss, variant, progress))
+        Ok(finish(replicas, &self.table, loss, variants, progress))
     }
 }
 
-/// Runs a simulation to its end, and says what came of it.
+/// Runs replicas to their ends, and says what came of each.
 pub(crate) fn finish(
-    mut simulation: Simulation,
+    mut replicas: Replicas,
     table: &Table,
     loss: Loss,
-    variant: &Variant<'_>,
+    variants: &[Variant<'_>],
     progress: &(dyn Fn(&Snapshot) + Sync),
-) -> Repetition {
-    let mut iterations = Vec::new();
-    let mut stopped = None;
-    for made in simulation.run(&Pool) {
-        match made {
+) -> Vec<Repetition> {
+    let mut iterations = vec![Vec::new(); variants.len()];
+    let mut stopped = vec![None; variants.len()];
+    for made in replicas.run(&Pool).flatten() {
+        match made.result {
             Ok(snapshot) => {
                 progress(&snapshot);
-                iterations.push(snapshot);
+                iterations[made.replica].push(snapshot);
             }
-            Err(error) => stopped = Some(error.to_string()),
+            Err(error) => stopped[made.replica] = Some(error.to_string()),
         }
     }
-    let everywhere = simulation.everywhere(&Pool);
+    let everywhere = replicas.everywhere(&Pool);
     let test = table.test.as_ref();
-    let held_out = test.map(|rows| simulation.held_out(&Pool, rows, loss));
-    let largest_residual = simulation.largest_residual();
-    let names = table.parties.iter().map(|party| party.name.clone());
-    let nodes = simulation.nodes().zip(names);
-    Repetition {
-        nodes: nodes
-            .zip(variant.noise)
-            .map(|((node, name), noise)| NodeResult::of(node, name, noise))
-            .collect(),
-        iterations,
-        stopped,
-        everywhere,
-        held_out,
-        largest_residual,
-    }
+    let held_out = test.map(|rows| replicas.held_out(&Pool, rows, loss));
+    let ends = variants.iter().zip(iterations).zip(stopped).enumerate();
+    ends.map(|(replica, ((variant, iterations), stopped))| {
+        let names = table.parties.iter().map(|party| party.name.clone());
+        let nodes = replicas.nodes(replica).zip(names);
+        Repetition {
+            nodes: nodes
+                .zip(variant.noise)
+                .map(|((node, name), noise)| NodeResult::of(node, name, noise))
+                .collect(),
+            iterations,
+            stopped,
+            everywhere: everywhere[replica],
+            held_out: held_out.as_ref().map(|scores| scores[replica]),
+            largest_residual: replicas.largest_residual(replica),
+        }
+    })
+    .collect()
 }

@@ -33,7 +33,8 @@ impl Outcome {
 pub struct Runs {
     /// In order, at least one.
     pub repetitions: Vec<Repetition>,
-    /// The time that each took, with whatever ran on other threads beside it.
+    /// The time that each took: repetitions run together, in groups, and share the time of their group equally. It is the
+    /// group's wall time, with whatever ran beside it.
     pub took: Vec<Duration>,
 }
 

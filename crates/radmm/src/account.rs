@@ -28,19 +28,24 @@
 
 #[cfg(test)]
 mod actual;
+mod book;
 mod cost;
 mod gaussian;
 mod guarantee;
 mod site;
 #[cfg(test)]
 mod tests;
+mod total;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::private::Law;
+use book::Book;
+use cost::slack_of;
 pub(crate) use cost::up;
-use cost::{Total, slack_of};
 pub use guarantee::Guarantee;
 pub use site::{BadLimits, Limits, Site, SiteRefusal, Spent};
 
@@ -185,16 +190,14 @@ impl Paid {
 }
 
 /// What one party has released about its rows.
+///
+/// Clones that are charged the same share what they know of it, and what it cost is computed once for all of them: a
+/// simulation gives its parties clones of one empty ledger.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     budget: Budget,
     bound: Bound,
-    charges: u32,
-    total: Total,
-    /// ε of the total by our bound.
-    tight: f64,
-    /// `None` once something was released that the paper's theorem does not cover.
-    paper: Option<f64>,
+    book: Arc<Book>,
     site: Option<Site>,
 }
 
@@ -204,12 +207,26 @@ impl Ledger {
         Self {
             budget,
             bound,
-            charges: 0,
-            total: Total::nothing(),
-            tight: 0.0,
-            paper: Some(0.0),
+            book: Arc::new(Book::new(budget.delta)),
             site: None,
         }
+    }
+
+    /// The total of all these charges by a bound, each as often as it says: as much work for a thousand equal ones as for one.
+    /// It is what a ledger comes to that is charged one after the other, but for a few roundings. The budget's limit has no
+    /// part in it.
+    pub fn total_of(
+        budget: Budget,
+        bound: Bound,
+        charges: impl IntoIterator<Item = (Event, u32)>,
+    ) -> Result<Guarantee, SpendError> {
+        let mut book = Book::new(budget.delta);
+        for (event, count) in charges {
+            check(&event, bound)?;
+            book.enter(&event, count);
+        }
+        book.add_up();
+        Ok(book.spent(bound))
     }
 
     /// Charges the data set's account too, from now on. What this ledger was charged before is taken to be on that account
@@ -223,33 +240,9 @@ impl Ledger {
 
     /// Charges one release, to this study and to its data set, or refuses and leaves everything as it was.
     pub fn spend(&mut self, event: Event) -> Result<Paid, SpendError> {
-        if !event.is_well_formed() {
-            return Err(SpendError::Malformed);
-        }
-        let after = self.after(&event)?;
-        if let Some(site) = &self.site {
-            site.book(&event, self.charges == 0)?;
-        }
-        // Nothing fails any more: both are booked.
-        *self = after;
-        Ok(Paid { event })
-    }
-
-    /// This ledger with one more charge, if the study's budget allows it.
-    fn after(&self, event: &Event) -> Result<Self, SpendError> {
-        let mut after = self.clone();
-        after.charges += 1;
-        after.total.add(event);
-        after.tight = after.total.epsilon_after(self.tight, self.budget.delta);
-        let paper = event.paper_loss();
-        after.paper = match (self.paper, paper) {
-            (Some(total), Ok(loss)) => Some(up(total + loss)),
-            _ => None,
-        };
-        if let (Bound::Paper, Err(reason)) = (self.bound, paper) {
-            return Err(SpendError::PaperSilent { reason });
-        }
-        let total = after.spent().epsilon;
+        check(&event, self.bound)?;
+        let after = self.book.after(&event);
+        let total = after.spent(self.bound).epsilon;
         // Written so that a NaN is refused.
         let within = total <= self.budget.epsilon;
         if !within {
@@ -259,42 +252,47 @@ impl Ledger {
                 total,
             });
         }
-        Ok(after)
+        if let Some(site) = &self.site {
+            site.book(&event, self.charges() == 0)?;
+        }
+        // Nothing fails any more: both are booked.
+        self.book = after;
+        Ok(Paid { event })
     }
 
     /// How many releases were charged.
     pub fn charges(&self) -> u32 {
-        self.charges
+        self.book.charges()
     }
 
     /// The total so far, by the bound of this ledger.
     pub fn spent(&self) -> Guarantee {
-        match self.bound {
-            Bound::Tight => self.spent_tight(),
-            // A ledger by the paper's bound refuses what the paper is silent about, so there is a total.
-            Bound::Paper => Guarantee {
-                epsilon: self.paper.unwrap_or(f64::INFINITY),
-                delta: 0.0,
-            },
-        }
+        self.book.spent(self.bound)
     }
 
     /// The total so far by our bound.
     pub fn spent_tight(&self) -> Guarantee {
-        Guarantee {
-            epsilon: self.tight,
-            delta: self.budget.delta,
-        }
+        self.book.spent(Bound::Tight)
     }
 
     /// The total so far by the paper's bound, if something was released and its theorem covers all of it.
     pub fn spent_paper(&self) -> Option<Guarantee> {
-        self.paper
-            .filter(|_| self.charges > 0)
-            .map(|epsilon| Guarantee {
-                epsilon,
-                delta: 0.0,
-            })
+        let covered = self.book.paper().filter(|_| self.charges() > 0);
+        covered.map(|epsilon| Guarantee {
+            epsilon,
+            delta: 0.0,
+        })
+    }
+}
+
+/// Whether an event can be priced by a bound.
+fn check(event: &Event, bound: Bound) -> Result<(), SpendError> {
+    if !event.is_well_formed() {
+        return Err(SpendError::Malformed);
+    }
+    match (bound, event.paper_loss()) {
+        (Bound::Paper, Err(reason)) => Err(SpendError::PaperSilent { reason }),
+        _ => Ok(()),
     }
 }
 

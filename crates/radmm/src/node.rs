@@ -8,9 +8,9 @@ use thiserror::Error;
 
 use crate::account::Event;
 use crate::message::Message;
-use crate::private::{Curator, Refusal};
+use crate::private::{Asking, Curator, Refusal};
 use crate::public::graph::NodeId;
-use crate::public::release::{Algorithm, Release, Step, View};
+use crate::public::release::{Algorithm, Query, Release, Step, View};
 
 /// What a node needs to begin.
 pub struct Setup {
@@ -151,6 +151,8 @@ pub struct BadStart {
 
 enum Phase {
     Running,
+    /// Iteration `t` is closed, and the rows are asked this for `t + 1`.
+    Asking(Query),
     Finished,
     /// A refused question cannot be asked again, so neither can the node go on.
     Stopped(Stop),
@@ -204,15 +206,25 @@ impl Node {
         }
         self.keep(message)?;
         let mut outputs = Vec::new();
-        while matches!(self.phase, Phase::Running)
-            && self.inbox.iter().all(|heard| heard[0].is_some())
-        {
+        while self.is_ready() {
             if let Err(stop) = self.advance(&mut outputs) {
-                self.phase = Phase::Stopped(stop.clone());
                 outputs.push(Output::Stopped(stop));
             }
         }
         Ok(outputs)
+    }
+
+    /// Takes a message in. Whoever drives many nodes then asks [`is_ready`](Self::is_ready).
+    pub(crate) fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
+        match self.phase {
+            Phase::Stopped(_) => Ok(()),
+            _ => self.keep(message),
+        }
+    }
+
+    /// Whether every neighbour has been heard of this iteration, and there is something left to do.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Running) && self.inbox.iter().all(|heard| heard[0].is_some())
     }
 
     fn keep(&mut self, message: Message) -> Result<(), ProtocolError> {
@@ -259,62 +271,115 @@ impl Node {
 
     /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
     fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), Stop> {
-        let heard: Vec<Release> = self
-            .inbox
-            .iter()
-            .flat_map(|heard| heard[0].clone())
-            .collect();
-        let own = self.own.clone();
+        self.close()?;
+        let iteration = self.iteration + 1;
+        if let Some(asking) = self.asking() {
+            let answer = asking.curator.answer(asking.iteration, asking.query);
+            let charged = match &answer {
+                Ok((event, answer)) => Some((*event, Some(answer.clone()))),
+                Err(Refusal::Unreleasable { event, .. }) => Some((*event, None)),
+                Err(_) => None,
+            };
+            outputs.extend(charged.map(|(event, answer)| Output::Record {
+                iteration,
+                event,
+                answer,
+            }));
+            self.answered(answer)?;
+        }
+        outputs.push(match self.phase {
+            Phase::Finished => Output::Done(self.own.clone()),
+            _ => Output::Broadcast(self.message()),
+        });
+        Ok(())
+    }
+
+    /// Closes iteration `t`, of which everyone has been heard, and goes on to `t + 1` as far as that needs no rows: to its end
+    /// if it is recycled, or else to the question that [`asking`](Self::asking) shows.
+    pub(crate) fn close(&mut self) -> Result<(), Stop> {
+        let heard = self.heard();
         let view = View {
             iteration: self.iteration,
-            own: own.values(),
+            own: self.own.values(),
             heard: &heard,
         };
         self.algorithm.hear(&view);
         if self.iteration == self.iterations {
             self.phase = Phase::Finished;
-            outputs.push(Output::Done(own));
             return Ok(());
         }
-        let (node, iteration) = (self.id, self.iteration + 1);
-        let (kind, next) = match self.algorithm.next(&view) {
-            Step::Recycle(values) => (Kind::Recycled, values),
+        match self.algorithm.next(&view) {
+            Step::Recycle(values) => self.make(Kind::Recycled, values),
             Step::Ask(query) => {
-                let asked = self.curator.answer(iteration, &query);
-                let (event, answer) = asked.map_err(|refusal| {
-                    if let Refusal::Unreleasable { event, .. } = refusal {
-                        outputs.push(Output::Record {
-                            iteration,
-                            event,
-                            answer: None,
-                        });
-                    }
-                    Stop::Refused {
-                        node,
-                        iteration,
-                        refusal,
-                    }
-                })?;
-                let next = self.algorithm.answered(&view, answer.values());
-                outputs.push(Output::Record {
-                    iteration,
-                    event,
-                    answer: Some(answer),
-                });
-                (Kind::Data, next)
+                self.phase = Phase::Asking(query);
+                Ok(())
             }
+        }
+    }
+
+    /// What the rows are asked now, if they are. Whoever has it answered hands the answer to [`answered`](Self::answered).
+    pub(crate) fn asking(&mut self) -> Option<Asking<'_>> {
+        match &self.phase {
+            Phase::Asking(query) => Some(Asking {
+                curator: &mut self.curator,
+                iteration: self.iteration + 1,
+                query,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Goes on with the curator's answer to what was asked.
+    pub(crate) fn answered(
+        &mut self,
+        answer: Result<(Event, Release), Refusal>,
+    ) -> Result<(), Stop> {
+        let (_, answer) = answer.map_err(|refusal| {
+            let (node, iteration) = (self.id, self.iteration + 1);
+            self.stop(Stop::Refused {
+                node,
+                iteration,
+                refusal,
+            })
+        })?;
+        let heard = self.heard();
+        let view = View {
+            iteration: self.iteration,
+            own: self.own.values(),
+            heard: &heard,
         };
-        let next = Release::of(next, self.curator.precision());
-        (self.kind, self.own) = (kind, next.ok_or(Stop::Diverged { node, iteration })?);
+        let next = self.algorithm.answered(&view, answer.values());
+        self.make(Kind::Data, next)
+    }
+
+    /// Releases the next value, with which iteration `t + 1` begins.
+    fn make(&mut self, kind: Kind, next: Vec<f64>) -> Result<(), Stop> {
+        let (node, iteration) = (self.id, self.iteration + 1);
+        let Some(next) = Release::of(next, self.curator.precision()) else {
+            return Err(self.stop(Stop::Diverged { node, iteration }));
+        };
+        (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
+        self.phase = Phase::Running;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
         }
-        outputs.push(Output::Broadcast(self.message()));
         Ok(())
     }
 
-    fn message(&self) -> Message {
+    fn stop(&mut self, stop: Stop) -> Stop {
+        self.phase = Phase::Stopped(stop.clone());
+        stop
+    }
+
+    /// What was heard of this iteration, by neighbour.
+    fn heard(&self) -> Vec<Release> {
+        let heard = self.inbox.iter().flat_map(|heard| heard[0].clone());
+        heard.collect()
+    }
+
+    /// What the node says to its neighbours now.
+    pub(crate) fn message(&self) -> Message {
         Message {
             from: self.id,
             iteration: self.iteration,

@@ -12,6 +12,7 @@ mod entrant;
 mod sole;
 mod words;
 
+use std::ops::Range;
 use std::path::Path;
 
 use radmm::account::{Bound, Guarantee};
@@ -24,6 +25,7 @@ use thiserror::Error;
 use crate::assemble::{RunError, Variant};
 use crate::compare::Pooled;
 use crate::contender::HeldOut;
+use crate::crew::Groups;
 use crate::experiment::{Experiment, PrepareError};
 use crate::outcome::Repetition;
 use crate::result::Program;
@@ -289,16 +291,18 @@ impl Contest {
         let Some(noise) = self.sole.noise_for(study, total) else {
             return Ok(None);
         };
-        let run = |repetition| {
-            let variant = Variant {
-                noise: &[noise],
-                repetition,
-                limit: Some(total.epsilon),
-            };
-            self.sole.run(study, &variant)
+        let noise = [noise];
+        let variant = |repetition| Variant {
+            noise: &noise,
+            repetition,
+            limit: Some(total.epsilon),
         };
-        let runs = (0..study.run.repetitions).into_par_iter().map(run);
-        Ok(Some(runs.collect::<Result<_, RunError>>()?))
+        let together = |group: Range<u32>| {
+            let variants: Vec<Variant<'_>> = group.map(variant).collect();
+            self.sole.run(study, &variants)
+        };
+        let groups = Groups::of(study.run.repetitions, 1, self.sole.columns());
+        groups.run(together).map(Some)
     }
 }
 

@@ -11,7 +11,7 @@ use radmm::public::baseline::Local;
 use radmm::public::graph::NodeId;
 use radmm::public::plan;
 use radmm::public::release::Query;
-use radmm::sim::Simulation;
+use radmm::sim::Replicas;
 use radmm_data::Split;
 use radmm_study::{Method, Study};
 
@@ -51,25 +51,33 @@ impl Sole {
         asked.calibrate(&study.privacy.noise.like(), total)
     }
 
-    /// One run.
-    pub(super) fn run(&self, study: &Study, variant: &Variant<'_>) -> Result<Repetition, RunError> {
+    /// Runs that differ in their noise alone.
+    pub(super) fn run(
+        &self,
+        study: &Study,
+        variants: &[Variant<'_>],
+    ) -> Result<Vec<Repetition>, RunError> {
         let study = alone(study);
         let itself = NodeId(0);
-        let place = Place {
-            id: itself,
-            neighbours: vec![itself],
-            algorithm: Box::new(Local::new(extra_ridge(&study))),
+        let node = |variant| {
+            let place = Place {
+                id: itself,
+                neighbours: vec![itself],
+                algorithm: Box::new(Local::new(extra_ridge(&study))),
+                ledger: assemble::ledger(&study, variant)?,
+            };
+            Ok(vec![assemble::node(&study, place, &self.table, variant)?])
         };
-        let node = assemble::node(&study, place, &self.table, variant)?;
-        let simulation = Simulation::new(vec![node], study.algorithm.iterations)?;
+        let nodes: Result<Vec<_>, RunError> = variants.iter().map(node).collect();
+        let replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
         let loss = study.problem.loss;
-        Ok(experiment::finish(
-            simulation,
-            &self.table,
-            loss,
-            variant,
-            &|_| (),
-        ))
+        let table = &self.table;
+        Ok(experiment::finish(replicas, table, loss, variants, &|_| ()))
+    }
+
+    /// How many columns its rows have.
+    pub(super) fn columns(&self) -> usize {
+        self.table.columns.len()
     }
 }
 
@@ -137,8 +145,9 @@ mod tests {
         study.problem.ridge /= 3.0;
         let sole = Sole::read(&study, "".as_ref()).unwrap();
         let run = sole
-            .run(&study, &Variant::first(&[Mechanism::None]))
-            .unwrap();
+            .run(&study, &[Variant::first(&[Mechanism::None])])
+            .unwrap()
+            .remove(0);
         assert_eq!(run.nodes.len(), 1);
         let model = &run.nodes[0].model;
         let distance = model
@@ -180,7 +189,7 @@ mod tests {
             limit: Some(total.epsilon),
             ..Variant::first(&noise)
         };
-        let run = sole.run(&study, &variant).unwrap();
+        let run = sole.run(&study, &[variant]).unwrap().remove(0);
         assert_eq!(run.stopped, None);
         assert_eq!(run.nodes[0].data_steps, 1);
         let spent = run.nodes[0].spent.epsilon;
@@ -190,7 +199,7 @@ mod tests {
             limit: Some(0.49),
             ..Variant::first(&noise)
         };
-        let run = sole.run(&study, &variant).unwrap();
+        let run = sole.run(&study, &[variant]).unwrap().remove(0);
         assert!(run.stopped.is_some());
         assert_eq!(run.nodes[0].data_steps, 0);
     }

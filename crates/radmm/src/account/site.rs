@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use thiserror::Error;
 
-use super::cost::{Total, order_for};
+use super::total::{Total, order_for};
 use super::{BadBudget, Budget, Event, Guarantee, SpendError};
 
 /// What may be spent on a data set in all: a pure limit, one at a `δ`, or both, and then within both.

@@ -1,6 +1,7 @@
 //! Contracts of the ledger, and the prices against independent computations.
 
-use super::cost::{Total, ln_1p_up, log_rectified_mgf, renyi_loss, renyi_to_epsilon};
+use super::cost::{ln_1p_up, log_rectified_mgf, renyi_loss};
+use super::total::{Total, renyi_to_epsilon};
 use super::*;
 use proptest::prelude::*;
 

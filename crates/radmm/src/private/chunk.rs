@@ -186,6 +186,8 @@ impl Rest {
 
     /// Ends the last row and begins the next one; all rows before have none.
     fn begin(&mut self, row: usize) {
+        let more = row + 1 - self.starts.len();
+        make_room(&mut self.starts, more);
         self.starts.resize(row + 1, self.len());
     }
 
@@ -205,11 +207,71 @@ pub(super) struct Row<'a> {
     pub entries: &'a [(u32, f64)],
 }
 
+/// Rows whose shape is not known yet, in little more room than they will take.
+#[derive(Default)]
+struct Waiting {
+    /// Row by row, with the number of its entries.
+    scales: Vec<(f64, u32)>,
+    /// With [`SHARED`] for those that are equal to the row's value.
+    columns: Vec<u32>,
+    /// Of the others.
+    values: Vec<f64>,
+}
+
+/// Beyond all columns.
+const SHARED: u32 = 1 << 31;
+
+impl Waiting {
+    fn push(&mut self, row: &Row<'_>) {
+        push(&mut self.scales, (row.scale, row.entries.len() as u32));
+        for &(column, value) in row.entries {
+            if value == row.scale {
+                push(&mut self.columns, column | SHARED);
+            } else {
+                push(&mut self.columns, column);
+                push(&mut self.values, value);
+            }
+        }
+    }
+
+    fn each(&self, mut take: impl FnMut(Row<'_>)) {
+        let mut columns = self.columns.iter();
+        let mut values = self.values.iter();
+        let mut entries = Vec::new();
+        for &(scale, count) in &self.scales {
+            entries.clear();
+            for &column in columns.by_ref().take(count as usize) {
+                let shared = column & SHARED != 0;
+                let value = if shared { None } else { values.next() };
+                entries.push((column & !SHARED, *value.unwrap_or(&scale)));
+            }
+            take(Row {
+                scale,
+                entries: &entries,
+            });
+        }
+    }
+}
+
+/// Lists grow by an eighth at a time: doubling would need three times as much for a moment, and keep half of it idle.
+fn make_room<T>(list: &mut Vec<T>, more: usize) {
+    if list.capacity() - list.len() < more {
+        list.reserve_exact(more.max(list.len() / 8));
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) {
+    make_room(list, 1);
+    list.push(item);
+}
+
 /// Takes rows one at a time.
 pub(super) struct ChunkBuilder {
     columns: usize,
     /// The first rows, until the shape is known.
-    waiting: Vec<(f64, Vec<(u32, f64)>)>,
+    waiting: Waiting,
+    settled: bool,
+    /// By column; empty if all entries go to the rest.
     places: Vec<Place>,
     /// Of the block that is being filled, row by row.
     dense: Vec<f64>,
@@ -224,7 +286,8 @@ impl ChunkBuilder {
         let wide = columns > usize::from(u16::MAX) + 1;
         Self {
             columns,
-            waiting: Vec::new(),
+            waiting: Waiting::default(),
+            settled: false,
             places: Vec::new(),
             dense: Vec::new(),
             codes: Vec::new(),
@@ -256,17 +319,17 @@ impl ChunkBuilder {
 
     pub(super) fn push(&mut self, row: &Row<'_>) {
         self.chunk.rows += 1;
-        if !self.places.is_empty() {
+        if self.settled {
             return self.place(row);
         }
-        self.waiting.push((row.scale, row.entries.to_vec()));
-        if self.waiting.len() == SAMPLE {
+        self.waiting.push(row);
+        if self.chunk.rows == SAMPLE {
             self.settle();
         }
     }
 
     pub(super) fn finish(mut self) -> Chunk {
-        if self.places.is_empty() {
+        if !self.settled {
             self.settle();
         }
         self.close_block();
@@ -287,20 +350,14 @@ impl ChunkBuilder {
     fn settle(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut sample = Sample::new(self.columns);
-        for (scale, entries) in &waiting {
-            sample.see(entries.iter().map(|e| (e.0, e.1 == *scale)));
-        }
-        for (_, entries) in &waiting {
-            sample.pair(entries.iter().map(|e| e.0));
-        }
+        waiting.each(|row| sample.see(row.entries.iter().map(|e| (e.0, e.1 == row.scale))));
+        waiting.each(|row| sample.pair(row.entries.iter().map(|e| e.0)));
         self.chunk.shape = sample.shape();
-        self.places = self.chunk.shape.places(self.columns);
-        for (scale, entries) in &waiting {
-            self.place(&Row {
-                scale: *scale,
-                entries,
-            });
+        if self.chunk.shape != Shape::default() {
+            self.places = self.chunk.shape.places(self.columns);
         }
+        self.settled = true;
+        waiting.each(|row| self.place(&row));
     }
 
     fn place(&mut self, row: &Row<'_>) {
@@ -310,7 +367,12 @@ impl ChunkBuilder {
         // Groups ascend within a code but not over codes, and there are few of them.
         let mut taken = [0u64; 4];
         for &(column, value) in row.entries {
-            match self.places[column as usize] {
+            match self
+                .places
+                .get(column as usize)
+                .copied()
+                .unwrap_or(Place::Rest)
+            {
                 Place::Dense(k) => self.dense[dense + usize::from(k)] = value,
                 Place::Code { code, group, step }
                     if value == row.scale
@@ -322,7 +384,7 @@ impl ChunkBuilder {
                 Place::Code { .. } | Place::Rest => self.keep_apart(column, value, row.scale),
             }
         }
-        self.chunk.scales.push(row.scale);
+        push(&mut self.chunk.scales, row.scale);
         if !self.chunk.rest.starts.is_empty() {
             self.chunk.rest.begin(self.chunk.scales.len());
         }
@@ -345,11 +407,11 @@ impl ChunkBuilder {
             rest.values.resize(rest.len() as usize, scale);
         }
         if value != scale || !rest.values.is_empty() {
-            rest.values.push(value);
+            push(&mut rest.values, value);
         }
         match &mut rest.columns {
-            Columns::Narrow(columns) => columns.push(column as u16),
-            Columns::Wide(columns) => columns.push(column),
+            Columns::Narrow(columns) => push(columns, column as u16),
+            Columns::Wide(columns) => push(columns, column),
         }
     }
 
@@ -379,6 +441,7 @@ impl ChunkBuilder {
 
 /// Appends rows of `width` as columns of `height`, filled up with zeros.
 fn transpose<T: Copy + Default>(rows: &[T], width: usize, height: usize, columns: &mut Vec<T>) {
+    make_room(columns, width * height);
     for k in 0..width {
         let column = rows.iter().skip(k).step_by(width).copied();
         let end = columns.len() + height;

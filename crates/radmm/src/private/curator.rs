@@ -118,6 +118,14 @@ pub(crate) struct Fit {
     pub objective: f64,
 }
 
+/// A question that is to be answered.
+pub(crate) struct Asking<'a> {
+    pub curator: &'a mut Curator,
+    /// Of which iteration.
+    pub iteration: u32,
+    pub query: &'a Query,
+}
+
 /// One party's rows and the terms on which they answer.
 pub struct Curator {
     shard: Arc<Shard>,
@@ -292,6 +300,22 @@ impl Curator {
     pub(crate) fn exchange_rows(&mut self, shard: Shard) {
         let removed = std::mem::replace(&mut self.shard, shard.into());
         assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
+    }
+
+    /// Whether both ask the same rows about the same problem.
+    pub(crate) fn is_replica_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shard, &other.shard) && self.terms.problem == other.terms.problem
+    }
+
+    /// Answers the questions of replicas, in their order: each as [`answer`](Self::answer) does.
+    pub(crate) fn answer_all(asked: Vec<Asking<'_>>) -> Vec<Result<(Event, Release), Refusal>> {
+        let answer = |asking: Asking<'_>| asking.curator.answer(asking.iteration, asking.query);
+        asked.into_iter().map(answer).collect()
+    }
+
+    /// How good models are on these rows, in their order: each as [`observe`](Self::observe) says.
+    pub(crate) fn observe_all(&self, models: &[&[f64]]) -> Vec<Fit> {
+        models.iter().map(|f| self.observe(f)).collect()
     }
 }
 

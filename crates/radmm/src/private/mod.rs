@@ -22,7 +22,7 @@ mod shape;
 mod shard;
 mod solve;
 
-pub(crate) use curator::Fit;
+pub(crate) use curator::{Asking, Fit};
 pub use curator::{BadTerms, Curator, Refusal, Terms};
 pub use exam::Score;
 pub(crate) use exam::examine;

@@ -3,6 +3,8 @@
 
 pub mod matrix;
 
+use std::sync::Arc;
+
 use radmm::account::{Bound, Budget, Ledger};
 use radmm::node::{Node, Setup};
 use radmm::private::{
@@ -64,13 +66,27 @@ impl Network {
     }
 
     pub fn nodes(&self, algorithm: impl Fn(usize) -> Box<dyn Algorithm>) -> Vec<Node> {
+        self.replica(&self.shards(), 0, algorithm)
+    }
+
+    pub fn shards(&self) -> Vec<Arc<Shard>> {
+        self.rows.iter().map(|rows| shard(rows).into()).collect()
+    }
+
+    /// The nodes of one repetition, which share their rows with those of others.
+    pub fn replica(
+        &self,
+        shards: &[Arc<Shard>],
+        repetition: u32,
+        algorithm: impl Fn(usize) -> Box<dyn Algorithm>,
+    ) -> Vec<Node> {
         (0..self.rows.len())
             .map(|i| {
                 let terms = Terms {
                     problem: self.problem(),
                     mechanism: self.mechanism,
                     ledger: Ledger::new(self.budget, Bound::Tight),
-                    noise: NoiseKey::repeating(self.seed, 0, i as u32),
+                    noise: NoiseKey::repeating(self.seed, repetition, i as u32),
                 };
                 Node::new(Setup {
                     id: NodeId(i as u32),
@@ -78,7 +94,7 @@ impl Network {
                     iterations: self.iterations,
                     start: vec![0.0; self.columns()],
                     algorithm: algorithm(i),
-                    curator: Curator::new(shard(&self.rows[i]), terms).unwrap(),
+                    curator: Curator::simulated(shards[i].clone(), terms).unwrap(),
                 })
                 .unwrap()
             })
