@@ -1,5 +1,7 @@
 //! From what a study means to nodes that run it.
 
+use std::sync::Arc;
+
 use radmm::account::{BadBudget, Budget, Ledger};
 use radmm::node::{BadStart, Node, Setup};
 use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Problem, Terms};
@@ -15,6 +17,7 @@ use radmm::sim::NotSimulated;
 use radmm_study::{Method, Start, Study};
 use thiserror::Error;
 
+use crate::crew::Pool;
 use crate::plan::TooDear;
 use crate::table::Table;
 
@@ -125,7 +128,8 @@ pub(crate) fn node(
             Start::Normal(deviation) => start::normal(study.run.seed, id, deviation, columns),
         },
         algorithm: place.algorithm,
-        curator: Curator::simulated(table.parties[i].shard.clone(), terms)?,
+        curator: Curator::simulated(table.parties[i].shard.clone(), terms)?
+            .with_hands(Arc::new(Pool)),
     })?)
 }
 

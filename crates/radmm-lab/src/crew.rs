@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Mutex;
 
+use radmm::private::Hands;
 use radmm::sim::{Crew, Party};
 use rayon::Scope;
 use rayon::prelude::*;
@@ -24,6 +25,12 @@ impl Crew for Pool {
             }
         };
         rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(take_turns)));
+    }
+}
+
+impl Hands for Pool {
+    fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        (0..count).into_par_iter().with_max_len(1).for_each(work);
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::grid::TooCoarse;
+use super::hands::{Hands, OneHand};
 use super::loss::Loss;
 use super::mechanism::{Manner, Mechanism, Problem, Rows, Unanswerable, Unreleasable};
 use super::noise::{Asked, Law, NoiseKey};
@@ -130,6 +131,7 @@ pub(crate) struct Asking<'a> {
 /// One party's rows and the terms on which they answer.
 pub struct Curator {
     shard: Arc<Shard>,
+    hands: Arc<dyn Hands>,
     terms: Terms,
     answered: u32,
     /// What its solver knows of the rows.
@@ -159,12 +161,18 @@ impl Curator {
         check_rows(shard.rows())?;
         Ok(Self {
             shard,
+            hands: Arc::new(OneHand),
             terms,
             answered: 0,
             memory: Memory::default(),
             passes: Vec::new(),
             largest_residual: 0.0,
         })
+    }
+
+    /// The same, with others to go over the rows.
+    pub fn with_hands(self, hands: Arc<dyn Hands>) -> Self {
+        Self { hands, ..self }
     }
 
     /// `B`; public.
@@ -213,6 +221,7 @@ impl Curator {
         let rows = Rows {
             shard: &self.shard,
             problem: &terms.problem,
+            hands: &*self.hands,
         };
         let asked = Asked {
             iteration,
@@ -233,7 +242,8 @@ impl Curator {
     /// How good `f` is on these rows, unprotected: for the simulator alone, which holds everybody's rows anyway.
     pub(crate) fn observe(&self, f: &[f64]) -> Fit {
         let problem = &self.terms.problem;
-        let (loss, accuracy) = solve::mean_loss_and_accuracy(&self.shard, problem.loss, f);
+        let (loss, accuracy) =
+            solve::mean_loss_and_accuracy(&self.shard, problem.loss, f, &*self.hands);
         let square: f64 = f.iter().map(|f| f * f).sum();
         Fit {
             loss,
@@ -257,6 +267,7 @@ impl Curator {
             weight: problem.weight,
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
+            hands: &*first.hands,
         };
         let start = vec![0.0; first.columns()];
         // As exact as the parties' own minimisers: a sum of that many gradients.
@@ -276,6 +287,7 @@ impl Curator {
             weight: problem.weight,
             modulus: problem.share(),
             linear: &vec![0.0; f.len()],
+            hands: &*self.hands,
         };
         Quadratic::new(objective.hessian_at(f), f.len())
     }

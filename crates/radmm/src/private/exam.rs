@@ -11,6 +11,7 @@
 
 use serde::Serialize;
 
+use super::hands::OneHand;
 use super::loss::Loss;
 use super::shard::Shard;
 use super::solve;
@@ -28,7 +29,7 @@ pub struct Score {
 
 pub(crate) fn examine(shard: &Shard, loss: Loss, model: &[f64]) -> Score {
     let margins = solve::margins(shard, model);
-    let (loss, accuracy) = solve::mean_loss_and_accuracy(shard, loss, model);
+    let (loss, accuracy) = solve::mean_loss_and_accuracy(shard, loss, model, &OneHand);
     let labels = shard.chunks().iter().flat_map(|chunk| chunk.labels());
     let signed = margins
         .iter()

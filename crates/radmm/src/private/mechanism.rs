@@ -19,6 +19,7 @@ use thiserror::Error;
 use super::accuracy::{Entry, Facts};
 use super::chunk::BLOCK;
 use super::grid::{Rounding, TooCoarse};
+use super::hands::Hands;
 use super::loss::Loss;
 use super::noise::Law;
 use super::search::Memory;
@@ -237,6 +238,7 @@ impl Mechanism {
 pub(super) struct Rows<'a> {
     pub shard: &'a Shard,
     pub problem: &'a Problem,
+    pub hands: &'a dyn Hands,
 }
 
 /// How an answer is computed and written, decided from public facts.
@@ -369,6 +371,7 @@ impl Rows<'_> {
             weight: self.problem.weight,
             modulus: self.problem.share() + quadratic,
             linear,
+            hands: self.hands,
         }
     }
 }

@@ -44,10 +44,8 @@ impl Point {
             2.0 * f64::EPSILON
         };
         let moved = self.to(next);
-        let pairs = moved.iter().zip(&self.high);
-        pairs
-            .map(|(moved, f)| moved.abs() <= digits * f.abs())
-            .all(|rests| rests)
+        let mut pairs = moved.iter().zip(&self.high);
+        pairs.all(|(moved, f)| moved.abs() <= digits * f.abs())
     }
 
     /// The way to another point.

@@ -162,8 +162,9 @@ impl<'a> Search<'a> {
             return self.renew();
         };
         let shrunk = there.residual / here.residual;
-        // Written so that a NaN is no good.
-        if !(shrunk <= GOOD) {
+        let good = shrunk <= GOOD;
+        // A NaN is no good either.
+        if !good {
             return match here.fresh {
                 true => self.lost(),
                 false => self.renew(),
@@ -323,6 +324,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::private::hands::OneHand;
     use crate::private::loss::Loss;
     use crate::private::shard::{NormPolicy, Shard, ShardBuilder};
     use crate::private::solve::minimise;
@@ -353,6 +355,7 @@ mod tests {
             weight: 50.0,
             modulus,
             linear,
+            hands: &OneHand,
         }
     }
 

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use super::cholesky::Cholesky;
 use super::chunk::Chunk;
+use super::hands::{Hands, gather};
 use super::hessian;
 use super::kernel::{self, Path, Sum};
 use super::loss::Loss;
@@ -29,6 +30,10 @@ const STAGES: u32 = 30;
 /// Without the gradient having shrunk by a tenth, before it counts as having come to rest.
 const PATIENCE: usize = 40;
 const BISECTIONS: usize = 100;
+/// Chunks whose sums are held beside one another before they are added up.
+const AT_ONCE: usize = 32;
+/// Parts of a Hessian that are made apart.
+const PIECES: usize = 8;
 const SHIFTS: usize = 60;
 
 /// A smooth, strongly convex function of rows.
@@ -42,6 +47,8 @@ pub(super) struct Objective<'a> {
     pub modulus: f64,
     /// `b`.
     pub linear: &'a [f64],
+    /// Who goes over the rows.
+    pub hands: &'a dyn Hands,
 }
 
 /// A point whose gradient is at most the tolerance.
@@ -216,7 +223,7 @@ impl Objective<'_> {
     }
 
     fn at(&self, point: Point) -> Place {
-        let rows = self.over_chunks(|chunk, weight| {
+        let rows = self.over_chunks(|_, chunk, weight| {
             kernel::gradient(Path::best(), chunk, &point, self.loss, weight)
         });
         let mut rest = self.linear.to_vec();
@@ -231,29 +238,36 @@ impl Objective<'_> {
     }
 
     /// Every chunk, with the weight `C/B_i` of its rows.
-    fn chunks(&self) -> impl Iterator<Item = (&Chunk, f64)> {
-        self.shards.iter().flat_map(|shard| {
+    fn chunks(&self) -> Vec<(&Chunk, f64)> {
+        let mut chunks = Vec::new();
+        for &shard in &self.shards {
             let weight = self.weight / shard.rows() as f64;
-            shard.chunks().iter().map(move |chunk| (chunk, weight))
-        })
+            chunks.extend(shard.chunks().iter().map(|chunk| (chunk, weight)));
+        }
+        chunks
     }
 
     /// The sum of what the chunks have, in their order.
-    fn over_chunks(&self, of: impl Fn(&Chunk, f64) -> Sum) -> Sum {
+    fn over_chunks(&self, of: impl Fn(usize, &Chunk, f64) -> Sum + Sync) -> Sum {
         let mut total = Sum::zero(self.linear.len());
-        for (chunk, weight) in self.chunks() {
-            total.add_all(&of(chunk, weight));
+        let chunks = self.chunks();
+        for (first, some) in chunks.chunks(AT_ONCE).enumerate() {
+            let sums = gather(self.hands, some.len(), |k| {
+                let (chunk, weight) = some[k];
+                of(first * AT_ONCE + k, chunk, weight)
+            });
+            sums.iter().for_each(|sum| total.add_all(sum));
         }
         total
     }
 
     /// `(C/B_i) L''(fᵀz_n)`, row by row of each chunk.
     fn curvatures(&self, point: &Point) -> Vec<Vec<f64>> {
-        self.chunks()
-            .map(|(chunk, weight)| {
-                kernel::curvatures(Path::best(), chunk, point, self.loss, weight)
-            })
-            .collect()
+        let chunks = self.chunks();
+        gather(self.hands, chunks.len(), |k| {
+            let (chunk, weight) = chunks[k];
+            kernel::curvatures(Path::best(), chunk, point, self.loss, weight)
+        })
     }
 
     /// A good step along the direction, found by bisection; `enough` is a gradient norm worth overshooting for.
@@ -299,9 +313,24 @@ impl Objective<'_> {
     /// The lower triangle of `Σ_n curvature_n z_n z_nᵀ`.
     pub(super) fn hessian(&self, point: &Point) -> Vec<f64> {
         let d = self.linear.len();
-        let mut hessian = vec![0.0; d * d];
-        for ((chunk, _), curvatures) in self.chunks().zip(self.curvatures(point)) {
-            hessian::add(Path::best(), chunk, &curvatures, &mut hessian);
+        let chunks = self.chunks();
+        let pieces: Vec<&[(&Chunk, f64)]> = chunks.chunks(chunks.len().div_ceil(PIECES)).collect();
+        let parts = gather(self.hands, pieces.len(), |k| {
+            let mut hessian = vec![0.0; d * d];
+            for (chunk, weight) in pieces[k] {
+                let path = Path::best();
+                let curvatures = kernel::curvatures(path, chunk, point, self.loss, *weight);
+                hessian::add(path, chunk, &curvatures, &mut hessian);
+            }
+            hessian
+        });
+        let mut parts = parts.into_iter();
+        let mut hessian = parts.next().unwrap_or_default();
+        for part in parts {
+            hessian
+                .iter_mut()
+                .zip(&part)
+                .for_each(|(h, part)| *h += part);
         }
         hessian
     }
@@ -324,7 +353,7 @@ impl Objective<'_> {
         let d = here.gradient.len();
         let curvatures = self.curvatures(&here.point);
         let mut diagonal = vec![self.modulus; d];
-        for ((chunk, _), curvatures) in self.chunks().zip(&curvatures) {
+        for ((chunk, _), curvatures) in self.chunks().into_iter().zip(&curvatures) {
             chunk.each_row(|n, columns, values, _| {
                 for (&column, &value) in columns.iter().zip(values) {
                     diagonal[column as usize] += curvatures[n] * value * value;
@@ -361,10 +390,9 @@ impl Objective<'_> {
 
     fn hessian_times(&self, curvatures: &[Vec<f64>], vector: &[f64]) -> Vec<f64> {
         let along = Point::plain(vector);
-        let mut total = Sum::zero(vector.len());
-        for ((chunk, _), curvatures) in self.chunks().zip(curvatures) {
-            total.add_all(&kernel::product(Path::best(), chunk, &along, curvatures));
-        }
+        let total = self.over_chunks(|k, chunk, _| {
+            kernel::product(Path::best(), chunk, &along, &curvatures[k])
+        });
         let parts = total.sum.iter().zip(&total.lost).zip(vector);
         parts
             .map(|((sum, lost), v)| (sum + lost) + self.modulus * v)
@@ -382,11 +410,17 @@ pub(super) fn margins(shard: &Shard, at: &[f64]) -> Vec<f64> {
 }
 
 /// `(1/B) Σ_n L(fᵀz_n)`, and the share of rows with `fᵀz_n > 0`, those with `fᵀz_n = 0` counted half.
-pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (f64, f64) {
+pub(super) fn mean_loss_and_accuracy(
+    shard: &Shard,
+    loss: Loss,
+    at: &[f64],
+    hands: &dyn Hands,
+) -> (f64, f64) {
     let at = Point::plain(at);
+    let chunks = shard.chunks();
+    let of = |k: usize| kernel::losses(Path::best(), &chunks[k], &at, loss);
     let (mut sum, mut right) = (0.0, 0.0);
-    for chunk in shard.chunks() {
-        let (more, also) = kernel::losses(Path::best(), chunk, &at, loss);
+    for (more, also) in gather(hands, chunks.len(), of) {
         sum += more;
         right += also;
     }
@@ -405,6 +439,7 @@ pub(super) fn norm(vector: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::private::hands::OneHand;
     use crate::private::shard::{NormPolicy, ShardBuilder};
     use proptest::prelude::*;
 
@@ -431,11 +466,12 @@ mod tests {
             weight: 20.0,
             modulus: 0.01,
             linear,
+            hands: &OneHand,
         }
     }
 
     fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
-        let (loss, _) = mean_loss_and_accuracy(objective.shards[0], objective.loss, f);
+        let (loss, _) = mean_loss_and_accuracy(objective.shards[0], objective.loss, f, &OneHand);
         objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
     }
 
@@ -573,6 +609,45 @@ mod tests {
         }
     }
 
+    /// From the last to the first, and some not at all.
+    struct Contrary;
+
+    impl Hands for Contrary {
+        fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+            (0..count).rev().filter(|k| k % 5 != 3).for_each(work);
+        }
+    }
+
+    #[test]
+    fn any_hands_give_the_same_bits() {
+        // More chunks than are added up at once, and than a Hessian has pieces.
+        let shards: Vec<Shard> = (0..40).map(|seed| shard(50, 12, 4, seed)).collect();
+        let many = shard(40_000, 12, 4, 77);
+        let linear = vec![0.1; 12];
+        let f: Vec<f64> = (0..12).map(|k| (k as f64).sin()).collect();
+        let bits = |hands: &dyn Hands| {
+            let objective = Objective {
+                shards: shards.iter().chain([&many]).collect(),
+                hands,
+                ..objective(&many, Loss::Logistic, &linear)
+            };
+            let point = Point::plain(&f);
+            let product = objective.hessian_times(&objective.curvatures(&point), &f);
+            let (loss, accuracy) = mean_loss_and_accuracy(&many, Loss::Logistic, &f, hands);
+            let all = [
+                objective.gradient(&f, false),
+                objective.hessian(&point),
+                product,
+                vec![loss, accuracy],
+            ];
+            all.concat()
+                .into_iter()
+                .map(f64::to_bits)
+                .collect::<Vec<_>>()
+        };
+        assert!(bits(&OneHand) == bits(&Contrary));
+    }
+
     #[test]
     fn an_impossible_tolerance_is_refused() {
         let shard = shard(60, 40, 4, 5);
@@ -665,6 +740,7 @@ mod tests {
                 weight,
                 modulus,
                 linear: &linear,
+                hands: &OneHand,
             };
             let floor = f64::EPSILON * (96.0 * slopes + 2.25 * 256.0 * weight + 128.0 * norm(&linear));
             // Without the descent that would find it in any case.
@@ -691,6 +767,7 @@ mod tests {
                 weight,
                 modulus,
                 linear: &linear,
+                hands: &OneHand,
             };
             let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
             let tolerance = 1e-9;

@@ -101,6 +101,12 @@ impl Replicas {
             .fold(0.0, f64::max)
     }
 
+    /// How many passes over a party's rows each answer of a replica took; more than 255 count as that.
+    pub fn passes(&self, replica: usize) -> impl Iterator<Item = u8> {
+        self.nodes(replica)
+            .flat_map(|node| node.curator().passes().iter().copied())
+    }
+
     /// How good the parties' models are on everybody's rows, by replica: the mean over at most 32 of them, evenly spread.
     pub fn everywhere(&mut self, crew: &dyn Crew) -> Vec<Everywhere> {
         let shown = self.shown();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::account::{Bound, Budget, Ledger};
+use crate::private::hands::OneHand;
 use crate::private::noise::{Asked, NoiseKey};
 use crate::private::shard::{NormPolicy, ShardBuilder};
 
@@ -50,6 +51,7 @@ fn answer(rows: &Plane, mechanism: Mechanism, query: &Query, key: u64) -> Vec<f6
     let rows = Rows {
         shard: &shard,
         problem: &problem,
+        hands: &OneHand,
     };
     let mut rng = generator(key, query, &event);
     let manner = Manner::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
@@ -364,6 +366,7 @@ fn on_grid_and_in_doubles(mechanism: Mechanism, query: &Query, seed: u64) -> [Ve
         let rows = Rows {
             shard: &shard,
             problem: &problem,
+            hands: &OneHand,
         };
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
         let paid = ledger.spend(event).unwrap();
@@ -538,6 +541,7 @@ fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
             let rows = Rows {
                 shard: &shard,
                 problem: &problem,
+                hands: &OneHand,
             };
             let aim = Aim { tolerance, doubled };
             let objective = rows.objective(*quadratic, linear);
@@ -569,7 +573,11 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Answ
         rounding: None,
     };
     let mut rng = generator(1, query, &Ideal::Exact.into());
-    let rows = Rows { shard, problem };
+    let rows = Rows {
+        shard,
+        problem,
+        hands: &OneHand,
+    };
     rows.answer(query, paid, &manner, &mut Memory::default(), &mut rng)
         .unwrap()
 }
@@ -586,6 +594,7 @@ fn an_answer_has_doubled_margins_where_its_accuracy_counts_on_them() {
     let rows = Rows {
         shard: &shard,
         problem: &problem,
+        hands: &OneHand,
     };
     let at = vec![1e12 + 3.0, 1e12];
     let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);
