@@ -38,7 +38,9 @@ fn shard(node: usize) -> Shard {
     for row in 0..ROWS {
         let column = |k: usize| (8 * k + (7 * node + 3 * row + k) % 8) as u32;
         let entries: Vec<(u32, f64)> = (0..13).map(|k| (column(k), 1.0)).collect();
-        builder.push(&entries, (node + row).is_multiple_of(3)).unwrap();
+        builder
+            .push(&entries, (node + row).is_multiple_of(3))
+            .unwrap();
     }
     builder.finish().unwrap()
 }
