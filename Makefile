@@ -1,4 +1,4 @@
-.PHONY: run test bench figures reproduce mutants
+.PHONY: run test bench instructions figures reproduce mutants
 
 run: ## the built-in study, and its report
 	cargo run --release --bin radmm -- run --out results
@@ -9,8 +9,11 @@ test: ## formatting, lints, documentation and all tests
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	cargo test --workspace
 
-bench: ## side-by-side measurements
-	cargo bench -p radmm-bench
+bench: ## side-by-side measurements, and the numbers of docs/benchmarks.md; ONLY="steps threads" makes some and writes nothing
+	cargo bench -p radmm-table --bench table -- $(ONLY)
+
+instructions: ## no kernel takes 5 % more instructions than bench/instructions.txt has; RADMM_BLESS=1 records them
+	scripts/instructions
 
 reproduce: ## the paper's figures, and the pictures of docs/reproduction.md
 	cargo run --release --bin radmm -- reproduce --out radmm-reproduced

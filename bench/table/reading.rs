@@ -1,14 +1,9 @@
 //! How fast a large file is read, and in how much memory: ten million rows of five numbers and two categories.
-//!
-//! Every measurement is a process of its own, for the peak is that of a process. The files are deleted in the end.
-#![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
 
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
@@ -16,33 +11,23 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use radmm::private::NormPolicy;
+use radmm::private::measure::{Measured, Units};
 use radmm_data::{Categorical, Deal, Format, Numeric, Schema, Split, TableFile, read};
+use serde_json::{Value, json};
+
+use crate::clock::{child, peak, timed};
+use radmm_bench::report::{Detail, Found, thousands, times};
 
 const ROWS: usize = 10_000_000;
 const NUMBERS: usize = 5;
 const WARDS: usize = 10;
 const NODES: usize = 10;
 
-/// Of an encoded row: where it starts and its class; columns and values of five numbers, two categories and the
-/// intercept.
-const ROW_BYTES: usize = 8 + 1 + (NUMBERS + 3) * (4 + 8);
-
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    // Cargo asks every benchmark for its list in test mode; there is nothing to list.
-    if args.iter().any(|arg| arg == "--list" || arg == "--test") {
-        return;
-    }
-    if let [_, flag, path, split] = &args[..]
-        && flag == "--read"
-    {
-        return measure(Path::new(path), split);
-    }
-    let folder = std::env::temp_dir().join(format!("radmm-memory-{}", std::process::id()));
+/// Files of all formats, split as they come and shuffled.
+pub fn reading() -> Found {
+    let folder = crate::target().join("bench-data");
     fs::create_dir_all(&folder).unwrap();
-    println!("{ROWS} rows, {NODES} nodes, {ROW_BYTES} bytes an encoded row\n");
-    println!("| file | split | rows/s | peak memory | over encoded rows |");
-    println!("|---|---|---|---|---|");
+    let mut lines = Vec::new();
     for (name, write) in [
         ("rows.csv", write_csv as fn(&Path)),
         ("rows.parquet", write_parquet),
@@ -50,51 +35,73 @@ fn main() {
     ] {
         let path = folder.join(name);
         write(&path);
+        let size = fs::metadata(&path).unwrap().len() as f64;
         for split in ["round-robin", "shuffled"] {
-            let mut child = Command::new(std::env::current_exe().unwrap());
-            let status = child.arg("--read").arg(&path).arg(split).status();
-            assert!(status.unwrap().success(), "{name} {split}");
+            let said = child(&["reading", path.to_str().unwrap(), split]);
+            let said: Value = serde_json::from_str(&said).unwrap();
+            let format = Format::of(&path).unwrap().name();
+            let rate = ROWS as f64 / said["seconds"].as_f64().unwrap();
+            let mut line = vec![
+                format!("{format} of {:.2} GB", size / 1e9),
+                split.to_owned(),
+                thousands(rate as usize),
+            ];
+            let stored = said["stored"].as_f64().unwrap();
+            line.push(format!("{:.2} GB", stored / 1e9));
+            line.extend(match said["peak"].as_f64() {
+                Some(bytes) => [format!("{:.2} GB", bytes / 1e9), times(bytes / stored)],
+                None => ["?".to_owned(), "?".to_owned()],
+            });
+            lines.push(line);
         }
         fs::remove_file(&path).unwrap();
     }
-    fs::remove_dir(&folder).unwrap();
+    Found {
+        details: vec![Detail {
+            title: "Reading rows".to_owned(),
+            head: vec![
+                "file",
+                "split",
+                "rows/s",
+                "rows as stored",
+                "peak memory",
+                "ratio",
+            ],
+            lines,
+            notes: vec![format!(
+                "{} rows of five numbers, two categories and an intercept, for {NODES} nodes. \
+                 Every reading is a process of its own, and the peak is all that it ever held.",
+                thousands(ROWS),
+            )],
+        }],
+        ..Found::default()
+    }
 }
 
-fn measure(path: &Path, split: &str) {
+/// One reading in this process, whose time and peak are printed.
+pub fn read_once(path: &Path, split: &str) {
     let format = Format::of(path).unwrap();
     let by_split = match split {
         "shuffled" => Split::Shuffled { seed: 1 },
         _ => Split::RoundRobin,
     };
-    let clock = Instant::now();
-    let table = TableFile::open(path, format).unwrap();
-    let deal = Deal {
-        split: &by_split,
-        nodes: NODES,
-        holdout: None,
-    };
-    let partition = read(table, &schema(format), deal).unwrap();
-    let seconds = clock.elapsed().as_secs_f64();
+    let (seconds, partition) = timed(|| {
+        let table = TableFile::open(path, format).unwrap();
+        let deal = Deal {
+            split: &by_split,
+            nodes: NODES,
+            holdout: None,
+        };
+        read(table, &schema(format), deal).unwrap()
+    });
     assert_eq!(partition.read, ROWS);
-    let encoded = (ROWS * ROW_BYTES) as f64;
+    let parts = partition.parts.into_iter();
+    let bytes = parts.map(|part| Measured::new(part.shard, Units::Best).bytes());
+    let stored: usize = bytes.sum();
     println!(
-        "| {} of {:.2} GB | {split} | {:.0} | {} |",
-        format.name(),
-        fs::metadata(path).unwrap().len() as f64 / 1e9,
-        ROWS as f64 / seconds,
-        match peak() {
-            Some(bytes) => format!("{:.2} GB | {:.2}", bytes / 1e9, bytes / encoded),
-            None => "not known | ".to_owned(),
-        }
+        "{}",
+        json!({ "seconds": seconds, "peak": peak(), "stored": stored })
     );
-}
-
-/// The most memory that this process ever held, where the operating system tells.
-fn peak() -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kilobytes: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024.0)
 }
 
 /// Numbers from 1 to 1000, two wards and a class.

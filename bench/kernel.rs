@@ -1,0 +1,124 @@
+//! The pieces of work whose instructions are counted, each on fixed input: the calls into the library are here alone.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use radmm::message::Message;
+use radmm::node::{Node, Output};
+use radmm::private::measure::Measured;
+use radmm::private::measure::Units::{self, Best, Plain};
+use radmm::private::{Law, Loss, Mechanism, Scaling, Shard};
+use radmm::public::baseline::Local;
+use radmm::sim::Simulation;
+
+use crate::party::{Neighbourhood, Party, problem, recycled, shard};
+use crate::rows::COLUMNS;
+
+/// A piece of work that is done once what it needs is there.
+pub struct Kernel {
+    /// By which it is asked for.
+    pub name: &'static str,
+    /// Makes what it needs and does it; the work itself goes through the argument, which counts it.
+    pub run: fn(Count<'_>),
+}
+
+/// Counts what is done by its argument.
+pub type Count<'a> = &'a dyn Fn(&mut dyn FnMut());
+
+/// All of them.
+pub const KERNELS: [Kernel; 12] = [
+    kernel("gradient", |count| pass(Best, Measured::gradient, count)),
+    kernel("gradient-plain", |count| {
+        pass(Plain, Measured::gradient, count)
+    }),
+    kernel("exact-gradient", |count| {
+        pass(Best, Measured::exact_gradient, count)
+    }),
+    kernel("exact-gradient-plain", |count| {
+        pass(Plain, Measured::exact_gradient, count)
+    }),
+    kernel("losses", |count| pass(Best, Measured::losses, count)),
+    kernel("losses-plain", |count| pass(Plain, Measured::losses, count)),
+    kernel("hessian", |count| pass(Best, Measured::hessian, count)),
+    kernel("hessian-plain", |count| {
+        pass(Plain, Measured::hessian, count)
+    }),
+    kernel("data-step", |count| step(3, count)),
+    kernel("recycled-step", |count| step(4, count)),
+    kernel("centralised", centralised),
+    kernel("scores", scores),
+];
+
+const fn kernel(name: &'static str, run: fn(Count<'_>)) -> Kernel {
+    Kernel { name, run }
+}
+
+const ROWS: usize = 2_000;
+
+/// One pass over rows.
+fn pass(units: Units, of: fn(&Measured, &[f64]) -> f64, count: Count<'_>) {
+    let rows = Measured::new(shard(ROWS, 1), units);
+    let model = model();
+    count(&mut || {
+        black_box(of(&rows, &model));
+    });
+}
+
+/// Weights that are not all alike.
+pub fn model() -> Vec<f64> {
+    (0..COLUMNS).map(|k| (k as f64).sin()).collect()
+}
+
+/// The private step that makes an iterate, of one party with four neighbours: odd ones are asked for, even ones recycled.
+fn step(iteration: u32, count: Count<'_>) {
+    let gamma = Mechanism::Objective {
+        law: Law::Gamma { rate: 2.0 },
+        scale: Scaling::Fixed,
+    };
+    let mut parties = Neighbourhood::new(shard(ROWS, 1).into(), iteration, gamma, &|| {
+        recycled(1.0, 0.2)
+    });
+    let mut receive = |node: &mut Node, message: Message| -> Vec<Output> {
+        let mut outputs = Vec::new();
+        let mut work = || outputs = node.receive(message.clone()).unwrap();
+        match message.iteration + 1 == iteration {
+            true => count(&mut work),
+            false => work(),
+        }
+        outputs
+    };
+    for _ in 0..iteration {
+        parties.iterate(&mut receive);
+    }
+}
+
+/// The minimiser of one party's objective from a cold start, without noise.
+fn centralised(count: Count<'_>) {
+    let simulation = alone(shard(ROWS, 1).into());
+    count(&mut || {
+        black_box(simulation.centralised().unwrap());
+    });
+}
+
+/// Margins, losses and the ranking of rows.
+fn scores(count: Count<'_>) {
+    let rows: Arc<Shard> = shard(ROWS, 1).into();
+    let simulation = alone(rows.clone());
+    let model = model();
+    count(&mut || {
+        black_box(simulation.held_out_of(&model, &rows, Loss::Logistic));
+    });
+}
+
+fn alone(shard: Arc<Shard>) -> Simulation {
+    let party = Party {
+        id: 0,
+        neighbours: vec![0],
+        iterations: 1,
+        algorithm: Box::new(Local::new(0.0)),
+        problem: problem(Neighbourhood::WEIGHT, Neighbourhood::RIDGE, 1),
+        mechanism: Mechanism::None,
+        shard,
+    };
+    Simulation::new(vec![party.node()], 1).unwrap()
+}

@@ -1,0 +1,11 @@
+//! What measurements need: rows, parties that hold them, kernels to count, and how results are written.
+#![allow(clippy::unwrap_used, reason = "a measurement may panic")]
+
+mod kernel;
+mod party;
+pub mod report;
+mod rows;
+
+pub use kernel::{Count, KERNELS, Kernel, model};
+pub use party::{Neighbourhood, Party, problem, recycled, shard};
+pub use rows::{COLUMNS, FILLED, Row, Source};

@@ -1,0 +1,153 @@
+//! Parties to measure: nodes through the public interface, as whoever drives them makes them.
+
+use std::sync::Arc;
+
+use radmm::account::{Bound, Budget, Ledger};
+use radmm::message::Message;
+use radmm::node::{Node, Output, Setup};
+use radmm::private::{
+    Curator, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Shard, ShardBuilder, Terms,
+};
+use radmm::public::admm::{Admm, Penalty};
+use radmm::public::graph::NodeId;
+use radmm::public::recycled::Recycled;
+use radmm::public::release::{Algorithm, Precision};
+use radmm::public::schedule::Schedule;
+
+use crate::rows::{COLUMNS, Source};
+
+/// One party to be.
+pub struct Party {
+    /// Its number.
+    pub id: u32,
+    /// In ascending order.
+    pub neighbours: Vec<u32>,
+    /// How many.
+    pub iterations: u32,
+    /// What it runs.
+    pub algorithm: Box<dyn Algorithm>,
+    /// What is minimised.
+    pub problem: Problem,
+    /// How its answers are protected.
+    pub mechanism: Mechanism,
+    /// Its rows.
+    pub shard: Arc<Shard>,
+}
+
+impl Party {
+    /// As a node whose noise repeats.
+    pub fn node(self) -> Node {
+        let budget = Budget::unlimited(0.0).unwrap();
+        let columns = self.shard.columns();
+        let terms = Terms {
+            problem: self.problem,
+            mechanism: self.mechanism,
+            ledger: Ledger::new(budget, Bound::Tight),
+            noise: NoiseKey::repeating(1, 0, self.id),
+        };
+        Node::new(Setup {
+            id: NodeId(self.id),
+            neighbours: self.neighbours.into_iter().map(NodeId).collect(),
+            iterations: self.iterations,
+            start: vec![0.0; columns],
+            algorithm: self.algorithm,
+            curator: Curator::simulated(self.shard, terms).unwrap(),
+        })
+        .unwrap()
+    }
+}
+
+/// Logistic loss, answers on the grid, certified to 10⁻⁸.
+pub fn problem(weight: f64, ridge: f64, nodes: u32) -> Problem {
+    Problem {
+        loss: Loss::Logistic,
+        weight,
+        ridge,
+        nodes,
+        tolerance: 1e-8,
+        precision: Precision::Grid,
+    }
+}
+
+/// R-ADMM with one recycled step a data step.
+pub fn recycled(penalty: f64, damping: f64) -> Box<dyn Algorithm> {
+    let admm = Admm::new(Penalty::common(Schedule::Constant(penalty)), COLUMNS);
+    Box::new(Recycled::new(admm, Schedule::Constant(damping), 1))
+}
+
+/// The first rows of a source.
+pub fn shard(rows: usize, seed: u64) -> Shard {
+    let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit);
+    for (entries, label) in Source::new(seed).take(rows) {
+        builder.push(&entries, label).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// Five parties that all hear one another. Node 0 has the rows to measure, its neighbours have few, so that it alone is slow.
+pub struct Neighbourhood {
+    nodes: Vec<Node>,
+    said: Vec<Message>,
+}
+
+impl Neighbourhood {
+    /// `C`.
+    pub const WEIGHT: f64 = 1750.0;
+    /// `ρ`.
+    pub const RIDGE: f64 = 5.0;
+    /// Of node 0.
+    pub const NEIGHBOURS: u32 = 4;
+
+    /// Parties that have not said anything yet.
+    pub fn new(
+        rows: Arc<Shard>,
+        iterations: u32,
+        mechanism: Mechanism,
+        algorithm: &dyn Fn() -> Box<dyn Algorithm>,
+    ) -> Self {
+        let few = Arc::new(shard(50, 1));
+        let nodes = 0..=Self::NEIGHBOURS;
+        let party = |id: u32| Party {
+            id,
+            neighbours: nodes.clone().filter(|&j| j != id).collect(),
+            iterations,
+            algorithm: algorithm(),
+            problem: problem(Self::WEIGHT, Self::RIDGE, Self::NEIGHBOURS + 1),
+            mechanism,
+            shard: if id == 0 { rows.clone() } else { few.clone() },
+        };
+        let mut nodes: Vec<Node> = nodes.clone().map(|id| party(id).node()).collect();
+        let said = nodes.iter_mut().flat_map(Node::start);
+        Self {
+            said: messages(said),
+            nodes,
+        }
+    }
+
+    /// Everyone hears what the others said last, and goes on; `receive` hands a message over to node 0.
+    pub fn iterate(&mut self, receive: &mut dyn FnMut(&mut Node, Message) -> Vec<Output>) {
+        let mut outputs = Vec::new();
+        for message in &self.said {
+            for node in self.nodes.iter_mut().filter(|n| n.id() != message.from) {
+                outputs.extend(match node.id() {
+                    NodeId(0) => receive(node, message.clone()),
+                    _ => node.receive(message.clone()).unwrap(),
+                });
+            }
+        }
+        self.said = messages(outputs);
+    }
+
+    /// The party with the rows.
+    pub fn first(&self) -> &Node {
+        &self.nodes[0]
+    }
+}
+
+fn messages(outputs: impl IntoIterator<Item = Output>) -> Vec<Message> {
+    let said = outputs.into_iter().filter_map(|output| match output {
+        Output::Broadcast(message) => Some(message),
+        _ => None,
+    });
+    said.collect()
+}

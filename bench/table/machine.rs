@@ -1,0 +1,66 @@
+//! Where and when it was measured, and with what.
+
+use std::fs;
+use std::process::Command;
+
+/// The machine, the compiler and the day, in words.
+pub fn words(versions: &[(String, String)]) -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let mut with = vec![said("rustc", &["--version"])];
+    with.extend(
+        versions
+            .iter()
+            .map(|(name, version)| format!("{name} {version}")),
+    );
+    format!(
+        "{} cores of {}, {:.0} GB, {}; {}. Measured on {}.",
+        cores,
+        from_proc("/proc/cpuinfo", "model name"),
+        memory_gb(),
+        std::env::consts::OS,
+        with.join(", "),
+        said("date", &["-u", "+%Y-%m-%d"]),
+    )
+}
+
+/// How many others want the cores, if it is enough to spoil a measurement.
+pub fn busy() -> Option<String> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    (load > 0.5).then(|| {
+        format!("The machine was busy with other work before (load {load:.1}): ratios of threads are too low, others less sure.")
+    })
+}
+
+/// The version of a crate that was built.
+pub fn locked(name: &str) -> String {
+    let lock = include_str!("../../Cargo.lock");
+    let entry = format!("name = \"{name}\"\nversion = \"");
+    let rest = lock.split_once(&entry).map_or("?", |(_, rest)| rest);
+    rest.split('"').next().unwrap_or("?").to_owned()
+}
+
+fn memory_gb() -> f64 {
+    let total = from_proc("/proc/meminfo", "MemTotal");
+    let kilobytes = total
+        .split(' ')
+        .next()
+        .and_then(|number| number.parse::<f64>().ok());
+    kilobytes.map_or(0.0, |kilobytes| kilobytes * 1024.0 / 1e9)
+}
+
+fn from_proc(file: &str, key: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(key));
+    let value = line.and_then(|line| line.split_once(':'));
+    value.map_or("an unknown kind".to_owned(), |(_, value)| {
+        value.trim().to_owned()
+    })
+}
+
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output();
+    output.map_or("?".to_owned(), |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    })
+}
