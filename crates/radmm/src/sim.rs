@@ -122,7 +122,7 @@ pub struct Optimum {
     pub objective: f64,
 }
 
-/// All parties of a study, once.
+/// All parties of a study, once. What it holds in memory stands at [`Replicas`].
 pub struct Simulation {
     only: Replicas,
 }

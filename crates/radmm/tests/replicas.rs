@@ -210,3 +210,28 @@ fn what_differs_in_more_than_noise_is_no_replica() {
     let other = error(vec![replica(0), other.replica(&shards, 1, make)]);
     assert!(matches!(other, Some(NotSimulated::NotAReplica(_))));
 }
+
+#[test]
+fn what_is_passed_over_changes_nothing_of_the_end() {
+    for (name, make, mechanism) in algorithms() {
+        let network = network(mechanism, 0);
+        let shards = network.shards();
+        let replicas = || {
+            let nodes = (0..2).map(|r| network.replica(&shards, r, make));
+            Replicas::new(nodes.collect(), ITERATIONS).unwrap()
+        };
+        let whole: Vec<_> = replicas().run(&Alone).collect();
+        let mut passing = replicas();
+        // The first iteration cannot be passed over.
+        assert_eq!(passing.pass(&Alone), None);
+        assert_eq!(passing.run(&Alone).next().as_ref(), whole.first());
+        let mut passed = 0;
+        while let Some(out) = passing.pass(&Alone) {
+            assert_eq!(out, []);
+            passed += 1;
+        }
+        assert_eq!(passed, ITERATIONS - 1);
+        let rest: Vec<_> = passing.run(&Alone).collect();
+        assert_eq!(rest, whole[ITERATIONS as usize..], "{name}");
+    }
+}

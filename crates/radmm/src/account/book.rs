@@ -146,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn a_total_of_many_charges_is_what_a_ledger_comes_to() {
+        let budget = Budget::unlimited(1e-5).unwrap();
+        let charges = [(event(1.0), 300), (event(2.0), 1), (event(1.0), 20)];
+        let mut ledger = empty();
+        for (event, count) in charges {
+            (0..count).for_each(|_| drop(ledger.spend(event).unwrap()));
+        }
+        let total = Ledger::total_of(budget, Bound::Tight, charges).unwrap();
+        // Rényi losses alone are added up here, without a search, and so to the bit.
+        assert_eq!(total, ledger.spent());
+        // What has no price has no total.
+        assert!(Ledger::total_of(budget, Bound::Paper, charges).is_err());
+    }
+
+    #[test]
     fn who_is_charged_otherwise_does_not_notice_the_others() {
         let common = charged(empty(), &[1.0]);
         // More than there is room for.

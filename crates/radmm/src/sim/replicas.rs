@@ -15,6 +15,12 @@ use crate::public::release::Release;
 const MODELS: usize = 32;
 
 /// Several runs of one study.
+///
+/// Rows are there once. Beside them, a node of `d` columns and `V` neighbours takes, in each replica, its model (`8d` bytes, and
+/// as much again while the next one is made) and its algorithm's vectors: none for gradient descent, averaging and training
+/// alone, one (`λ`) and the last answer (a point and a gradient) for ADMM and DLM, recycled or not. So R-ADMM holds `4·8d` bytes
+/// and `8d` in passing; what else a node has is below a kilobyte and `4V` bytes. A party at work needs the solver's `8d²` bytes,
+/// once a thread.
 pub struct Replicas {
     parties: Vec<Party>,
     iterations: u32,
