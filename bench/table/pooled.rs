@@ -111,7 +111,7 @@ pub fn centralised(adult: &Adult) -> Found {
         notes: vec![format!(
             "All {} rows in one place, C = {WEIGHT}, ρ = 10⁻²·⁵ (scikit-learn’s `C` is {:.4}), no intercept, from a cold \
              start, one thread; norms and values are of our objective. Every solver was asked for smaller tolerances until its norm \
-             was at most {enough:.0e}, or for 40 seconds; what counts is its last fit alone, or the median of five.",
+             was at most {enough:.0e}, or for 15 seconds; what counts is its last fit alone, or the median of five.",
             thousands(adult.rows.len()),
             WEIGHT / adult.rows.len() as f64 / RIDGE,
         )],
