@@ -45,10 +45,23 @@ pub(crate) fn make_folder(out: &Path) -> Result<(), Failure> {
 
 /// Writes a file of results. A reader sees the old file or the new one, never half of it.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    write_whole_by(path, |file| file.write_all(text.as_bytes()))
+}
+
+/// The same of what is written piece by piece.
+pub(crate) fn write_whole_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let beside = path.with_file_name(name);
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    let written = fs::File::create(&beside).and_then(|file| {
+        let mut file = io::BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()?;
+        fs::rename(&beside, path)
+    });
     written.map_err(|cause| {
         // The first error is the one to tell.
         let _ = fs::remove_file(&beside);
@@ -64,7 +77,15 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 
 /// Data for stdout.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
+    print_by(|stdout| stdout.write_all(text.as_bytes()))
+}
+
+/// The same of what is written piece by piece.
+pub(crate) fn print_by(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut stdout = io::BufWriter::new(io::stdout());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         // Whoever reads has read enough: `radmm run | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => Ok(printed?),

@@ -1,5 +1,7 @@
 //! `radmm run`.
 
+use std::path::Path;
+
 use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
 
@@ -39,24 +41,29 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
 }
 
 fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(), Failure> {
-    let json = ResultFile::new(experiment, outcome).to_json();
+    let result = ResultFile::new(experiment, outcome);
     if let Some(out) = &typed.out {
+        let wrote = |path: &Path| {
+            if !typed.work.quiet {
+                eprintln!("wrote {}", path.display());
+            }
+        };
+        let path = out.join("result.json");
+        files::write_whole_by(&path, |file| result.write_json(file))?;
+        wrote(&path);
         let report = report::of_run(experiment, outcome).to_html();
         let statement = PrivacyStatement::new(experiment, outcome).to_json();
         for (name, text) in [
-            ("result.json", &json),
             ("report.html", &report),
             ("privacy-statement.json", &statement),
         ] {
             let path = out.join(name);
             files::write_whole(&path, text)?;
-            if !typed.work.quiet {
-                eprintln!("wrote {}", path.display());
-            }
+            wrote(&path);
         }
     }
     match typed.json {
-        true => files::print(&json),
+        true => files::print_by(|stdout| result.write_json(stdout)),
         false => files::print(&render::outcome(experiment, outcome)),
     }
 }

@@ -14,7 +14,7 @@ use crate::assemble::RunError;
 use crate::contender::Contender;
 use crate::equal;
 use crate::experiment::Experiment;
-use crate::outcome::{Beside, Repetition};
+use crate::outcome::Beside;
 
 /// Ridges that are tried, as shares of `C`, the weight of the loss.
 const RIDGES: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
@@ -107,8 +107,7 @@ impl Baseline {
                 let Some(noise) = tried.noise_for(totals) else {
                     continue;
                 };
-                let runs = tried.repeat(&noise, None, progress)?;
-                let end = runs.repetitions[0].end();
+                let end = tried.ends(&noise, progress)?[0];
                 let badness = match criterion {
                     Criterion::Accuracy => -end.everywhere.accuracy,
                     Criterion::Loss => end.last.loss,
@@ -137,10 +136,7 @@ impl Baseline {
         let method = &contender.experiment.study().algorithm.method;
         let ends = match &contender.noise {
             None => Vec::new(),
-            Some(noise) => {
-                let runs = contender.experiment.repeat(noise, None, progress)?;
-                runs.repetitions.iter().map(Repetition::end).collect()
-            }
+            Some(noise) => contender.experiment.ends(noise, progress)?,
         };
         Ok(Beside {
             name: method.name(),

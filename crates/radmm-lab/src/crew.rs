@@ -1,18 +1,44 @@
 //! Threads for the simulator, and which repetitions run together.
 
+use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use radmm::sim::{Crew, Party};
+use rayon::Scope;
 use rayon::prelude::*;
 
-/// Shares the parties out over the threads of the current pool.
+/// Shares the parties out over the threads of the current pool: whoever is free takes the next ones, those with most rows
+/// first, and few at a time when few are left, so that nobody waits long for the last.
 pub(crate) struct Pool;
 
 impl Crew for Pool {
     fn each(&self, parties: &mut [Party], work: &(dyn Fn(&mut Party) + Sync)) {
-        parties.par_iter_mut().for_each(work);
+        let threads = rayon::current_num_threads();
+        let mut order: Vec<&mut Party> = parties.iter_mut().collect();
+        order.sort_by_key(|party| Reverse(party.rows()));
+        let queue = Mutex::new(&mut order[..]);
+        let take_turns = |_: &Scope<'_>| {
+            while let Some(share) = next_share(&queue, threads) {
+                share.iter_mut().for_each(|party| work(party));
+            }
+        };
+        rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(take_turns)));
     }
 }
+
+/// What is to be done next; `None` when nothing is left.
+fn next_share<'a, T>(queue: &Mutex<&'a mut [T]>, threads: usize) -> Option<&'a mut [T]> {
+    // A party whose work panics ends the simulation, whatever the others do.
+    let mut left = queue.lock().ok()?;
+    let share = left.len().div_ceil(SHARES * threads);
+    let (now, later) = std::mem::take(&mut *left).split_at_mut(share);
+    *left = later;
+    (share > 0).then_some(now)
+}
+
+/// How many shares a thread would take of what is left.
+const SHARES: usize = 16;
 
 /// Repetitions in groups that run as replicas of one simulation.
 pub(crate) struct Groups {
@@ -70,6 +96,21 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_grow_smaller_and_nothing_is_left() {
+        let mut all: Vec<u32> = (0..1000).collect();
+        let queue = Mutex::new(&mut all[..]);
+        let mut seen = Vec::new();
+        let mut last = usize::MAX;
+        while let Some(share) = next_share(&queue, 2) {
+            assert!(share.len() <= last);
+            last = share.len();
+            seen.extend_from_slice(share);
+        }
+        assert_eq!(last, 1);
+        assert_eq!(seen, (0..1000).collect::<Vec<_>>());
+    }
 
     fn sizes(groups: &Groups) -> Vec<usize> {
         groups.members.iter().map(ExactSizeIterator::len).collect()

@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::assemble::{self, RunError, Variant};
 use crate::baseline::Baseline;
 use crate::crew::{Groups, Pool};
-use crate::outcome::{NodeResult, Outcome, Repetition, Runs};
+use crate::outcome::{End, NodeResult, Outcome, Repetition, Runs};
 use crate::plan::{Billed, Plan, TooDear};
 use crate::table::{Table, TableError};
 
@@ -155,6 +155,26 @@ impl Experiment {
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Runs, RunError> {
+        self.repeated(noise, limit, Extent::Whole, progress)
+    }
+
+    /// How all repetitions end, of an algorithm that asks once and cannot stop after that.
+    pub(crate) fn ends(
+        &self,
+        noise: &[Mechanism],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Vec<End>, RunError> {
+        let runs = self.repeated(noise, None, Extent::Ends, progress)?;
+        Ok(runs.repetitions.iter().map(Repetition::end).collect())
+    }
+
+    fn repeated(
+        &self,
+        noise: &[Mechanism],
+        limit: Option<f64>,
+        extent: Extent,
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Runs, RunError> {
         let variant = |repetition| Variant {
             noise,
             repetition,
@@ -163,7 +183,7 @@ impl Experiment {
         let together = |group: Range<u32>| {
             let start = Instant::now();
             let variants: Vec<Variant<'_>> = group.map(variant).collect();
-            let made = self.together(&variants, progress)?;
+            let made = self.together(&variants, extent, progress)?;
             let share = start.elapsed() / variants.len() as u32;
             Ok(made.into_iter().map(|run| (run, share)).collect())
         };
@@ -222,40 +242,79 @@ impl Experiment {
     fn together(
         &self,
         variants: &[Variant<'_>],
+        extent: Extent,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<Repetition>, RunError> {
         let nodes = |variant| assemble::nodes(&self.study, &self.graph, &self.table, variant);
         let nodes: Result<Vec<_>, RunError> = variants.iter().map(nodes).collect();
-        let replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
+        let mut replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
+        let courses = extent.run(&mut replicas, progress);
         let loss = self.study.problem.loss;
-        Ok(finish(replicas, &self.table, loss, variants, progress))
+        Ok(finish(replicas, courses, &self.table, loss, variants))
     }
 }
 
-/// Runs replicas to their ends, and says what came of each.
+/// How much of a run is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Every iteration.
+    Whole,
+    /// The first and the last: to average may take hundreds of rounds, and to measure takes longer than to average.
+    Ends,
+}
+
+/// What was seen of one replica.
+#[derive(Clone, Default)]
+pub(crate) struct Course {
+    iterations: Vec<Snapshot>,
+    /// Why it ended before its last iteration, if it did.
+    stopped: Option<String>,
+}
+
+impl Extent {
+    /// Runs replicas to their ends. `progress` is called for every iteration of each, with what was measured last.
+    pub(crate) fn run(
+        self,
+        replicas: &mut Replicas,
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Vec<Course> {
+        let mut courses = vec![Course::default(); replicas.count()];
+        loop {
+            let passed = match self {
+                Self::Whole => None,
+                Self::Ends => replicas.pass(&Pool),
+            };
+            let Some(made) = passed.or_else(|| replicas.run(&Pool).next()) else {
+                return courses;
+            };
+            for made in made {
+                let course = &mut courses[made.replica];
+                match made.result {
+                    Ok(snapshot) => course.iterations.push(snapshot),
+                    Err(error) => course.stopped = Some(error.to_string()),
+                }
+            }
+            let running = courses.iter().filter(|course| course.stopped.is_none());
+            for last in running.filter_map(|course| course.iterations.last()) {
+                progress(last);
+            }
+        }
+    }
+}
+
+/// What came of replicas that have been run.
 pub(crate) fn finish(
     mut replicas: Replicas,
+    courses: Vec<Course>,
     table: &Table,
     loss: Loss,
     variants: &[Variant<'_>],
-    progress: &(dyn Fn(&Snapshot) + Sync),
 ) -> Vec<Repetition> {
-    let mut iterations = vec![Vec::new(); variants.len()];
-    let mut stopped = vec![None; variants.len()];
-    for made in replicas.run(&Pool).flatten() {
-        match made.result {
-            Ok(snapshot) => {
-                progress(&snapshot);
-                iterations[made.replica].push(snapshot);
-            }
-            Err(error) => stopped[made.replica] = Some(error.to_string()),
-        }
-    }
     let everywhere = replicas.everywhere(&Pool);
     let test = table.test.as_ref();
     let held_out = test.map(|rows| replicas.held_out(&Pool, rows, loss));
-    let ends = variants.iter().zip(iterations).zip(stopped).enumerate();
-    ends.map(|(replica, ((variant, iterations), stopped))| {
+    let ends = variants.iter().zip(courses).enumerate();
+    ends.map(|(replica, (variant, course))| {
         let names = table.parties.iter().map(|party| party.name.clone());
         let nodes = replicas.nodes(replica).zip(names);
         Repetition {
@@ -263,8 +322,8 @@ pub(crate) fn finish(
                 .zip(variant.noise)
                 .map(|((node, name), noise)| NodeResult::of(node, name, noise))
                 .collect(),
-            iterations,
-            stopped,
+            iterations: course.iterations,
+            stopped: course.stopped,
             everywhere: everywhere[replica],
             held_out: held_out.as_ref().map(|scores| scores[replica]),
             largest_residual: replicas.largest_residual(replica),

@@ -1,5 +1,7 @@
 //! `result.json`: everything that came out of a study, for machines. docs/study.md describes it.
 
+use std::io;
+
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
@@ -134,6 +136,12 @@ impl<'a> ResultFile<'a> {
                 held_out: outcome.centralised_held_out,
             }),
         }
+    }
+
+    /// Writes what [`to_json`](Self::to_json) says, as it goes: a hundred thousand models would make a text of a gigabyte.
+    pub fn write_json(&self, mut to: impl io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut to, self)?;
+        to.write_all(b"\n")
     }
 
     /// As text, with a line end.

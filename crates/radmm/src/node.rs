@@ -169,8 +169,10 @@ pub struct Node {
     kind: Kind,
     own: Release,
     phase: Phase,
-    /// By neighbour: what was heard of this iteration, and of the next.
+    /// By neighbour: what was heard of this iteration, and of the next. Empty while nothing was.
     inbox: Vec<[Option<Release>; 2]>,
+    /// How many neighbours have not been heard of this iteration.
+    missing: usize,
 }
 
 impl Node {
@@ -180,7 +182,8 @@ impl Node {
         let own = Release::of(setup.start, setup.curator.precision()).ok_or(BadStart { node })?;
         Ok(Self {
             id: setup.id,
-            inbox: setup.neighbours.iter().map(|_| [None, None]).collect(),
+            inbox: Vec::new(),
+            missing: setup.neighbours.len(),
             neighbours: setup.neighbours,
             iterations: setup.iterations,
             algorithm: setup.algorithm,
@@ -224,7 +227,7 @@ impl Node {
 
     /// Whether every neighbour has been heard of this iteration, and there is something left to do.
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(self.phase, Phase::Running) && self.inbox.iter().all(|heard| heard[0].is_some())
+        matches!(self.phase, Phase::Running) && self.missing == 0
     }
 
     fn keep(&mut self, message: Message) -> Result<(), ProtocolError> {
@@ -258,12 +261,17 @@ impl Node {
         if release.precision() != self.curator.precision() {
             return Err(ProtocolError::WrongPrecision { from, iteration });
         }
+        if self.inbox.is_empty() {
+            self.inbox.resize(self.neighbours.len(), [None, None]);
+        }
         match &self.inbox[place][slot] {
             Some(heard) if *heard != release => {
                 Err(ProtocolError::Equivocation { from, iteration })
             }
-            _ => {
+            Some(_) => Ok(()),
+            None => {
                 self.inbox[place][slot] = Some(release);
+                self.missing -= usize::from(slot == 0);
                 Ok(())
             }
         }
@@ -361,9 +369,16 @@ impl Node {
         (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
         self.phase = Phase::Running;
+        let mut early = 0;
         for heard in &mut self.inbox {
             *heard = [heard[1].take(), None];
+            early += usize::from(heard[0].is_some());
         }
+        if early == 0 {
+            // Where all go together nobody is ever early, and a node needs no inbox but while it hears.
+            self.inbox = Vec::new();
+        }
+        self.missing = self.neighbours.len() - early;
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use radmm_study::{Method, Study};
 
 use crate::assemble::{self, Place, RunError, Variant};
 use crate::equal::Asked;
-use crate::experiment;
+use crate::experiment::{self, Extent};
 use crate::outcome::Repetition;
 use crate::table::{Table, TableError};
 
@@ -69,10 +69,11 @@ impl Sole {
             Ok(vec![assemble::node(&study, place, &self.table, variant)?])
         };
         let nodes: Result<Vec<_>, RunError> = variants.iter().map(node).collect();
-        let replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
+        let mut replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
+        let courses = Extent::Whole.run(&mut replicas, &|_| ());
         let loss = study.problem.loss;
         let table = &self.table;
-        Ok(experiment::finish(replicas, table, loss, variants, &|_| ()))
+        Ok(experiment::finish(replicas, courses, table, loss, variants))
     }
 
     /// How many columns its rows have.

@@ -12,6 +12,7 @@ use super::loss::Loss;
 use super::mechanism::{Manner, Mechanism, Problem, Rows, Unanswerable, Unreleasable};
 use super::noise::{Asked, Law, NoiseKey};
 use super::quadratic::Quadratic;
+use super::search::Memory;
 use super::shard::Shard;
 use super::solve::{self, Aim, NotCertified, Objective};
 use crate::account::{Event, Ledger, SpendError};
@@ -131,6 +132,10 @@ pub struct Curator {
     shard: Arc<Shard>,
     terms: Terms,
     answered: u32,
+    /// What its solver knows of the rows.
+    memory: Memory,
+    /// Passes over the rows that each answer took; more than 255 count as that.
+    passes: Vec<u8>,
     largest_residual: f64,
 }
 
@@ -156,6 +161,8 @@ impl Curator {
             shard,
             terms,
             answered: 0,
+            memory: Memory::default(),
+            passes: Vec::new(),
             largest_residual: 0.0,
         })
     }
@@ -216,9 +223,10 @@ impl Curator {
         };
         let mut rng = terms.noise.generator(&asked);
         let answer = rows
-            .answer(query, paid, &manner, &mut rng)
+            .answer(query, paid, &manner, &mut self.memory, &mut rng)
             .map_err(|cause| Refusal::Unreleasable { event, cause })?;
         self.largest_residual = self.largest_residual.max(answer.residual);
+        self.passes.push(self.memory.passes().min(255) as u8);
         Ok((event, answer.release))
     }
 
@@ -256,7 +264,7 @@ impl Curator {
             tolerance: problem.residual(&[]) * objective.shards.len() as f64,
             doubled: false,
         };
-        Ok(solve::minimise(&objective, &start, &aim)?.point)
+        Ok(solve::minimise(&objective, &start, &aim, &mut Memory::default())?.point)
     }
 
     /// The quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which asks how fast algorithms converge.
@@ -270,6 +278,11 @@ impl Curator {
             linear: &vec![0.0; f.len()],
         };
         Quadratic::new(objective.hessian_at(f), f.len())
+    }
+
+    /// How many passes over the rows each answer took. It depends on rows, so only the simulator tells it.
+    pub(crate) fn passes(&self) -> &[u8] {
+        &self.passes
     }
 
     /// The largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator tells it.

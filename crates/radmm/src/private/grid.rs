@@ -151,7 +151,7 @@ mod tests {
         let drawn: Vec<i64> = (0..50_000)
             .flat_map(|_| {
                 let release = rounding.release(at.to_vec(), &mut rng);
-                let units = release.units().expect("on the grid").to_vec();
+                let units = release.units().expect("on the grid");
                 [units[0] - (1 << 38), units[1] + (1 << 37)]
             })
             .collect();
@@ -193,7 +193,7 @@ mod tests {
         let mut at_the_end = 0;
         for _ in 0..100 {
             let release = rounding.release(vec![-rounding.radius], &mut rng);
-            at_the_end += u32::from(release.units() == Some(&[-FARTHEST]));
+            at_the_end += u32::from(release.units() == Some(vec![-FARTHEST]));
         }
         // Half of them, and five standard errors.
         assert!((25..=75).contains(&at_the_end), "{at_the_end}");

@@ -21,6 +21,7 @@ use super::chunk::BLOCK;
 use super::grid::{Rounding, TooCoarse};
 use super::loss::Loss;
 use super::noise::Law;
+use super::search::Memory;
 use super::shard::Shard;
 use super::solve::{self, Aim, NotCertified, Objective, Solution};
 use crate::account::{Event, Ideal, Paid, up};
@@ -310,6 +311,7 @@ impl Rows<'_> {
         query: &Query,
         paid: Paid,
         manner: &Manner,
+        memory: &mut Memory,
         rng: &mut ChaCha20Rng,
     ) -> Result<Answer, Unreleasable> {
         let columns = self.shard.columns();
@@ -335,12 +337,15 @@ impl Rows<'_> {
                     tolerance: self.problem.residual(&linear),
                     doubled: manner.doubled,
                 };
-                solve::minimise(&self.objective(*quadratic, &linear), near, &aim)?
+                solve::minimise(&self.objective(*quadratic, &linear), near, &aim, memory)?
             }
-            Query::Gradient { at } => Solution {
-                point: self.objective(0.0, &linear).gradient(at, manner.doubled),
-                residual: 0.0,
-            },
+            Query::Gradient { at } => {
+                memory.count_one();
+                Solution {
+                    point: self.objective(0.0, &linear).gradient(at, manner.doubled),
+                    residual: 0.0,
+                }
+            }
         };
         if let Some(law) = on_answer {
             add(&mut answer.point, &law.sample(columns, rng));

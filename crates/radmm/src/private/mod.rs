@@ -18,6 +18,7 @@ mod mechanism;
 mod noise;
 mod point;
 mod quadratic;
+mod search;
 mod shape;
 mod shard;
 mod solve;

@@ -23,6 +23,9 @@ impl Point {
 
     /// The same point, to be moved in finer steps from here on.
     pub(super) fn doubled(&self) -> Self {
+        if self.is_doubled() {
+            return self.clone();
+        }
         Self {
             high: self.high.clone(),
             low: vec![0.0; self.high.len()],
@@ -40,11 +43,19 @@ impl Point {
         } else {
             2.0 * f64::EPSILON
         };
-        let moved = |k: usize| {
-            let low = |point: &Self| point.low.get(k).copied().unwrap_or_default();
-            ((next.high[k] - self.high[k]) + (low(next) - low(self))).abs()
-        };
-        (0..self.high.len()).all(|k| moved(k) <= digits * self.high[k].abs())
+        let moved = self.to(next);
+        let pairs = moved.iter().zip(&self.high);
+        pairs
+            .map(|(moved, f)| moved.abs() <= digits * f.abs())
+            .all(|rests| rests)
+    }
+
+    /// The way to another point.
+    pub(super) fn to(&self, other: &Self) -> Vec<f64> {
+        let low = |point: &Self, k: usize| point.low.get(k).copied().unwrap_or_default();
+        (0..self.high.len())
+            .map(|k| (other.high[k] - self.high[k]) + (low(other, k) - low(self, k)))
+            .collect()
     }
 
     /// The nearest doubles.

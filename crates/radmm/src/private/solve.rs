@@ -18,6 +18,7 @@ use super::hessian;
 use super::kernel::{self, Path, Sum};
 use super::loss::Loss;
 use super::point::Point;
+use super::search::{Memory, Next, Search};
 use super::shard::Shard;
 
 /// From here on a factor costs more than the products of conjugate gradients.
@@ -69,13 +70,14 @@ pub(super) struct Aim {
     pub doubled: bool,
 }
 
-/// Minimises from a starting point.
+/// Minimises from a starting point, with what earlier questions have told of the same rows.
 pub(super) fn minimise(
     objective: &Objective<'_>,
     near: &[f64],
     aim: &Aim,
+    memory: &mut Memory,
 ) -> Result<Solution, NotCertified> {
-    let mut found = objective.by_newton(near, aim);
+    let mut found = objective.quickly(near, aim, memory);
     if !found.meets(aim) {
         found = objective.descend(near, aim.tolerance);
     }
@@ -93,19 +95,35 @@ pub(super) fn minimise(
 }
 
 /// A point, with what one pass over the rows tells of it.
-struct Place {
-    point: Point,
-    gradient: Vec<f64>,
-    residual: f64,
+pub(super) struct Place {
+    pub point: Point,
+    pub gradient: Vec<f64>,
+    pub residual: f64,
 }
 
 impl Place {
-    fn meets(&self, aim: &Aim) -> bool {
+    pub(super) fn meets(&self, aim: &Aim) -> bool {
         self.residual <= aim.tolerance && (self.point.is_doubled() || !aim.doubled)
     }
 }
 
 impl Objective<'_> {
+    /// The quick way, and Newton's method from where it was lost.
+    fn quickly(&self, near: &[f64], aim: &Aim, memory: &mut Memory) -> Place {
+        if near.len() > DENSE_COLUMNS {
+            return self.by_newton(near, aim);
+        }
+        let mut search = Search::new(self, near, *aim, memory);
+        loop {
+            let place = self.at(search.asks().clone());
+            match search.told(place) {
+                Next::Asks => {}
+                Next::Found(place) => return place,
+                Next::Lost(start) => return self.by_newton(&start, aim),
+            }
+        }
+    }
+
     /// Newton's method, and again from a better start if need be.
     fn by_newton(&self, near: &[f64], aim: &Aim) -> Place {
         let found = self.newton(near, aim);
@@ -279,7 +297,7 @@ impl Objective<'_> {
     }
 
     /// The lower triangle of `Σ_n curvature_n z_n z_nᵀ`.
-    fn hessian(&self, point: &Point) -> Vec<f64> {
+    pub(super) fn hessian(&self, point: &Point) -> Vec<f64> {
         let d = self.linear.len();
         let mut hessian = vec![0.0; d * d];
         for ((chunk, _), curvatures) in self.chunks().zip(self.curvatures(point)) {
@@ -376,7 +394,7 @@ pub(super) fn mean_loss_and_accuracy(shard: &Shard, loss: Loss, at: &[f64]) -> (
     (sum / rows, right / rows)
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
@@ -426,6 +444,14 @@ mod tests {
             tolerance,
             doubled: false,
         }
+    }
+
+    fn minimised(
+        objective: &Objective<'_>,
+        near: &[f64],
+        aim: &Aim,
+    ) -> Result<Solution, NotCertified> {
+        minimise(objective, near, aim, &mut Memory::default())
     }
 
     const LOSSES: [Loss; 2] = [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }];
@@ -506,7 +532,7 @@ mod tests {
         let shard = shard(500, columns, 13, 4);
         let linear = vec![0.001; columns];
         let objective = objective(&shard, Loss::Logistic, &linear);
-        let solution = minimise(&objective, &vec![0.0; columns], &to(1e-10)).unwrap();
+        let solution = minimised(&objective, &vec![0.0; columns], &to(1e-10)).unwrap();
         assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-10);
     }
 
@@ -525,7 +551,7 @@ mod tests {
                 * (96.0 * slopes + 2.25 * 256.0 * objective.weight + 128.0 * norm(&linear));
             let place = objective.descend(&[0.0; 12], floor);
             assert!(place.residual <= floor, "{}", place.residual);
-            let newton = minimise(&objective, &[0.0; 12], &to(floor)).unwrap();
+            let newton = minimised(&objective, &[0.0; 12], &to(floor)).unwrap();
             let apart = place.point.into_values().into_iter().zip(newton.point);
             let apart: Vec<f64> = apart.map(|(a, b)| a - b).collect();
             assert!(norm(&apart) <= 3.0 * floor / objective.modulus);
@@ -555,7 +581,7 @@ mod tests {
             modulus: 1.0,
             ..objective(&shard, Loss::Logistic, &linear)
         };
-        let failed = minimise(&objective, &[0.0; 40], &to(1e-30));
+        let failed = minimised(&objective, &[0.0; 40], &to(1e-30));
         assert_eq!(failed.err(), Some(NotCertified { tolerance: 1e-30 }));
     }
 
@@ -569,7 +595,7 @@ mod tests {
         ] {
             let linear = vec![value; 12];
             let objective = objective(&shard, Loss::Logistic, &linear);
-            assert!(minimise(&objective, &[0.0; 12], &to(tolerance)).is_err());
+            assert!(minimised(&objective, &[0.0; 12], &to(tolerance)).is_err());
         }
     }
 
@@ -584,7 +610,7 @@ mod tests {
                 modulus: 1e-4,
                 ..objective(&shard, Loss::SmoothHinge { width }, &linear)
             };
-            let solution = minimise(&objective, &[0.0; 12], &to(1e-8)).unwrap();
+            let solution = minimised(&objective, &[0.0; 12], &to(1e-8)).unwrap();
             assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-8);
         }
     }
@@ -668,7 +694,7 @@ mod tests {
             };
             let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
             let tolerance = 1e-9;
-            let solution = minimise(&objective, &near, &to(tolerance)).unwrap();
+            let solution = minimised(&objective, &near, &to(tolerance)).unwrap();
             prop_assert!(solution.residual <= tolerance);
             // Computed anew, at the nearest doubles to a point that may have had more digits: far out the last of them is
             // worth more than the tolerance.

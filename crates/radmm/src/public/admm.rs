@@ -87,6 +87,7 @@ impl Lagrangian {
 /// Conventional ADMM or M-ADMM at one node.
 pub struct Admm {
     lagrangian: Lagrangian,
+    /// `(a, b)` of the question that is open, if one is.
     asked: (f64, Vec<f64>),
     model: Model,
 }
@@ -102,7 +103,7 @@ impl Admm {
         let columns = lambda.len();
         Self {
             lagrangian: Lagrangian::new(penalty, lambda),
-            asked: (0.0, vec![0.0; columns]),
+            asked: (0.0, Vec::new()),
             model: Model::flat(columns),
         }
     }
@@ -126,10 +127,13 @@ impl Algorithm for Admm {
     fn answered(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         // Optimality hands the gradient over for nothing: ∇O_i(f) + e = −(b + a·f), with whatever noise e the curator
         // put into the question. It is a function of the answer, so using it reveals nothing more.
-        let (a, b) = &self.asked;
+        let (a, mut gradient) = std::mem::take(&mut self.asked);
+        for (b, f) in gradient.iter_mut().zip(answer) {
+            *b = -(*b + a * f);
+        }
         self.model = Model {
             point: answer.to_vec(),
-            gradient: b.iter().zip(answer).map(|(b, f)| -(b + a * f)).collect(),
+            gradient,
         };
         answer.to_vec()
     }

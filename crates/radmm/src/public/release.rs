@@ -26,9 +26,9 @@ pub const FARTHEST: i64 = 1 << 62;
 /// Built by a curator, or by a node from its start, from other releases, and from what it hears.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// Empty for doubles.
-    units: Arc<[i64]>,
     values: Arc<[f64]>,
+    /// On the grid, if one is so far out that its double is not itself.
+    far: Option<Arc<[i64]>>,
     precision: Precision,
 }
 
@@ -39,7 +39,10 @@ impl Release {
         units.iter().all(within).then(|| Self {
             // Exact up to 2⁵³ units, which is 8192; from there on the nearest double.
             values: units.iter().map(|&unit| unit as f64 * SPACING).collect(),
-            units: units.into(),
+            far: units
+                .iter()
+                .any(|&unit| unit as f64 as i64 != unit)
+                .then(|| units.into()),
             precision: Precision::Grid,
         })
     }
@@ -53,8 +56,8 @@ impl Release {
     /// Doubles that nobody releases: for the analysis of algorithms, in which NaN is an answer.
     pub(crate) fn imagined(values: Vec<f64>) -> Self {
         Self {
-            units: Arc::new([]),
             values: values.into(),
+            far: None,
             precision: Precision::Float,
         }
     }
@@ -81,8 +84,16 @@ impl Release {
     }
 
     /// The coordinates in units of [`SPACING`], if this is on the grid.
-    pub fn units(&self) -> Option<&[i64]> {
-        (self.precision == Precision::Grid).then_some(&*self.units)
+    pub fn units(&self) -> Option<Vec<i64>> {
+        match (self.precision, &self.far) {
+            (Precision::Float, _) => None,
+            (Precision::Grid, Some(far)) => Some(far.to_vec()),
+            // Powers of two are exact either way.
+            (Precision::Grid, None) => {
+                let units = self.values.iter().map(|value| (value / SPACING) as i64);
+                Some(units.collect())
+            }
+        }
     }
 
     /// How the coordinates are written.
@@ -94,9 +105,11 @@ impl Release {
 /// The same to the bit: of doubles, `0.0` and `-0.0` are two.
 impl PartialEq for Release {
     fn eq(&self, other: &Self) -> bool {
-        let bits =
-            |release: &Self| -> Vec<u64> { release.values.iter().map(|x| x.to_bits()).collect() };
-        self.precision == other.precision && self.units == other.units && bits(self) == bits(other)
+        let same_bits = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
+        self.precision == other.precision
+            && self.far == other.far
+            && self.values.len() == other.values.len()
+            && self.values.iter().zip(&*other.values).all(same_bits)
     }
 }
 
@@ -211,7 +224,7 @@ mod tests {
         let third = (0.3 / SPACING).round();
         assert_eq!(
             release.units(),
-            Some(&[third as i64, -third as i64, 1 << 40][..])
+            Some(vec![third as i64, -third as i64, 1 << 40])
         );
         assert_eq!(release.values(), [third * SPACING, -third * SPACING, 1.0]);
         // Once there they stay.
@@ -230,6 +243,20 @@ mod tests {
         assert_eq!(Release::on_grid(vec![FARTHEST + 1]), None);
         assert_eq!(Release::on_grid(vec![i64::MIN]), None);
         assert_eq!(Release::float(vec![f64::NAN]), None);
+    }
+
+    #[test]
+    fn every_point_of_the_grid_is_itself_however_far_out() {
+        // From 2⁵³ on there are more points than doubles.
+        let far = (1 << 53) + 1;
+        for units in [vec![3, -5, 0], vec![far, -7, FARTHEST], vec![far - 1]] {
+            let release = Release::on_grid(units.clone()).unwrap();
+            assert_eq!(release.units(), Some(units));
+        }
+        let of = |unit| Release::on_grid(vec![unit]);
+        assert_eq!(of(far).unwrap().values(), of(far - 1).unwrap().values());
+        assert_ne!(of(far), of(far - 1));
+        assert_eq!(Release::float(vec![1.0]).unwrap().units(), None);
     }
 
     #[test]

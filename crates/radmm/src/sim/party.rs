@@ -43,6 +43,11 @@ impl Party {
         }
     }
 
+    /// How many rows it has: a measure of its work.
+    pub fn rows(&self) -> usize {
+        self.curator().rows()
+    }
+
     /// The first replica's.
     pub(super) fn curator(&self) -> &Curator {
         self.seats[0].node.curator()

@@ -53,7 +53,9 @@ fn answer(rows: &Plane, mechanism: Mechanism, query: &Query, key: u64) -> Vec<f6
     };
     let mut rng = generator(key, query, &event);
     let manner = Manner::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
-    let answer = rows.answer(query, paid, &manner, &mut rng).unwrap();
+    let answer = rows
+        .answer(query, paid, &manner, &mut Memory::default(), &mut rng)
+        .unwrap();
     answer.release.values().to_vec()
 }
 
@@ -366,7 +368,9 @@ fn on_grid_and_in_doubles(mechanism: Mechanism, query: &Query, seed: u64) -> [Ve
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
         let paid = ledger.spend(event).unwrap();
         let mut rng = generator(seed, query, &event);
-        let answer = rows.answer(query, paid, &manner, &mut rng).unwrap();
+        let answer = rows
+            .answer(query, paid, &manner, &mut Memory::default(), &mut rng)
+            .unwrap();
         answer.release.values().to_vec()
     })
 }
@@ -510,11 +514,11 @@ fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
     use crate::private::accuracy::{Entry, Facts};
     // A loose tolerance and a bad start, so that there is an error to be seen; the reference is good to 1e-12.
     let law = Law::Gamma { rate: 1e9 };
-    for n in 0..200 {
-        let angle = f64::from(n);
+    for n in 0..200usize {
+        let angle = n as f64;
         let problem = Problem {
             tolerance: 1e-3,
-            ..problem(LOSSES[n as usize % 2])
+            ..problem(LOSSES[n % 2])
         };
         let query = Query::Minimise {
             quadratic: 0.1 + angle % 3.0,
@@ -537,7 +541,9 @@ fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
             };
             let aim = Aim { tolerance, doubled };
             let objective = rows.objective(*quadratic, linear);
-            solve::minimise(&objective, near, &aim).unwrap().point
+            solve::minimise(&objective, near, &aim, &mut Memory::default())
+                .unwrap()
+                .point
         };
         let (ours, exact) = (found(problem.tolerance, false), found(1e-12, true));
         let facts = Facts {
@@ -564,7 +570,8 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Answ
     };
     let mut rng = generator(1, query, &Ideal::Exact.into());
     let rows = Rows { shard, problem };
-    rows.answer(query, paid, &manner, &mut rng).unwrap()
+    rows.answer(query, paid, &manner, &mut Memory::default(), &mut rng)
+        .unwrap()
 }
 
 #[test]
@@ -607,8 +614,8 @@ fn every_minimiser_is_found_to_the_residual_that_its_accuracy_counts_on() {
     };
     let shard = shard(&some_rows());
     let mut largest: f64 = 0.0;
-    for n in 0..200 {
-        let angle = f64::from(n);
+    for n in 0..200usize {
+        let angle = n as f64;
         let query = Query::Minimise {
             quadratic: 0.1 + angle % 3.0,
             linear: vec![angle.sin(), angle.cos()],
