@@ -58,14 +58,6 @@ pub struct Found {
 }
 
 impl Found {
-    /// Nothing, for a reason.
-    pub fn nothing(reason: impl Into<String>) -> Self {
-        Self {
-            left_out: vec![reason.into()],
-            ..Self::default()
-        }
-    }
-
     /// Adds what another measurement found.
     pub fn add(&mut self, other: Self) {
         self.ratios.extend(other.ratios);

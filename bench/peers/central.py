@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 # A solver that does not get there must not keep the table waiting.
-PATIENCE = 40.0
+PATIENCE = 15.0
 
 
 def main():

@@ -70,9 +70,9 @@ pub fn against_numpy(adult: &Adult) -> Found {
         format!("{:.10}", last.loss),
         String::new(),
     ]];
-    for (name, answer) in [
-        ("NumPy, SciPy’s L-BFGS-B", lbfgs),
-        ("NumPy, Newton’s method", newton),
+    for (name, answer, target) in [
+        ("NumPy, SciPy’s L-BFGS-B", lbfgs, Target::AtLeast(100.0)),
+        ("NumPy, Newton’s method", newton, Target::None),
     ] {
         let answer = match answer {
             Ok(answer) => answer,
@@ -92,24 +92,22 @@ pub fn against_numpy(adult: &Adult) -> Found {
             format!("{:.0e}", agreed.models),
         ]);
         found.versions = peers::versions(&answer);
-        if found.ratios.is_empty() {
-            found.ratios.push(Ratio {
-                work: format!(
-                    "R-ADMM on Adult, N = {NODES}, T = {ITERATIONS}, residual 10⁻⁸, one thread"
-                ),
-                ours: duration(seconds),
-                other: format!("{}, {name}", duration(theirs)),
-                ratio: theirs / seconds,
-                target: Target::AtLeast(100.0),
-            });
-        }
+        found.ratios.push(Ratio {
+            work: format!(
+                "R-ADMM on Adult, N = {NODES}, T = {ITERATIONS}, residual 10⁻⁸, one thread"
+            ),
+            ours: duration(seconds),
+            other: format!("{}, {name}", duration(theirs)),
+            ratio: theirs / seconds,
+            target,
+        });
     }
     found.details.push(Detail {
         title: "R-ADMM on Adult".to_owned(),
         head: vec!["who", "time", "over ours", "largest gradient norm", "loss at the end", "models apart"],
         lines,
         notes: vec![format!(
-            "{} rows of one file, {NODES} parties on a random graph of degree 4, C = {WEIGHT}, ρ = {RIDGE}, η = {PENALTY}, \
+            "{} rows of one file, {NODES} parties on a random graph of degree 4, C = {WEIGHT}, ρ = 10⁻²·⁵, η = {PENALTY}, \
              γ = {DAMPING}, no noise, started at zero; one thread each, reading not counted. Ours also records the mean \
              model’s loss on all rows after each iteration, and in the end that of twenty models; NumPy records each party’s own loss. \
              Ours is the median of nine runs before, between and after the others. At the end parties are {:.0e} apart.",
