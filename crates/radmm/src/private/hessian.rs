@@ -123,23 +123,34 @@ impl Indicators {
         Self { groups }
     }
 
+    /// Pair by pair of groups: their part of the matrix stays in the nearest cache.
     #[inline(always)]
     fn add(&self, block: &Block<'_>, c: &[f64], lower: &mut Lower<'_>) {
         let width = c.len();
-        let mut columns = [0; CODES];
-        for n in 0..block.rows {
-            let w = c[n] * block.scales[n] * block.scales[n];
-            let mut count = 0;
-            for (code, table) in &self.groups {
-                let column = table[usize::from(block.codes[code * width + n])];
-                columns[count] = column as usize;
-                count += usize::from(column != NONE);
+        let mut weights = [0.0; BLOCK];
+        for ((w, c), scale) in weights.iter_mut().zip(c).zip(block.scales) {
+            *w = c * scale * scale;
+        }
+        // A column that is none counts as the first one of the group, with no weight.
+        let mut columns = vec![([0u32; BLOCK], [0.0; BLOCK]); self.groups.len()];
+        for ((code, table), (columns, present)) in self.groups.iter().zip(&mut columns) {
+            let codes = &block.codes[code * width..][..width];
+            let first = table.iter().copied().min().unwrap_or(0);
+            for ((column, present), code) in columns.iter_mut().zip(present).zip(codes) {
+                let found = table[usize::from(*code)];
+                *column = if found == NONE { first } else { found };
+                *present = if found == NONE { 0.0 } else { 1.0 };
             }
-            let columns = &columns[..count];
-            for (k, &i) in columns.iter().enumerate() {
-                let row = &mut lower.matrix[i * lower.d..][..i + 1];
-                for &j in &columns[..=k] {
-                    row[j] += w;
+        }
+        for (k, (rows, one)) in columns.iter().enumerate() {
+            let mut here = [0.0; BLOCK];
+            for ((here, w), one) in here.iter_mut().zip(&weights).zip(one) {
+                *here = w * one;
+            }
+            for (columns, other) in &columns[..=k] {
+                let each = rows.iter().zip(columns).zip(&here).zip(other);
+                for (((&i, &j), w), other) in each.take(block.rows) {
+                    lower.matrix[i as usize * lower.d + j as usize] += w * other;
                 }
             }
         }
