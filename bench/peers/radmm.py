@@ -10,12 +10,15 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 
+# In seconds: a run that takes longer is not repeated.
+PATIENCE = 20.0
+
+
 class Party:
     def __init__(self, rows, weight, ridge):
         self.rows = rows
         self.scale = weight / len(rows)
         self.ridge = ridge
-        self.evaluations = 0
 
     def loss(self, f):
         return np.logaddexp(0.0, -(self.rows @ f)).mean()
@@ -27,7 +30,6 @@ class Party:
 
         def value_and_gradient(f):
             nonlocal norm
-            self.evaluations += 1
             margins = self.rows @ f
             value = self.scale * np.logaddexp(0.0, -margins).sum() + linear @ f + 0.5 * modulus * (f @ f)
             gradient = self.rows.T @ (-self.scale * expit(-margins)) + linear + modulus * f
@@ -98,14 +100,14 @@ def main():
         neighbours[i].append(j)
         neighbours[j].append(i)
     seconds, (models, losses, norms) = timed(lambda: run(parties, neighbours, wanted))
+    taken = [seconds]
+    while len(taken) < 3 and sum(taken) < PATIENCE:
+        taken.append(timed(lambda: run(parties, neighbours, wanted))[0])
     result = {
-        "seconds": seconds,
+        "seconds": float(np.median(taken)),
         "models": models.tolist(),
         "losses": losses,
-        "median_norm": float(np.median(norms)),
         "largest_norm": float(np.max(norms)),
-        "reached": float(np.mean(np.array(norms) <= wanted["tolerance"])),
-        "evaluations": sum(party.evaluations for party in parties) / len(norms),
     }
     answer(result, "numpy", "scipy")
 
