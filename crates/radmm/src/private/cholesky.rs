@@ -1,8 +1,10 @@
 //! `A = L Lᵀ` for a symmetric positive definite matrix, row-major, in place.
 //!
-//! Our own because the same bits must come out on every machine: plain multiplications and additions in a fixed order,
-//! no fused operations, no dispatch on the processor. Dot products run over eight independent sums, which the compiler
+//! Our own because the same bits must come out on every machine: plain multiplications and additions in a fixed order and
+//! no fused operations, whatever vector units there are. Dot products run over eight independent sums, which the compiler
 //! turns into vector instructions, and over panels of rows, which stay in the cache.
+
+use super::kernel::Path;
 
 /// The lower factor.
 pub(super) struct Cholesky {
@@ -14,7 +16,15 @@ const PANEL: usize = 48;
 
 impl Cholesky {
     /// Factors `A + shift·I`, given the lower triangle of `A`; `None` if a pivot is not positive.
-    pub(super) fn of(mut matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
+    pub(super) fn of(matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
+        Path::best().run(
+            #[inline(always)]
+            || Self::factored(matrix, d, shift),
+        )
+    }
+
+    #[inline(always)]
+    fn factored(mut matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
         for k in 0..d {
             matrix[k * d + k] += shift;
         }
@@ -57,6 +67,14 @@ impl Cholesky {
 
     /// Overwrites `b` with the solution of `A x = b`.
     pub(super) fn solve(&self, b: &mut [f64]) {
+        Path::best().run(
+            #[inline(always)]
+            || self.solved(b),
+        );
+    }
+
+    #[inline(always)]
+    fn solved(&self, b: &mut [f64]) {
         let d = self.d;
         for i in 0..d {
             let row = &self.lower[i * d..][..=i];
@@ -73,6 +91,7 @@ impl Cholesky {
     }
 }
 
+#[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();
@@ -89,6 +108,27 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_path_gives_the_same_bits() {
+        for d in [3, 8, 50, 105] {
+            let bits = |path: Path| -> Vec<u64> {
+                path.run(
+                    #[inline(always)]
+                    || {
+                        let factor = Cholesky::factored(gram(d), d, 0.5).unwrap();
+                        let mut b: Vec<f64> = (0..d).map(|k| (k as f64).cos()).collect();
+                        factor.solved(&mut b);
+                        let all = factor.lower.iter().chain(&b);
+                        all.map(|x| x.to_bits()).collect()
+                    },
+                )
+            };
+            for path in Path::all() {
+                assert!(bits(path) == bits(Path::Plain), "{d} on {path:?}");
+            }
+        }
+    }
 
     fn gram(d: usize) -> Vec<f64> {
         let entry = |i: usize, k: usize| ((i * 7 + k * 13) as f64 * 0.37).sin();

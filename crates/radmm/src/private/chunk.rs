@@ -95,7 +95,23 @@ impl Chunk {
     }
 
     /// Calls `take` with the columns and values of every row, in no order of columns, and where its rest begins.
-    pub(super) fn each_row(&self, mut take: impl FnMut(usize, &[u32], &[f64], usize)) {
+    pub(super) fn each_row(&self, take: impl FnMut(usize, &[u32], &[f64], usize)) {
+        self.each_chosen(|_| true, take);
+    }
+
+    /// The same for rows that have a rest.
+    pub(super) fn each_with_rest(&self, take: impl FnMut(usize, &[u32], &[f64], usize)) {
+        let starts = &self.rest.starts;
+        if !starts.is_empty() {
+            self.each_chosen(|n| starts[n] < starts[n + 1], take);
+        }
+    }
+
+    fn each_chosen(
+        &self,
+        chosen: impl Fn(usize) -> bool,
+        mut take: impl FnMut(usize, &[u32], &[f64], usize),
+    ) {
         let decoded: Vec<Vec<Vec<u32>>> = self
             .shape
             .codes
@@ -108,7 +124,7 @@ impl Chunk {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for block in self.blocks() {
             let width = block.scales.len();
-            for n in 0..block.rows {
+            for n in (0..block.rows).filter(|n| chosen(block.first + n)) {
                 columns.clear();
                 values.clear();
                 for (&column, dense) in self.shape.dense.iter().zip(block.dense.chunks(width)) {

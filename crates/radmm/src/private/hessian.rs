@@ -160,10 +160,7 @@ impl Indicators {
 /// The pairs of a row's entries of which at least one is of the rest.
 #[inline(always)]
 fn add_rest(chunk: &Chunk, curvatures: &[f64], lower: &mut Lower<'_>) {
-    if chunk.rest().is_none() {
-        return;
-    }
-    chunk.each_row(|n, columns, values, rest| {
+    chunk.each_with_rest(|n, columns, values, rest| {
         for k in rest..columns.len() {
             for j in 0..=k {
                 let product = curvatures[n] * values[k] * values[j];
