@@ -268,6 +268,7 @@ impl Curator {
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
             hands: &*first.hands,
+            stride: 1,
         };
         let start = vec![0.0; first.columns()];
         // As exact as the parties' own minimisers: a sum of that many gradients.
@@ -288,6 +289,7 @@ impl Curator {
             modulus: problem.share(),
             linear: &vec![0.0; f.len()],
             hands: &*self.hands,
+            stride: 1,
         };
         Quadratic::new(objective.hessian_at(f), f.len())
     }

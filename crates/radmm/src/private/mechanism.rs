@@ -372,6 +372,7 @@ impl Rows<'_> {
             modulus: self.problem.share() + quadratic,
             linear,
             hands: self.hands,
+            stride: 1,
         }
     }
 }

@@ -62,6 +62,10 @@ impl Memory {
         self.passes
     }
 
+    pub(super) fn knows_nothing(&self) -> bool {
+        self.last.is_none()
+    }
+
     /// For a question that needs one pass and no search.
     pub(super) fn count_one(&mut self) {
         self.passes = 1;
@@ -356,6 +360,7 @@ mod tests {
             modulus,
             linear,
             hands: &OneHand,
+            stride: 1,
         }
     }
 

@@ -32,6 +32,9 @@ const PATIENCE: usize = 40;
 const BISECTIONS: usize = 100;
 /// Chunks whose sums are held beside one another before they are added up.
 const AT_ONCE: usize = 32;
+/// From as many chunks on, some of them are asked first: one of so many.
+const ROUGH_FROM: usize = 3;
+const ROUGH_STRIDE: usize = 8;
 /// Parts of a Hessian that are made apart.
 const PIECES: usize = 8;
 const SHIFTS: usize = 60;
@@ -49,6 +52,8 @@ pub(super) struct Objective<'a> {
     pub linear: &'a [f64],
     /// Who goes over the rows.
     pub hands: &'a dyn Hands,
+    /// All rows, or one chunk of as many in the place of all: for a rough start.
+    pub stride: usize,
 }
 
 /// A point whose gradient is at most the tolerance.
@@ -115,11 +120,20 @@ impl Place {
 }
 
 impl Objective<'_> {
-    /// The quick way, and Newton's method from where it was lost.
+    /// The quick way, from a rough start if nothing is known yet.
     fn quickly(&self, near: &[f64], aim: &Aim, memory: &mut Memory) -> Place {
         if near.len() > DENSE_COLUMNS {
             return self.by_newton(near, aim);
         }
+        let rough = match memory.knows_nothing() {
+            true => self.rough_start(near),
+            false => None,
+        };
+        self.search(rough.as_deref().unwrap_or(near), aim, memory)
+    }
+
+    /// The quick way, and Newton's method from where it was lost.
+    fn search(&self, near: &[f64], aim: &Aim, memory: &mut Memory) -> Place {
         let mut search = Search::new(self, near, *aim, memory);
         loop {
             let place = self.at(search.asks().clone());
@@ -244,7 +258,41 @@ impl Objective<'_> {
             let weight = self.weight / shard.rows() as f64;
             chunks.extend(shard.chunks().iter().map(|chunk| (chunk, weight)));
         }
-        chunks
+        if self.stride == 1 {
+            return chunks;
+        }
+        let weigh = |chunks: &[(&Chunk, f64)]| -> f64 {
+            chunks
+                .iter()
+                .map(|(chunk, weight)| weight * chunk.rows() as f64)
+                .sum()
+        };
+        let all = weigh(&chunks);
+        let mut some: Vec<_> = chunks.into_iter().step_by(self.stride).collect();
+        let heavier = all / weigh(&some);
+        some.iter_mut().for_each(|(_, weight)| *weight *= heavier);
+        some
+    }
+
+    /// A minimiser for a few of the rows, where there are many: not far from that of all, and found in a fraction of the time.
+    fn rough_start(&self, near: &[f64]) -> Option<Vec<f64>> {
+        let chunks: usize = self.shards.iter().map(|shard| shard.chunks().len()).sum();
+        if chunks < ROUGH_FROM {
+            return None;
+        }
+        let some = Objective {
+            shards: self.shards.clone(),
+            stride: chunks.min(ROUGH_STRIDE),
+            ..*self
+        };
+        let rows: usize = some.chunks().iter().map(|(chunk, _)| chunk.rows()).sum();
+        // More exact than the few rows are like all of them.
+        let aim = Aim {
+            tolerance: 0.1 * self.weight / (rows as f64).sqrt(),
+            doubled: false,
+        };
+        let mut search = Memory::default();
+        Some(some.search(near, &aim, &mut search).point.into_values())
     }
 
     /// The sum of what the chunks have, in their order.
@@ -467,6 +515,7 @@ mod tests {
             modulus: 0.01,
             linear,
             hands: &OneHand,
+            stride: 1,
         }
     }
 
@@ -609,6 +658,42 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_rough_start_spares_passes_and_changes_nothing_else() {
+        let shards: Vec<Shard> = (0..16).map(|seed| shard(300, 12, 4, seed)).collect();
+        let linear = vec![0.1; 12];
+        let objective = Objective {
+            shards: shards.iter().collect(),
+            weight: 2000.0,
+            ..objective(&shards[0], Loss::Logistic, &linear)
+        };
+        let aim = to(1e-8);
+        let (mut from_rough, mut from_zero) = (Memory::default(), Memory::default());
+        let rough = minimise(&objective, &[0.0; 12], &aim, &mut from_rough).unwrap();
+        let plain = objective.search(&[0.0; 12], &aim, &mut from_zero);
+        assert!(from_rough.passes() < from_zero.passes());
+        let apart = rough
+            .point
+            .iter()
+            .zip(plain.point.high())
+            .map(|(a, b)| a - b);
+        assert!(norm(&apart.collect::<Vec<_>>()) <= 2e-8 / objective.modulus);
+        // Two of sixteen weigh as much as all.
+        let some = Objective {
+            shards: shards.iter().collect(),
+            stride: 8,
+            ..objective
+        };
+        let weigh = |objective: &Objective<'_>| {
+            let chunks = objective.chunks().into_iter();
+            chunks
+                .map(|(chunk, weight)| weight * chunk.rows() as f64)
+                .sum::<f64>()
+        };
+        assert_eq!(some.chunks().len(), 2);
+        assert!((weigh(&some) - weigh(&objective)).abs() < 1e-9);
+    }
+
     /// From the last to the first, and some not at all.
     struct Contrary;
 
@@ -741,6 +826,7 @@ mod tests {
                 modulus,
                 linear: &linear,
                 hands: &OneHand,
+                stride: 1,
             };
             let floor = f64::EPSILON * (96.0 * slopes + 2.25 * 256.0 * weight + 128.0 * norm(&linear));
             // Without the descent that would find it in any case.
@@ -768,6 +854,7 @@ mod tests {
                 modulus,
                 linear: &linear,
                 hands: &OneHand,
+                stride: 1,
             };
             let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
             let tolerance = 1e-9;
