@@ -151,7 +151,9 @@ mod tests {
         let charges = [(event(1.0), 300), (event(2.0), 1), (event(1.0), 20)];
         let mut ledger = empty();
         for (event, count) in charges {
-            (0..count).for_each(|_| drop(ledger.spend(event).unwrap()));
+            for _ in 0..count {
+                ledger.spend(event).unwrap();
+            }
         }
         let total = Ledger::total_of(budget, Bound::Tight, charges).unwrap();
         // Rényi losses alone are added up here, without a search, and so to the bit.
