@@ -173,7 +173,7 @@ impl Chunk {
         8 * (self.scales.len() + self.dense.len()) + self.codes.len() + rest
     }
 
-    /// A plain sum over everything that is stored: the least that reading it takes.
+    /// A plain sum over everything that is stored, in order.
     #[cfg(feature = "bench")]
     pub(super) fn plain_sum(&self) -> f64 {
         let doubles = [&self.scales, &self.dense, &self.rest.values];

@@ -122,7 +122,7 @@ pub enum Query {
         quadratic: f64,
         /// `b`.
         linear: Vec<f64>,
-        /// Where to look first. It is public too, so that an answer does not depend on anything unreleased.
+        /// Where to look first, unless earlier questions have shown a better place. It is public too.
         near: Vec<f64>,
     },
     /// `∇O(f)`.
