@@ -327,7 +327,13 @@ pub(crate) fn finish(
             everywhere: everywhere[replica],
             held_out: held_out.as_ref().map(|scores| scores[replica]),
             largest_residual: replicas.largest_residual(replica),
+            median_passes: median(replicas.passes(replica).collect()),
         }
     })
     .collect()
+}
+
+fn median(mut passes: Vec<u8>) -> u8 {
+    passes.sort_unstable();
+    passes.get(passes.len() / 2).copied().unwrap_or(0)
 }

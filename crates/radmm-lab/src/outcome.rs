@@ -55,6 +55,8 @@ pub struct Repetition {
     pub stopped: Option<String>,
     /// The largest gradient norm at which a minimiser was released.
     pub largest_residual: f64,
+    /// Passes over a party's rows that an answer took: the median over all answers; zero without any.
+    pub median_passes: u8,
 }
 
 /// One party at the end of a run.
