@@ -62,13 +62,21 @@ const MOST_REPLICAS: usize = 16;
 /// so that a group takes a gigabyte at most, unless one repetition alone takes more.
 const MOST_COORDINATES: usize = 1 << 24;
 
+/// Up to as many columns a party's solver keeps a Hessian and its factor, which are as much as a third as many models as there are
+/// columns, each with its half a dozen others.
+const MOST_KEPT: usize = 2048;
+
 /// As many parties a thread keep it busy, and hardly waiting for the others at the end of an iteration.
 const PARTIES_PER_THREAD: usize = 4;
 
 impl Groups {
     /// For the threads of the current pool. Which repetitions run together changes nothing in what comes of them.
     pub(crate) fn of(repetitions: u32, parties: usize, columns: usize) -> Self {
-        let room = MOST_COORDINATES / (parties * columns).max(1);
+        let kept = match columns <= MOST_KEPT {
+            true => columns / 3,
+            false => 0,
+        };
+        let room = MOST_COORDINATES / (parties * columns * (1 + kept)).max(1);
         Self::split(repetitions, parties, room, rayon::current_num_threads())
     }
 
