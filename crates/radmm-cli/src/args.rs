@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
 /// beside what is seen; the figures also as SVG and CSV files. Rivals run at equal total privacy.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  radmm reproduce                        all figures, ten runs a setting: some minutes
+  radmm reproduce                        all figures, ten runs a setting: under a minute
   radmm reproduce fig2 --repetitions 3   one figure, quickly
   radmm reproduce accuracy               the table of docs/accuracy.md: some minutes; also accuracy.json
   radmm reproduce --json | jq '.claims[] | select(.holds | not)'")]
