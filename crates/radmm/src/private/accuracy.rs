@@ -272,4 +272,33 @@ mod tests {
         let slope = plain(&sharp, 1).accuracy(&gradient(0.0), Entry::Answer, &LAW);
         assert!(slope.absolute >= 8.0 * U * 76.0 * 1e3);
     }
+
+    #[test]
+    fn the_residual_that_is_asked_for_is_four_times_what_rounding_makes_of_a_gradient() {
+        // Near the minimum m‖p‖ ≤ C + ‖l‖ + τ; as many rows as a party may have.
+        for weight in [1e-3, 1.0, 1750.0, 1e6] {
+            for width in [0.01, 0.5, 100.0] {
+                for (columns, linear) in [(1, 0.0), (105, 1.0), (2000, 1e3), (10_000, 1e9)] {
+                    let problem = Problem {
+                        loss: Loss::SmoothHinge { width },
+                        weight,
+                        ..PROBLEM
+                    };
+                    let facts = Facts {
+                        problem: &problem,
+                        rows: 1 << 26,
+                        columns,
+                        doubled: true,
+                    };
+                    if !facts.certain(&minimise(linear)) {
+                        continue;
+                    }
+                    let asked = problem.residual(&[linear]);
+                    let length = weight + linear + asked;
+                    let error = facts.at_zero(linear) + facts.by_length(1.0) * length;
+                    assert!(asked >= 4.0 * error, "{weight} {width} {columns} {linear}");
+                }
+            }
+        }
+    }
 }

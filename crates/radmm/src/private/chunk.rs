@@ -236,6 +236,10 @@ struct Waiting {
 
 /// Beyond all columns.
 const SHARED: u32 = 1 << 31;
+/// More cannot be told apart.
+pub(super) const MOST_COLUMNS: usize = SHARED as usize;
+/// Entries of the rest are numbered in 32 bits: with as many a chunk is full before its rows are.
+const MOST_REST: u32 = 1 << 30;
 
 impl Waiting {
     fn push(&mut self, row: &Row<'_>) {
@@ -330,7 +334,7 @@ impl ChunkBuilder {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.chunk.rows == CHUNK
+        self.chunk.rows == CHUNK || self.chunk.rest.len() >= MOST_REST
     }
 
     pub(super) fn push(&mut self, row: &Row<'_>) {

@@ -136,7 +136,7 @@ pub struct Curator {
     answered: u32,
     /// What its solver knows of the rows.
     memory: Memory,
-    /// Passes over the rows that each answer took; more than 255 count as that.
+    /// Passes over the rows that each answer took, if they were counted; more than 255 count as that.
     passes: Vec<u8>,
     largest_residual: f64,
 }
@@ -218,6 +218,12 @@ impl Curator {
         let manner = Manner::new(query, &event, &terms.problem, shape)?;
         let paid = terms.ledger.spend(event)?;
         self.answered = iteration;
+        // Privacy: noise must depend on everything that an answer depends on but the rows, or two answers to one question
+        // could differ by something without noise. What the solver remembers is not in its seed; so a real party, which may be
+        // restarted and asked again, has it remember nothing. A simulation protects nobody, and may.
+        if !terms.noise.repeats() {
+            self.memory = Memory::default();
+        }
         let rows = Rows {
             shard: &self.shard,
             problem: &terms.problem,
@@ -235,7 +241,9 @@ impl Curator {
             .answer(query, paid, &manner, &mut self.memory, &mut rng)
             .map_err(|cause| Refusal::Unreleasable { event, cause })?;
         self.largest_residual = self.largest_residual.max(answer.residual);
-        self.passes.push(self.memory.passes().min(255) as u8);
+        if self.memory.passes() > 0 {
+            self.passes.push(self.memory.passes().min(255) as u8);
+        }
         Ok((event, answer.release))
     }
 
@@ -651,6 +659,52 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_row_is_too_short_to_be_answered_about() {
+        for loss in [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }] {
+            for tiny in [-0.5, 1e-3, -1e-100, -1e-200, 1e-305, -1e-310] {
+                for zero in [false, true] {
+                    let mut builder = ShardBuilder::new(9, NormPolicy::Unit);
+                    for n in 0..400u32 {
+                        let x = (f64::from(n) * 1.7).sin();
+                        builder
+                            .push(&[(0, x), (1 + n % 7, 1.0)], n % 3 == 0)
+                            .unwrap();
+                    }
+                    let row = [(0, tiny), (8, 0.0)];
+                    let row = if zero { &row[..] } else { &row[..1] };
+                    builder.push(row, true).unwrap();
+                    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+                    curator.terms.problem.loss = loss;
+                    curator.exchange_rows(builder.finish().unwrap());
+                    let question = Query::Minimise {
+                        quadratic: 1.0,
+                        linear: vec![0.1; 9],
+                        near: vec![0.0; 9],
+                    };
+                    let answered = curator.answer(1, &question);
+                    assert!(answered.is_ok(), "{loss:?} {tiny}: {answered:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_real_party_answers_alike_whatever_it_was_asked_before() {
+        let ask = |before: bool| {
+            let terms = Terms {
+                noise: NoiseKey::secret([7; 32]),
+                ..terms(Budget::unlimited(0.0).unwrap())
+            };
+            let mut curator = Curator::new(rows(), terms).unwrap();
+            if before {
+                curator.answer(1, &question(vec![3.0, -2.0])).unwrap();
+            }
+            curator.answer(2, &question(vec![0.5, 0.2])).unwrap()
+        };
+        assert_eq!(ask(false), ask(true));
     }
 
     #[test]

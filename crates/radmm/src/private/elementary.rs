@@ -40,7 +40,8 @@ pub(super) fn exp_minus_abs(z: &Eight) -> Eight {
     ];
     each(|k| {
         let size = z[k].abs();
-        let x = if size < FAR { -size } else { -FAR };
+        // Written so that what is not a number stays so.
+        let x = if size >= FAR { -FAR } else { -size };
         let rounded = x * std::f64::consts::LOG2_E + ROUND;
         let n = rounded - ROUND;
         let r = (x - n * LN2.0) - n * LN2.1;
@@ -51,10 +52,10 @@ pub(super) fn exp_minus_abs(z: &Eight) -> Eight {
         let near_one = 1.0 + (r + r * r * q);
         // Times 2ⁿ, by adding n to the exponent.
         let power = near_one.to_bits().wrapping_add(rounded.to_bits() << 52);
-        if size < FAR {
-            f64::from_bits(power)
-        } else {
+        if size >= FAR {
             0.0
+        } else {
+            f64::from_bits(power)
         }
     })
 }
@@ -118,6 +119,7 @@ mod tests {
             assert_eq!(exp_minus_abs(&[z; 8]), [0.0; 8]);
             assert_eq!(exp_minus_abs(&[-z; 8]), [0.0; 8]);
         }
+        assert!(exp_minus_abs(&[f64::NAN; 8])[0].is_nan());
         assert_eq!(exp_minus_abs(&[0.0; 8]), [1.0; 8]);
         assert!(exp_minus_abs(&[FAR.next_down(); 8])[0] > 0.0);
     }

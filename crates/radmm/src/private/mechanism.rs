@@ -342,7 +342,7 @@ impl Rows<'_> {
                 solve::minimise(&self.objective(*quadratic, &linear), near, &aim, memory)?
             }
             Query::Gradient { at } => {
-                memory.count_one();
+                memory.count(1);
                 Solution {
                     point: self.objective(0.0, &linear).gradient(at, manner.doubled),
                     residual: 0.0,

@@ -30,7 +30,7 @@ const KEPT_FOR_ROWS: usize = 16;
 pub(super) struct Memory {
     last: Option<Known>,
     kept: Option<Kept>,
-    /// Passes over the rows that the last question took.
+    /// Passes over the rows that the last question took; zero if it was not answered by a search.
     passes: u32,
     /// Steps that a better Hessian would have spared, since it was made.
     debt: f64,
@@ -66,9 +66,9 @@ impl Memory {
         self.last.is_none()
     }
 
-    /// For a question that needs one pass and no search.
-    pub(super) fn count_one(&mut self) {
-        self.passes = 1;
+    /// For a question that needs so many passes and no search; zero if nobody counts.
+    pub(super) fn count(&mut self, passes: u32) {
+        self.passes = passes;
     }
 
     /// What is not worth its room is forgotten.
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         }
         self.here = Some(Here::of(there));
         let left = self.here.as_ref().map_or(0.0, |here| {
-            (self.aim.tolerance / here.residual).ln() / shrunk.ln()
+            libm::log(self.aim.tolerance / here.residual) / libm::log(shrunk)
         });
         if self.steps >= MOST_STEPS {
             return self.lost();
@@ -233,7 +233,7 @@ impl<'a> Search<'a> {
     }
 
     fn lost(&mut self) -> Next {
-        (self.memory.last, self.memory.kept) = (None, None);
+        *self.memory = Memory::default();
         match self.here.take() {
             Some(here) => Next::Lost(here.point.into_values()),
             None => Next::Lost(self.asked.high().to_vec()),
@@ -459,5 +459,48 @@ mod tests {
         near(&kept, [5.0, 2.0], [-1.0, -1.0]);
         // With another m, the same rows.
         near(&kept.at(3.0).unwrap(), [7.0, 2.0], [-1.0, -0.5]);
+    }
+
+    #[test]
+    fn a_search_that_meets_no_number_is_lost_and_remembers_nothing() {
+        let (shard, linear) = (shard(200, 20), [0.3; 20]);
+        let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
+        let mut memory = Memory::default();
+        minimise(&objective, &[0.0; 20], &exactly(1e-8), &mut memory).unwrap();
+        let other = [-0.3; 20];
+        let objective = Objective {
+            shards: vec![&shard],
+            linear: &other,
+            ..objective
+        };
+        let mut search = Search::new(&objective, &[0.0; 20], exactly(1e-8), &mut memory);
+        let told = |search: &mut Search<'_>| {
+            search.told(Place {
+                point: search.asks().clone(),
+                gradient: vec![f64::NAN; 20],
+                residual: f64::NAN,
+            })
+        };
+        // With the old Hessian, then with a new one.
+        assert!(matches!(told(&mut search), Next::Asks));
+        assert!(matches!(told(&mut search), Next::Lost(_)));
+        assert!(memory.last.is_none() && memory.kept.is_none());
+    }
+
+    #[test]
+    fn a_step_that_does_not_halve_the_gradient_is_not_taken() {
+        let (shard, linear) = (shard(200, 20), [0.3; 20]);
+        let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
+        let mut memory = Memory::default();
+        let mut search = Search::new(&objective, &[0.0; 20], exactly(1e-8), &mut memory);
+        let first = objective.at(search.asks().clone());
+        let residual = first.residual;
+        assert!(matches!(search.told(first), Next::Asks));
+        let poor = Place {
+            point: search.asks().clone(),
+            gradient: vec![1.0; 20],
+            residual: 0.6 * residual,
+        };
+        assert!(matches!(search.told(poor), Next::Lost(start) if start == [0.0; 20]));
     }
 }

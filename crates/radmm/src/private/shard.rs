@@ -40,7 +40,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkBuilder, Row};
+use super::chunk::{Chunk, ChunkBuilder, MOST_COLUMNS, Row};
 
 /// What is done to a row so that its norm is at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,11 +146,9 @@ impl ShardBuilder {
     pub fn push(&mut self, entries: &[(u32, f64)], positive: bool) -> Result<(), RowError> {
         let mut last = None;
         for &(column, value) in entries {
-            if column as usize >= self.shard.columns {
-                return Err(RowError::NoSuchColumn {
-                    column,
-                    columns: self.shard.columns,
-                });
+            let columns = self.shard.columns.min(MOST_COLUMNS);
+            if column as usize >= columns {
+                return Err(RowError::NoSuchColumn { column, columns });
             }
             if last.is_some_and(|last| column <= last) {
                 return Err(RowError::NotAscending { column });
@@ -167,7 +165,7 @@ impl ShardBuilder {
         self.entries
             .extend(filled.map(|&(column, value)| (column, sign * scale.apply(value))));
         self.open.push(&Row {
-            scale: sign * scale.apply(shared(entries)),
+            scale: sign * shared(&self.entries, scale.apply(1.0)),
             entries: &self.entries,
         });
         self.shard.rows += 1;
@@ -195,11 +193,17 @@ impl ShardBuilder {
     }
 }
 
-/// The value that a row's indicators have: one, if any entry is; otherwise perhaps that of the last one.
-fn shared(entries: &[(u32, f64)]) -> f64 {
-    match entries.last() {
-        Some(&(_, last)) if last > 0.0 && entries.iter().all(|entry| entry.1 != 1.0) => last,
-        _ => 1.0,
+/// The size of the value that a row's indicators share: of those that were one, if there are any; otherwise perhaps that of
+/// the last entry; `one` is what became of one. Privacy: sums are multiplied by it, so it must neither overflow nor underflow them, whatever the row is.
+fn shared(entries: &[(u32, f64)], one: f64) -> f64 {
+    let size = match entries.last() {
+        Some((_, last)) if entries.iter().all(|entry| entry.1.abs() != one) => last.abs(),
+        _ => one,
+    };
+    if (1e-100..=1.0).contains(&size) {
+        size
+    } else {
+        1.0
     }
 }
 

@@ -123,6 +123,7 @@ impl Objective<'_> {
     /// The quick way, from a rough start if nothing is known yet.
     fn quickly(&self, near: &[f64], aim: &Aim, memory: &mut Memory) -> Place {
         if near.len() > DENSE_COLUMNS {
+            memory.count(0);
             return self.by_newton(near, aim);
         }
         let rough = match memory.knows_nothing() {
@@ -212,7 +213,7 @@ impl Objective<'_> {
         let mut here = self.at(Point::plain(near).doubled());
         let lipschitz = self.lipschitz();
         let ratio = lipschitz / self.modulus;
-        let far = 2.0 * (here.residual / tolerance).ln() + (4.0 * ratio).ln();
+        let far = 2.0 * libm::log(here.residual / tolerance) + libm::log(4.0 * ratio);
         let steps = (3.2 * ratio * far.max(1.0)).ceil() as u64;
         for _ in 0..steps {
             if here.residual <= tolerance {
@@ -236,7 +237,7 @@ impl Objective<'_> {
         self.at(point).gradient
     }
 
-    fn at(&self, point: Point) -> Place {
+    pub(super) fn at(&self, point: Point) -> Place {
         let rows = self.over_chunks(|_, chunk, weight| {
             kernel::gradient(Path::best(), chunk, &point, self.loss, weight)
         });

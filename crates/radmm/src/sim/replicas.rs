@@ -107,7 +107,7 @@ impl Replicas {
             .fold(0.0, f64::max)
     }
 
-    /// How many passes over a party's rows each answer of a replica took; more than 255 count as that.
+    /// How many passes over a party's rows each answer of a replica took, where they were counted; more than 255 count as that.
     pub fn passes(&self, replica: usize) -> impl Iterator<Item = u8> {
         self.nodes(replica)
             .flat_map(|node| node.curator().passes().iter().copied())

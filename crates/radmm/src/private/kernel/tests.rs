@@ -350,3 +350,77 @@ fn tables_are_stored_compactly() {
     let each = entries(&given);
     assert!(bytes(given) < 8.0 + 4.1 + 12.0 * each);
 }
+
+#[test]
+fn what_codes_lose_is_in_a_doubled_margin() {
+    // Six columns that every row has, which share a code, and four groups too large to share one.
+    let columns = 6 + 4 * 60;
+    let mut builder = ShardBuilder::new(columns, NormPolicy::Unit);
+    let chosen = |n: usize| -> Vec<u32> {
+        let groups = (0..4).map(|g| (6 + 60 * g) as u32 + pick(4 * n + g, 60));
+        (0..6).chain(groups).collect()
+    };
+    for n in 0..1100 {
+        let entries: Vec<(u32, f64)> = chosen(n).into_iter().map(|k| (k, 1.0)).collect();
+        builder.push(&entries, true).unwrap();
+    }
+    let shard = builder.finish().unwrap();
+    let chunk = &shard.chunks()[0];
+    assert!(chunk.shape().codes.len() >= 4 && chunk.rest().is_none());
+    // Whole numbers whose sums take more digits than a double has, and nearly cancel; and some digits behind the point.
+    let far = |k: usize| {
+        let up = if k < 6 {
+            k % 2 == 0
+        } else {
+            (k - 6) / 60 % 2 == 0
+        };
+        (1i64 << 52) * if up { 1 } else { -1 } + (k * k) as i64 % 1001
+    };
+    let behind = |k: usize| (k as i64 * 37) % 64;
+    let high: Vec<f64> = (0..columns).map(|k| far(k) as f64).collect();
+    let low: Vec<f64> = (0..columns).map(|k| behind(k) as f64 / 1024.0).collect();
+    let point = Point::plain(&high).doubled().moved(1.0, &low);
+    let ours = margins(Path::best(), chunk, &point);
+    chunk.each_row(|n, columns, values, _| {
+        let part = |k: usize| 1024 * i128::from(far(k)) + i128::from(behind(k));
+        let sum: i128 = columns.iter().map(|&k| part(k as usize)).sum();
+        let right = values[0] * (sum as f64 / 1024.0);
+        assert!(
+            (ours[n] - right).abs() <= 8.0 * f64::EPSILON * right.abs(),
+            "{} {right}",
+            ours[n]
+        );
+    });
+}
+
+#[test]
+fn what_sums_over_blocks_lose_is_kept() {
+    // Large addends that cancel, and small ones between them, block by block.
+    let small = 1e-12;
+    let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
+    for (value, positive) in [(0.5, true), (small, true), (0.5, false)] {
+        for _ in 0..BLOCK {
+            builder.push(&[(0, value)], positive).unwrap();
+        }
+    }
+    let shard = builder.finish().unwrap();
+    assert_eq!(shard.chunks()[0].shape().codes.len(), 1);
+    let at = Point::plain(&[0.0]);
+    let ours = whole(&shard, |chunk| {
+        gradient(Path::best(), chunk, &at, Loss::Logistic, 1.0)
+    });
+    let right = -0.5 * BLOCK as f64 * small;
+    assert!(
+        (ours[0] - right).abs() <= 1e-12 * right.abs(),
+        "{} {right}",
+        ours[0]
+    );
+}
+
+#[test]
+fn what_is_not_a_number_stays_so() {
+    for loss in LOSSES {
+        let (slope, curvature) = loss.slope_and_curvature(f64::NAN);
+        assert!(slope.is_nan() && curvature.is_nan() && loss.value(f64::NAN).is_nan());
+    }
+}
