@@ -370,9 +370,9 @@ fn what_codes_lose_is_in_a_doubled_margin() {
     // Whole numbers whose sums take more digits than a double has, and nearly cancel; and some digits behind the point.
     let far = |k: usize| {
         let up = if k < 6 {
-            k % 2 == 0
+            k.is_multiple_of(2)
         } else {
-            (k - 6) / 60 % 2 == 0
+            ((k - 6) / 60).is_multiple_of(2)
         };
         (1i64 << 52) * if up { 1 } else { -1 } + (k * k) as i64 % 1001
     };
