@@ -361,6 +361,15 @@ mod tests {
     }
 
     #[test]
+    fn what_indicators_share_is_neither_large_nor_tiny() {
+        assert_eq!(shared(&[(0, 0.5), (1, -0.25), (2, 0.25)], 0.25), 0.25);
+        assert_eq!(shared(&[(0, 0.5), (1, -0.25)], 0.1), 0.25);
+        assert_eq!(shared(&[(0, 0.5), (1, 1e-200)], f64::INFINITY), 1.0);
+        assert_eq!(shared(&[(0, 1e-200), (1, 1e-200)], 1e-200), 1.0);
+        assert_eq!(shared(&[], 1.0), 1.0);
+    }
+
+    #[test]
     fn a_row_of_zeros_stays_a_row() {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         builder.push(&[(0, 0.0)], true).unwrap();

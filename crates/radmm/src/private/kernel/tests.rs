@@ -370,7 +370,7 @@ fn what_codes_lose_is_in_a_doubled_margin() {
     // Whole numbers whose sums take more digits than a double has, and nearly cancel; and some digits behind the point.
     let far = |k: usize| {
         let up = if k < 6 {
-            k.is_multiple_of(2)
+            k < 3
         } else {
             ((k - 6) / 60).is_multiple_of(2)
         };
