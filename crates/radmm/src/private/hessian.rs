@@ -132,25 +132,53 @@ impl Indicators {
             *w = c * scale * scale;
         }
         // A column that is none counts as the first one of the group, with no weight.
-        let mut columns = vec![([0u32; BLOCK], [0.0; BLOCK]); self.groups.len()];
-        for ((code, table), (columns, present)) in self.groups.iter().zip(&mut columns) {
+        let mut columns = vec![[0u32; BLOCK]; self.groups.len()];
+        let mut present = vec![None; self.groups.len()];
+        for (((code, table), columns), present) in
+            self.groups.iter().zip(&mut columns).zip(&mut present)
+        {
             let codes = &block.codes[code * width..][..width];
             let first = table.iter().copied().min().unwrap_or(0);
-            for ((column, present), code) in columns.iter_mut().zip(present).zip(codes) {
+            let mut all = true;
+            for (column, code) in columns.iter_mut().zip(&codes[..block.rows]) {
                 let found = table[usize::from(*code)];
+                all &= found != NONE;
                 *column = if found == NONE { first } else { found };
-                *present = if found == NONE { 0.0 } else { 1.0 };
+            }
+            if !all {
+                let mut ones = [0.0; BLOCK];
+                for (one, code) in ones.iter_mut().zip(codes) {
+                    *one = if table[usize::from(*code)] == NONE {
+                        0.0
+                    } else {
+                        1.0
+                    };
+                }
+                *present = Some(ones);
             }
         }
-        for (k, (rows, one)) in columns.iter().enumerate() {
-            let mut here = [0.0; BLOCK];
-            for ((here, w), one) in here.iter_mut().zip(&weights).zip(one) {
-                *here = w * one;
+        for (k, rows) in columns.iter().enumerate() {
+            let mut starts = [0usize; BLOCK];
+            for (start, &row) in starts.iter_mut().zip(rows) {
+                *start = row as usize * lower.d;
             }
-            for (columns, other) in &columns[..=k] {
-                let each = rows.iter().zip(columns).zip(&here).zip(other);
-                for (((&i, &j), w), other) in each.take(block.rows) {
-                    lower.matrix[i as usize * lower.d + j as usize] += w * other;
+            let mut here = weights;
+            if let Some(ones) = &present[k] {
+                here.iter_mut().zip(ones).for_each(|(w, one)| *w *= one);
+            }
+            for (columns, other) in columns[..=k].iter().zip(&present) {
+                let mut fewer = [0.0; BLOCK];
+                let both = match other {
+                    None => &here,
+                    Some(ones) => {
+                        let products = here.iter().zip(ones).map(|(w, one)| w * one);
+                        fewer.iter_mut().zip(products).for_each(|(to, w)| *to = w);
+                        &fewer
+                    }
+                };
+                let each = starts.iter().zip(columns).zip(both);
+                for ((&start, &j), w) in each.take(block.rows) {
+                    lower.matrix[start + j as usize] += w;
                 }
             }
         }
