@@ -282,7 +282,7 @@ impl Node {
         self.close()?;
         let iteration = self.iteration + 1;
         if let Some(asking) = self.asking() {
-            let answer = asking.curator.answer(asking.iteration, asking.query);
+            let answer = asking.answer();
             let charged = match &answer {
                 Ok((event, answer)) => Some((*event, Some(answer.clone()))),
                 Err(Refusal::Unreleasable { event, .. }) => Some((*event, None)),

@@ -341,16 +341,12 @@ impl Curator {
     pub(crate) fn is_replica_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shard, &other.shard) && self.terms.problem == other.terms.problem
     }
+}
 
-    /// Answers the questions of replicas, in their order: each as [`answer`](Self::answer) does.
-    pub(crate) fn answer_all(asked: Vec<Asking<'_>>) -> Vec<Result<(Event, Release), Refusal>> {
-        let answer = |asking: Asking<'_>| asking.curator.answer(asking.iteration, asking.query);
-        asked.into_iter().map(answer).collect()
-    }
-
-    /// How good models are on these rows, in their order: each as [`observe`](Self::observe) says.
-    pub(crate) fn observe_all(&self, models: &[&[f64]]) -> Vec<Fit> {
-        models.iter().map(|f| self.observe(f)).collect()
+impl Asking<'_> {
+    /// Has it answered.
+    pub(crate) fn answer(self) -> Result<(Event, Release), Refusal> {
+        self.curator.answer(self.iteration, self.query)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Halt;
 use crate::message::Message;
 use crate::node::Node;
-use crate::private::{Curator, Fit, Loss, Score, Shard, examine};
+use crate::private::{Asking, Curator, Fit, Loss, Score, Shard, examine};
 use crate::public::release::Release;
 
 /// One party in a simulation, with a node for every replica.
@@ -55,47 +55,30 @@ impl Party {
 
     /// Hears the neighbours and makes the next iteration, in the replicas of these rounds.
     pub(super) fn advance(&mut self, rounds: &[Round]) {
-        let mut seats = self.running(rounds);
-        for (seat, round) in seats.iter_mut().zip(rounds) {
+        for round in rounds {
+            let seat = &mut self.seats[round.replica];
             seat.hear(&round.said);
-        }
-        seats.retain_mut(|seat| seat.node.asking().is_some());
-        let asked = seats.iter_mut().filter_map(|seat| seat.node.asking());
-        let answers = Curator::answer_all(asked.collect());
-        for (seat, answer) in seats.into_iter().zip(answers) {
-            if let Err(stop) = seat.node.answered(answer) {
+            let answer = seat.node.asking().map(Asking::answer);
+            if let Some(Err(stop)) = answer.map(|answer| seat.node.answered(answer)) {
                 seat.halt(stop);
             }
         }
     }
 
-    /// The seats of replicas that go on, in their order.
-    fn running(&mut self, rounds: &[Round]) -> Vec<&mut Seat> {
-        let mut rounds = rounds.iter().map(|round| round.replica).peekable();
-        let seats = self.seats.iter_mut().enumerate();
-        seats
-            .filter_map(|(replica, seat)| rounds.next_if_eq(&replica).map(|_| seat))
-            .collect()
-    }
-
     /// Measures, in each of these replicas, the party's own model and one that is everybody's.
     pub(super) fn measure(&mut self, common: &[(usize, Vec<f64>)]) {
-        let own = common
-            .iter()
-            .map(|(replica, _)| self.seats[*replica].node.model().values());
-        let models: Vec<&[f64]> = own
-            .chain(common.iter().map(|(_, model)| &**model))
-            .collect();
-        let fits = self.curator().observe_all(&models);
-        let (own, others) = fits.split_at(common.len());
-        for (((replica, _), own), other) in common.iter().zip(own).zip(others) {
-            (self.seats[*replica].own, self.seats[*replica].common) = (*own, *other);
+        for (replica, model) in common {
+            let seat = &mut self.seats[*replica];
+            let curator = seat.node.curator();
+            let own = curator.observe(seat.node.model().values());
+            (seat.common, seat.own) = (curator.observe(model), own);
         }
     }
 
     /// Measures models of every replica, as many of each, and keeps their sums.
     pub(super) fn measure_sums(&mut self, models: &[&[f64]]) {
-        let fits = self.curator().observe_all(models);
+        let curator = self.curator();
+        let fits: Vec<Fit> = models.iter().map(|model| curator.observe(model)).collect();
         let each = models.len() / self.seats.len();
         for (seat, fits) in self.seats.iter_mut().zip(fits.chunks(each)) {
             let sum = |of: fn(&Fit) -> f64| fits.iter().map(of).sum::<f64>();
