@@ -1,0 +1,3 @@
+//! One party of a real network: transport, durable ledger, recovery.
+
+pub mod link;
