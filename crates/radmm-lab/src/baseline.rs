@@ -8,11 +8,11 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::Mechanism;
 use radmm::public::graph::Graph;
 use radmm::sim::Snapshot;
+use radmm_study::equal;
 use radmm_study::{Method, Noise, Study};
 
 use crate::assemble::RunError;
 use crate::contender::Contender;
-use crate::equal;
 use crate::experiment::Experiment;
 use crate::outcome::Beside;
 

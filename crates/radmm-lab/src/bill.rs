@@ -5,14 +5,14 @@ use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::{Graph, GraphError, NodeId};
 use radmm_data::Split;
+use radmm_study::drown::Drowned;
+use radmm_study::equal;
+use radmm_study::plan::{Billed, Plan, TooDear, amount};
 use radmm_study::{Method, Privacy, Study};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::drown::Drowned;
-use crate::equal;
 use crate::experiment::Experiment;
-use crate::plan::{Billed, Plan, TooDear, amount};
 use crate::result::{Program, SCOPE};
 use crate::shown::noise;
 use crate::spread::Spread;
@@ -161,7 +161,7 @@ impl Bill {
             study,
             graph: &Graph::new(&study.network.topology, nodes)?,
         };
-        Ok(plan.bill(&plan.noise()?)?)
+        Ok(bill_of(&plan, &plan.noise()?)?)
     }
 
     /// The bill as JSON, with a line end.
@@ -185,7 +185,7 @@ impl Bill {
 impl Experiment {
     /// What the study will cost, before it runs.
     pub fn bill(&self) -> Result<Bill, TooDear> {
-        self.plan().bill(&self.noise()?)
+        bill_of(&self.plan(), &self.noise()?)
     }
 
     /// Whose rows cannot be heard through the noise, if there are any: known before anything runs.
@@ -194,123 +194,118 @@ impl Experiment {
     }
 }
 
-impl Plan<'_> {
-    fn bill(&self, noise: &[Mechanism]) -> Result<Bill, TooDear> {
-        let study = self.study;
-        let delta = match study.privacy.bound {
-            // The paper's theorem is about pure privacy.
-            Bound::Paper => 0.0,
-            Bound::Tight => study.privacy.delta,
-        };
-        let charged = self.of_each(
-            |i| amount(&noise[i]),
-            |asked, i| {
-                let prices = asked.prices(&noise[i], study.privacy.delta)?;
-                Ok((prices, asked.totals(&noise[i], study.privacy.delta)?))
+fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
+    let study = plan.study;
+    let delta = match study.privacy.bound {
+        // The paper's theorem is about pure privacy.
+        Bound::Paper => 0.0,
+        Bound::Tight => study.privacy.delta,
+    };
+    let charged = plan.of_each(
+        |i| amount(&noise[i]),
+        |asked, i| {
+            let prices = asked.prices(&noise[i], study.privacy.delta)?;
+            Ok((prices, asked.totals(&noise[i], study.privacy.delta)?))
+        },
+    );
+    let norms = plan.noise_norms(noise);
+    let mut nodes = Vec::new();
+    for (i, (charged, party)) in charged.into_iter().zip(&plan.parties).enumerate() {
+        let (prices, totals) = charged.map_err(|reason| plan.no_total(i, &reason))?;
+        let times = plan.questions(i).times;
+        let steps = times.iter().zip(prices).zip(&totals);
+        nodes.push(NodeBill {
+            name: party.name.clone(),
+            rows: party.rows,
+            degree: plan.graph.degree(NodeId(i as u32)),
+            data_steps: times.len(),
+            law: equal::law(&noise[i]),
+            noise_norm: norms[i],
+            total: Guarantee {
+                epsilon: totals.last().copied().unwrap_or(0.0),
+                delta,
             },
-        );
-        let norms = self.noise_norms(noise);
-        let mut nodes = Vec::new();
-        for (i, (charged, party)) in charged.into_iter().zip(&self.parties).enumerate() {
-            let (prices, totals) = charged.map_err(|reason| self.no_total(i, &reason))?;
-            let times = self.questions(i).times;
-            let steps = times.iter().zip(prices).zip(&totals);
-            nodes.push(NodeBill {
-                name: party.name.clone(),
-                rows: party.rows,
-                degree: self.graph.degree(NodeId(i as u32)),
-                data_steps: times.len(),
-                law: equal::law(&noise[i]),
-                noise_norm: norms[i],
-                total: Guarantee {
-                    epsilon: totals.last().copied().unwrap_or(0.0),
-                    delta,
-                },
-                steps: steps
-                    .map(|((&t, price), &total)| Charge { t, price, total })
-                    .collect(),
-            });
-        }
-        let course = self.so_far(&nodes);
-        let asked = |at: &&SoFar| at.kind == Kind::Data;
-        let recycled = |at: &&SoFar| at.kind == Kind::Recycled;
-        Ok(Bill {
-            program: Program::THIS,
-            study: study.name.clone(),
-            study_sha256: study.sha256(),
-            algorithm: study.algorithm.method.name(),
-            iterations: study.algorithm.iterations,
-            data_steps: course.iter().filter(asked).count(),
-            recycled_steps: course.iter().filter(recycled).count(),
-            columns: study.data.schema.columns().len(),
-            edges: self.graph.edge_count(),
-            privacy: study.privacy.clone(),
-            composition: statement::composition(&study.privacy),
-            total: Guarantee::network(nodes.iter().map(|node| node.total)),
-            scope: SCOPE,
-            signal: study.problem.weight,
-            saving: self.saving(noise, &nodes),
-            drowned: self.drowned(noise),
-            course,
-            nodes,
-        })
+            steps: steps
+                .map(|((&t, price), &total)| Charge { t, price, total })
+                .collect(),
+        });
     }
+    let course = so_far(plan, &nodes);
+    let asked = |at: &&SoFar| at.kind == Kind::Data;
+    let recycled = |at: &&SoFar| at.kind == Kind::Recycled;
+    Ok(Bill {
+        program: Program::THIS,
+        study: study.name.clone(),
+        study_sha256: study.sha256(),
+        algorithm: study.algorithm.method.name(),
+        iterations: study.algorithm.iterations,
+        data_steps: course.iter().filter(asked).count(),
+        recycled_steps: course.iter().filter(recycled).count(),
+        columns: study.data.schema.columns().len(),
+        edges: plan.graph.edge_count(),
+        privacy: study.privacy.clone(),
+        composition: statement::composition(&study.privacy),
+        total: Guarantee::network(nodes.iter().map(|node| node.total)),
+        scope: SCOPE,
+        signal: study.problem.weight,
+        saving: saving(plan, noise, &nodes),
+        drowned: plan.drowned(noise),
+        course,
+        nodes,
+    })
+}
 
-    /// The largest of the parties' totals after each iteration. When a party is asked does not depend on the party.
-    fn so_far(&self, nodes: &[NodeBill]) -> Vec<SoFar> {
-        let totals = |node: &NodeBill| node.steps.iter().map(|step| step.total).collect();
-        let spent: Vec<Vec<f64>> = nodes.iter().map(totals).collect();
-        let times = |i: usize| nodes[i].steps.iter().map(|step| step.t).collect();
-        let largest = self.largest(&spent, &times);
-        let asked = times(0);
-        let moment = |(t, epsilon)| SoFar {
-            t,
-            kind: match t {
-                0 => Kind::Start,
-                _ if asked.binary_search(&t).is_ok() => Kind::Data,
-                _ => Kind::Recycled,
-            },
-            epsilon,
-        };
-        (0..).zip(largest).map(moment).collect()
-    }
+/// The largest of the parties' totals after each iteration. When a party is asked does not depend on the party.
+fn so_far(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<SoFar> {
+    let totals = |node: &NodeBill| node.steps.iter().map(|step| step.total).collect();
+    let spent: Vec<Vec<f64>> = nodes.iter().map(totals).collect();
+    let times = |i: usize| nodes[i].steps.iter().map(|step| step.t).collect();
+    let largest = plan.largest(&spent, &times);
+    let asked = times(0);
+    let moment = |(t, epsilon)| SoFar {
+        t,
+        kind: match t {
+            0 => Kind::Start,
+            _ if asked.binary_search(&t).is_ok() => Kind::Data,
+            _ => Kind::Recycled,
+        },
+        epsilon,
+    };
+    (0..).zip(largest).map(moment).collect()
+}
 
-    fn saving(&self, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
-        if self.study.privacy.unprotected().is_some() {
-            return None;
-        }
-        let mut study = self.study.clone();
-        study.algorithm.method = conventional(&study.algorithm.method)?;
-        let asking = Plan {
-            study: &study,
-            graph: self.graph,
-            parties: self.parties.clone(),
-        };
-        let course = asking.course(noise, study.privacy.bound);
-        let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
-        // Each the least for these totals: a study may have more noise than its total takes, where more does not help.
-        let least = self.noise_for(&totals).zip(asking.noise_for(&totals));
-        let times =
-            |(own, needed): (&Mechanism, &Mechanism)| match (equal::law(own)?, equal::law(needed)?)
-            {
-                (Law::Gamma { rate: own }, Law::Gamma { rate: needed }) => Some(own / needed),
-                (Law::Gaussian { sigma: own }, Law::Gaussian { sigma: needed }) => {
-                    Some(needed / own)
-                }
-                _ => None,
-            };
-        let ratios: Option<Vec<f64>> =
-            least.and_then(|(own, needed)| own.iter().zip(&needed).map(times).collect());
-        Some(Saving {
-            conventional: study.algorithm.method.name(),
-            data_steps: study.algorithm.iterations as usize,
-            epsilon: course.and_then(|course| course.last().copied()),
-            noise: ratios.map(|ratios| {
-                let spread = Spread::of(ratios);
-                [spread.low, spread.high]
-            }),
-        })
+fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
+    if plan.study.privacy.unprotected().is_some() {
+        return None;
     }
+    let mut study = plan.study.clone();
+    study.algorithm.method = conventional(&study.algorithm.method)?;
+    let asking = Plan {
+        study: &study,
+        graph: plan.graph,
+        parties: plan.parties.clone(),
+    };
+    let course = asking.course(noise, study.privacy.bound);
+    let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
+    // Each the least for these totals: a study may have more noise than its total takes, where more does not help.
+    let least = plan.noise_for(&totals).zip(asking.noise_for(&totals));
+    let times =
+        |(own, needed): (&Mechanism, &Mechanism)| match (equal::law(own)?, equal::law(needed)?) {
+            (Law::Gamma { rate: own }, Law::Gamma { rate: needed }) => Some(own / needed),
+            (Law::Gaussian { sigma: own }, Law::Gaussian { sigma: needed }) => Some(needed / own),
+            _ => None,
+        };
+    let ratios: Option<Vec<f64>> =
+        least.and_then(|(own, needed)| own.iter().zip(&needed).map(times).collect());
+    Some(Saving {
+        conventional: study.algorithm.method.name(),
+        data_steps: study.algorithm.iterations as usize,
+        epsilon: course.and_then(|course| course.last().copied()),
+        noise: ratios.map(|ratios| {
+            let spread = Spread::of(ratios);
+            [spread.low, spread.high]
+        }),
+    })
 }
 
 /// The same algorithm, asking in every iteration; `None` if it does so already, or has no such form.

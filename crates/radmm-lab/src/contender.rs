@@ -5,11 +5,11 @@ use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::sim::Snapshot;
 use radmm_study::Method;
+use radmm_study::equal;
 use serde::Serialize;
 
 use crate::assemble::RunError;
 use crate::baseline;
-use crate::equal;
 use crate::experiment::Experiment;
 use crate::outcome::Repetition;
 use crate::shown::scale;

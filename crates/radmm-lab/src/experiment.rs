@@ -9,6 +9,8 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::{Loss, Mechanism, Score, Shard};
 use radmm::public::graph::{Graph, GraphError};
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
+use radmm_study::plan::{Billed, Plan, TooDear};
+use radmm_study::table::{Table, TableError};
 use radmm_study::{Noise, Study};
 use thiserror::Error;
 
@@ -16,8 +18,6 @@ use crate::assemble::{self, RunError, Variant};
 use crate::baseline::Baseline;
 use crate::crew::{Groups, Pool};
 use crate::outcome::{End, NodeResult, Outcome, Repetition, Runs};
-use crate::plan::{Billed, Plan, TooDear};
-use crate::table::{Table, TableError};
 
 /// A study with its graph and its rows.
 pub struct Experiment {

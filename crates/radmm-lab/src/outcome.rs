@@ -6,9 +6,8 @@ use radmm::account::Guarantee;
 use radmm::node::{Kind, Node};
 use radmm::private::{Law, Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
+use radmm_study::equal;
 use serde::Serialize;
-
-use crate::equal;
 
 /// Everything that came out of a study.
 pub struct Outcome {

@@ -6,12 +6,12 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
+use radmm_study::table::Counts;
 use radmm_study::{Privacy, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
 use crate::outcome::{Beside, NodeResult, Outcome, Repetition};
-use crate::table::Counts;
 
 /// What is written.
 #[derive(Serialize)]

@@ -40,20 +40,26 @@
 //! parse to the same study.
 
 mod algorithm;
+pub mod assemble;
 mod data;
+pub mod drown;
 mod entry;
+pub mod equal;
 mod error;
 mod features;
 mod fingerprint;
 mod network;
 mod noise;
+pub mod plan;
 mod privacy;
 mod problem;
 mod reader;
 mod run;
 mod schedule;
+pub mod shown;
 mod spelling;
 mod split;
+pub mod table;
 mod test;
 
 use std::path::Path;

@@ -17,6 +17,7 @@ use std::path::Path;
 
 use radmm::account::{Bound, Guarantee};
 use radmm::private::Scaling;
+use radmm_study::table::TableError;
 use radmm_study::{Family, Kind, Method, Noise, Study, Total};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -30,7 +31,6 @@ use crate::experiment::{Experiment, PrepareError};
 use crate::outcome::Repetition;
 use crate::result::Program;
 use crate::spread::Spread;
-use crate::table::TableError;
 pub use entrant::{Candidate, Entrant};
 use sole::Sole;
 

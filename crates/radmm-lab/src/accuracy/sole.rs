@@ -13,13 +13,13 @@ use radmm::public::plan;
 use radmm::public::release::Query;
 use radmm::sim::Replicas;
 use radmm_data::Split;
+use radmm_study::equal::Asked;
+use radmm_study::table::{Table, TableError};
 use radmm_study::{Method, Study};
 
 use crate::assemble::{self, Place, RunError, Variant};
-use crate::equal::Asked;
 use crate::experiment::{self, Extent};
 use crate::outcome::Repetition;
-use crate::table::{Table, TableError};
 
 /// One party with everybody's rows.
 pub(super) struct Sole {

@@ -6,6 +6,7 @@
 use radmm::private::{Mechanism, Problem};
 use radmm::public::graph::NodeId;
 use radmm::public::release::Query;
+use radmm_study::equal::Asked;
 
 use super::attack::Attack;
 use super::case::Case;
@@ -13,7 +14,6 @@ use super::scene::{Drive, ROWS, Scene};
 use super::scores::ceiling;
 use crate::TooDear;
 use crate::assemble;
-use crate::equal::Asked;
 use crate::experiment::Experiment;
 use crate::shown::count;
 

@@ -45,7 +45,7 @@ pub struct Drowned {
 
 impl Plan<'_> {
     /// The expected norm of each party's noise, in units of the gradient, in its noisiest data step.
-    pub(crate) fn noise_norms(&self, noise: &[Mechanism]) -> Vec<f64> {
+    pub fn noise_norms(&self, noise: &[Mechanism]) -> Vec<f64> {
         let columns = self.study.data.schema.columns().len() as f64;
         let share = self.study.problem.ridge / f64::from(self.study.network.nodes);
         self.of_each(
@@ -77,7 +77,7 @@ impl Plan<'_> {
     }
 
     /// The parties whose rows this noise drowns, by the one that has most.
-    pub(crate) fn drowned(&self, noise: &[Mechanism]) -> Option<Drowned> {
+    pub fn drowned(&self, noise: &[Mechanism]) -> Option<Drowned> {
         let signal = self.study.problem.weight;
         let norms = self.noise_norms(noise);
         let drowned = norms.iter().filter(|norm| **norm > DROWNING * signal);

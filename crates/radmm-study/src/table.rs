@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use radmm::private::Shard;
 use radmm_data::{DataError, Deal, Format, Held, Partition, TableFile, deal_csv, read, read_test};
-use radmm_study::{Source, Study, Test};
 use serde::Serialize;
 use thiserror::Error;
+
+use crate::{Source, Study, Test};
 
 /// Everyone's rows, and what may be said of them.
 pub struct Table {

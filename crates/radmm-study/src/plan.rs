@@ -10,17 +10,19 @@ use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::plan;
 use radmm::public::release::Query;
-use radmm_study::{Method, Noise, Study};
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::assemble;
 use crate::equal::{self, Asked, NoTotal};
 use crate::shown::{count, epsilon};
+use crate::{Method, Noise, Study};
 
 /// A study, its graph, and how many rows everyone has.
-pub(crate) struct Plan<'a> {
+pub struct Plan<'a> {
+    /// What is asked.
     pub study: &'a Study,
+    /// Who talks to whom.
     pub graph: &'a Graph,
     /// By node.
     pub parties: Vec<Billed>,
@@ -28,7 +30,7 @@ pub(crate) struct Plan<'a> {
 
 /// Who is billed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Billed {
+pub struct Billed {
     /// `node 3`, or the value by which rows were dealt out.
     pub name: String,
     /// `B_i`.
@@ -85,15 +87,16 @@ pub enum TooDear {
 }
 
 /// What one node will be asked.
-pub(crate) struct Questions {
+pub struct Questions {
     /// In which iterations.
     pub times: Vec<u32>,
+    /// What, as far as its price depends on it.
     pub queries: Vec<Query>,
 }
 
 impl Plan<'_> {
     /// The study's noise, by node: as it says, or the least that keeps every party within the study's total.
-    pub(crate) fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
+    pub fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
         let total = match self.study.privacy.noise {
             Noise::Given(mechanism) => return Ok(vec![mechanism; self.parties.len()]),
             Noise::Total(total) => total,
@@ -113,7 +116,7 @@ impl Plan<'_> {
 
     /// The least noise of the study's kind, by node, at which everyone stays within its total; `None` if someone's cannot be
     /// had.
-    pub(crate) fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
+    pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
         let like = self.study.privacy.noise.like();
         let total = |i: usize| totals[i].epsilon.to_bits();
         let found = self.of_each(total, |asked, i| asked.calibrate(&like, totals[i]));
@@ -121,7 +124,7 @@ impl Plan<'_> {
     }
 
     /// `P(0), …, P(T)` by any bound, the largest of the parties'; `None` if the bound does not cover the study.
-    pub(crate) fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
+    pub fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
         let delta = self.study.privacy.delta;
         let spent = self.of_each(
             |i| amount(&noise[i]),
@@ -133,11 +136,7 @@ impl Plan<'_> {
     }
 
     /// The largest of the parties' totals after each iteration.
-    pub(crate) fn largest(
-        &self,
-        spent: &[Vec<f64>],
-        times: &dyn Fn(usize) -> Vec<u32>,
-    ) -> Vec<f64> {
+    pub fn largest(&self, spent: &[Vec<f64>], times: &dyn Fn(usize) -> Vec<u32>) -> Vec<f64> {
         let iterations = self.study.algorithm.iterations as usize;
         let mut largest = vec![0.0_f64; iterations + 1];
         for (i, spent) in spent.iter().enumerate() {
@@ -155,7 +154,7 @@ impl Plan<'_> {
     }
 
     /// What node `i` will be asked, and in which iterations.
-    pub(crate) fn questions(&self, i: usize) -> Questions {
+    pub fn questions(&self, i: usize) -> Questions {
         let id = NodeId(i as u32);
         let method = &self.study.algorithm.method;
         let mut algorithm = assemble::algorithm(method, self.graph, id, Vec::new());
@@ -167,7 +166,7 @@ impl Plan<'_> {
 
     /// Something about every node, on all threads. It is computed once for all nodes that are asked the same, have as many rows
     /// and do not differ in what `also` says: most nodes of a large network do not.
-    pub(crate) fn of_each<T: Clone + Send + Sync>(
+    pub fn of_each<T: Clone + Send + Sync>(
         &self,
         also: impl Fn(usize) -> u64,
         of: impl Fn(Asked<'_>, usize) -> T + Sync,
@@ -230,7 +229,7 @@ impl Plan<'_> {
     }
 
     /// Why there is no total of a party.
-    pub(crate) fn no_total(&self, i: usize, reason: &NoTotal) -> TooDear {
+    pub fn no_total(&self, i: usize, reason: &NoTotal) -> TooDear {
         let Billed { name, rows } = &self.parties[i];
         let (party, rows) = (name.clone(), *rows);
         match reason {
@@ -248,7 +247,7 @@ impl Plan<'_> {
 }
 
 /// What tells the noise of one party from that of another.
-pub(crate) fn amount(mechanism: &Mechanism) -> u64 {
+pub fn amount(mechanism: &Mechanism) -> u64 {
     equal::scale(mechanism).map_or(0, f64::to_bits)
 }
 

@@ -5,10 +5,14 @@ use radmm::private::{Law, Mechanism, Problem, Scaling};
 use radmm::public::release::Query;
 
 /// What one party will be asked, and on which terms.
-pub(crate) struct Asked<'a> {
+pub struct Asked<'a> {
+    /// In their order.
     pub questions: &'a [Query],
+    /// What is minimised.
     pub problem: &'a Problem,
+    /// `B`.
     pub rows: usize,
+    /// By which the total is stated.
     pub bound: Bound,
 }
 
@@ -16,7 +20,7 @@ impl Asked<'_> {
     /// The mechanism with the least noise, of the kind of `like`, under which the party may answer everything and lose no
     /// more than `total`. `None` if no noise is enough: objective perturbation charges for the Hessian however much there
     /// is, and the paper's bound does not cover every question.
-    pub(crate) fn calibrate(&self, like: &Mechanism, total: Guarantee) -> Option<Mechanism> {
+    pub fn calibrate(&self, like: &Mechanism, total: Guarantee) -> Option<Mechanism> {
         if matches!(like, Mechanism::None) {
             return Some(Mechanism::None);
         }
@@ -55,7 +59,7 @@ impl Asked<'_> {
     }
 
     /// What everything would cost with as much noise as double precision can work with.
-    pub(crate) fn least(&self, like: &Mechanism, delta: f64) -> Result<f64, NoTotal> {
+    pub fn least(&self, like: &Mechanism, delta: f64) -> Result<f64, NoTotal> {
         self.totals(&with_noise(like, MOST_NOISE), delta)
             .map(|course| course.last().copied().unwrap_or(0.0))
     }
@@ -96,7 +100,7 @@ impl Asked<'_> {
     }
 
     /// The total after each question, by the bound in force.
-    pub(crate) fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
+    pub fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
         let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
         let mut ledger = Ledger::new(budget, self.bound);
         let mut totals = Vec::with_capacity(self.questions.len());
@@ -112,7 +116,7 @@ impl Asked<'_> {
     }
 
     /// What each question would cost if it were the only one.
-    pub(crate) fn prices(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
+    pub fn prices(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, NoTotal> {
         let budget = Budget::unlimited(delta).map_err(NoTotal::wrong)?;
         let mut prices = Vec::with_capacity(self.questions.len());
         for (question, count) in self.runs() {
@@ -130,7 +134,7 @@ const ROUNDINGS: f64 = 1e-12;
 
 /// Why there is no total.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoTotal {
+pub enum NoTotal {
     /// Which condition of the paper's theorem fails.
     Paper(&'static str),
     /// What no study file can say, but a study made in a program: noise that does not go with the questions.
@@ -155,7 +159,7 @@ impl NoTotal {
 const MOST_NOISE: f64 = -200.0;
 
 /// The law of a mechanism's noise.
-pub(crate) fn law(mechanism: &Mechanism) -> Option<Law> {
+pub fn law(mechanism: &Mechanism) -> Option<Law> {
     match *mechanism {
         Mechanism::None => None,
         Mechanism::Objective { law, .. }
@@ -165,7 +169,7 @@ pub(crate) fn law(mechanism: &Mechanism) -> Option<Law> {
 }
 
 /// The rate or σ of a mechanism's noise.
-pub(crate) fn scale(mechanism: &Mechanism) -> Option<f64> {
+pub fn scale(mechanism: &Mechanism) -> Option<f64> {
     law(mechanism).map(|law| match law {
         Law::Gamma { rate } => rate,
         Law::Gaussian { sigma } => sigma,
@@ -191,7 +195,7 @@ fn with_noise(like: &Mechanism, k: f64) -> Mechanism {
 
 /// A mechanism with the law of `like` for one minimisation without a penalty, as the baselines ask it: there are no gradients
 /// to perturb, and no penalty to scale noise by.
-pub(crate) fn for_one_answer(like: &Mechanism) -> Mechanism {
+pub fn for_one_answer(like: &Mechanism) -> Mechanism {
     match *like {
         Mechanism::None => Mechanism::None,
         Mechanism::Output { law } => Mechanism::Output { law },
