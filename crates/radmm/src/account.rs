@@ -42,7 +42,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::private::Law;
+use crate::private::{Law, NoiseKey};
 use book::Book;
 use cost::slack_of;
 pub(crate) use cost::up;
@@ -212,6 +212,21 @@ impl Ledger {
         }
     }
 
+    /// A ledger that was charged before, as its journal says. What has happened is booked even where it exceeds the budget; then
+    /// nothing more will be released.
+    pub fn resumed(
+        budget: Budget,
+        bound: Bound,
+        journal: impl IntoIterator<Item = Event>,
+    ) -> Result<Self, SpendError> {
+        let mut ledger = Self::new(budget, bound);
+        for event in journal {
+            check(&event, bound)?;
+            ledger.book = ledger.book.after(&event);
+        }
+        Ok(ledger)
+    }
+
     /// The total of all these charges by a bound, each as often as it says: as much work for a thousand equal ones as for one.
     /// It is what a ledger comes to that is charged one after the other, but for a few roundings. The budget's limit has no
     /// part in it.
@@ -258,6 +273,11 @@ impl Ledger {
         // Nothing fails any more: both are booked.
         self.book = after;
         Ok(Paid { event })
+    }
+
+    /// Proof for an event that is on record, to go through it again: only where noise repeats, and so protects nobody.
+    pub(crate) fn paid_before(&self, event: Event, noise: &NoiseKey) -> Option<Paid> {
+        noise.repeats().then_some(Paid { event })
     }
 
     /// How many releases were charged.

@@ -18,3 +18,4 @@ pub mod public;
 pub mod rate;
 pub mod sim;
 mod spectrum;
+pub mod trace;

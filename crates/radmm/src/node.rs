@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::account::Event;
 use crate::message::Message;
-use crate::private::{Asking, Curator, Refusal};
+use crate::private::{Asking, Curator, Recorded, Refusal};
 use crate::public::graph::NodeId;
 use crate::public::release::{Algorithm, Query, Release, Step, View};
 
@@ -204,13 +204,24 @@ impl Node {
     /// A message that was heard before, in the same words, changes nothing. One that cannot be right is rejected, and the
     /// node waits on for a right one. A node that has stopped says so again.
     pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, ProtocolError> {
+        self.recall(message, &mut |_| None)
+    }
+
+    /// Takes a message in that may be on record, as [`receive`](Self::receive) does. A question for whose iteration `record`
+    /// has something is not asked again: its charge, which the curator's ledger must hold already, and its answer are those
+    /// on record, and there is no [`Output::Record`] of it.
+    pub fn recall(
+        &mut self,
+        message: Message,
+        record: &mut dyn FnMut(u32) -> Option<Recorded>,
+    ) -> Result<Vec<Output>, ProtocolError> {
         if let Phase::Stopped(stop) = &self.phase {
             return Ok(vec![Output::Stopped(stop.clone())]);
         }
         self.keep(message)?;
         let mut outputs = Vec::new();
         while self.is_ready() {
-            if let Err(stop) = self.advance(&mut outputs) {
+            if let Err(stop) = self.advance(&mut outputs, record) {
                 outputs.push(Output::Stopped(stop));
             }
         }
@@ -278,12 +289,21 @@ impl Node {
     }
 
     /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
-    fn advance(&mut self, outputs: &mut Vec<Output>) -> Result<(), Stop> {
+    fn advance(
+        &mut self,
+        outputs: &mut Vec<Output>,
+        record: &mut dyn FnMut(u32) -> Option<Recorded>,
+    ) -> Result<(), Stop> {
         self.close()?;
         let iteration = self.iteration + 1;
         if let Some(asking) = self.asking() {
-            let answer = asking.answer();
+            let recorded = record(iteration);
+            let answer = match &recorded {
+                Some(recorded) => asking.recall(recorded),
+                None => asking.answer(),
+            };
             let charged = match &answer {
+                _ if recorded.is_some() => None,
                 Ok((event, answer)) => Some((*event, Some(answer.clone()))),
                 Err(Refusal::Unreleasable { event, .. }) => Some((*event, None)),
                 Err(_) => None,

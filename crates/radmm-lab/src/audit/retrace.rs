@@ -1,11 +1,11 @@
 //! Everything that a party says, computed again by somebody else, from what was released before.
 //!
-//! A fresh algorithm is fed the neighbourhood's messages and the answers that were paid for. What it recycles must be what
-//! the party said, to the bit: then a recycled release is a function of earlier ones, and reveals nothing more.
+//! The same [`Tracer`](trace::Tracer) that a neighbour or an outsider uses is held against a party's own outputs.
 
 use radmm::account::Event;
 use radmm::node::{Output, Stop};
-use radmm::public::release::{Algorithm, Query, Release, Step, View};
+use radmm::public::release::{Algorithm, Query, Release};
+use radmm::trace::{self, Expected};
 use thiserror::Error;
 
 /// A question that the rows were asked, and what came of it.
@@ -54,26 +54,18 @@ pub(super) enum Lost {
     Stopped(#[from] Stop),
 }
 
-/// Follows one party from iteration to iteration.
-pub(super) struct Tracer {
-    algorithm: Box<dyn Algorithm>,
-    iteration: u32,
-    own: Release,
-}
+/// Follows one party by what it does.
+pub(super) struct Tracer(trace::Tracer);
 
 impl Tracer {
     /// `algorithm` is a fresh one, made like the party's own; `start` is what the party said first.
     pub(super) fn new(algorithm: Box<dyn Algorithm>, start: Release) -> Self {
-        Self {
-            algorithm,
-            iteration: 0,
-            own: start,
-        }
+        Self(trace::Tracer::new(algorithm, start))
     }
 
     /// What the party said last.
     pub(super) fn said(&self) -> &Release {
-        &self.own
+        self.0.last()
     }
 
     /// Compares what a party does on hearing all neighbours with what an algorithm of the same kind would do.
@@ -82,7 +74,7 @@ impl Tracer {
         heard: &[Release],
         outputs: Vec<Output>,
     ) -> Result<Traced, Lost> {
-        let t = self.iteration + 1;
+        let t = self.0.iteration() + 1;
         let (mut charges, mut said) = (Vec::new(), None);
         for output in outputs {
             match output {
@@ -99,21 +91,15 @@ impl Tracer {
             }
         }
         let said = said.ok_or(Untraceable::Silent(t))?;
-        let view = View {
-            iteration: self.iteration,
-            own: self.own.values(),
-            heard,
-        };
-        self.algorithm.hear(&view);
-        let traced = match (self.algorithm.next(&view), &charges[..]) {
-            (Step::Recycle(values), []) => {
-                if !is(&said, values) {
+        let traced = match (self.0.expect(heard), &charges[..]) {
+            (Expected::Recycled(value), []) => {
+                if value.as_ref() != Some(&said) {
                     return Err(Untraceable::Recycled(t).into());
                 }
                 Traced::Recycled
             }
-            (Step::Ask(query), [(iteration, event, answer)]) if *iteration == t => {
-                if !is(&said, self.algorithm.answered(&view, answer.values())) {
+            (Expected::Asked(query), [(iteration, event, answer)]) if *iteration == t => {
+                if self.0.answered(heard, answer).as_ref() != Some(&said) {
                     return Err(Untraceable::Answered(t).into());
                 }
                 Traced::Asked(Box::new(Asked {
@@ -122,17 +108,12 @@ impl Tracer {
                     answer: answer.clone(),
                 }))
             }
-            (Step::Ask(_), []) => return Err(Untraceable::Uncharged(t).into()),
+            (Expected::Asked(_), []) => return Err(Untraceable::Uncharged(t).into()),
             (_, [_, ..]) => return Err(Untraceable::Unasked(t).into()),
         };
-        (self.iteration, self.own) = (t, said);
+        self.0.said(said);
         Ok(traced)
     }
-}
-
-/// To the bit, once computed values are written as the others are.
-fn is(said: &Release, values: Vec<f64>) -> bool {
-    Release::of(values, said.precision()).as_ref() == Some(said)
 }
 
 #[cfg(test)]
@@ -143,7 +124,7 @@ mod tests {
     use radmm::public::admm::{Admm, Penalty};
     use radmm::public::graph::NodeId;
     use radmm::public::recycled::Recycled;
-    use radmm::public::release::Precision;
+    use radmm::public::release::{Precision, Step, View};
     use radmm::public::schedule::Schedule;
 
     fn algorithm() -> Box<dyn Algorithm> {

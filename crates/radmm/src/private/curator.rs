@@ -16,7 +16,7 @@ use super::quadratic::Quadratic;
 use super::search::Memory;
 use super::shard::Shard;
 use super::solve::{self, Aim, NotCertified, Objective};
-use crate::account::{Event, Ledger, SpendError};
+use crate::account::{Event, Ledger, Paid, SpendError};
 use crate::public::release::{Precision, Query, Release};
 
 /// Why a question was not answered.
@@ -47,6 +47,16 @@ pub enum Refusal {
     /// Rounding would cost more than what is charged for it. No row was read.
     #[error(transparent)]
     TooCoarse(#[from] TooCoarse),
+    /// A journal that is not of this study, these rows or this program.
+    #[error(
+        "what is on record for iteration {0} is not what this study asks, or not what these rows answer: the state belongs to another study, other rows or another version of the program"
+    )]
+    NotOnRecord(u32),
+    /// It was charged before and nothing could be released. The charge stands.
+    #[error(
+        "the question of iteration {0} was charged before, and its answer could not be released"
+    )]
+    UnreleasableBefore(u32),
     /// The charge stands, nothing was released.
     #[error("{cause}")]
     Unreleasable {
@@ -118,6 +128,17 @@ pub(crate) struct Fit {
     pub accuracy: f64,
     /// `O_i(f)`.
     pub objective: f64,
+}
+
+/// What a journal holds of a question that was charged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Of the data step.
+    pub iteration: u32,
+    /// What was charged.
+    pub event: Event,
+    /// What was paid for; `None` if it could not be released.
+    pub answer: Option<Release>,
 }
 
 /// A question that is to be answered.
@@ -210,14 +231,26 @@ impl Curator {
             return Err(Refusal::AskedTwice(iteration));
         }
         check(query, self.columns(), &self.terms.problem)?;
-        let terms = &mut self.terms;
-        let event = terms
-            .mechanism
-            .price(query, &terms.problem, self.shard.rows())?;
-        let shape = (self.shard.rows(), self.shard.columns());
-        let manner = Manner::new(query, &event, &terms.problem, shape)?;
-        let paid = terms.ledger.spend(event)?;
+        let problem = &self.terms.problem;
+        let rows = self.shard.rows();
+        let event = self.terms.mechanism.price(query, problem, rows)?;
+        // What cannot be written finely enough is refused before it is charged.
+        let manner = Manner::new(query, &event, problem, (rows, self.columns()))?;
+        let paid = self.terms.ledger.spend(event)?;
         self.answered = iteration;
+        Ok((event, self.solve(iteration, query, paid, &manner)?))
+    }
+
+    /// Draws the noise of an answer that was paid for, and finds it.
+    fn solve(
+        &mut self,
+        iteration: u32,
+        query: &Query,
+        paid: Paid,
+        manner: &Manner,
+    ) -> Result<Release, Refusal> {
+        let terms = &self.terms;
+        let event = *paid.event();
         // Privacy: noise must depend on everything that an answer depends on but the rows, or two answers to one question
         // could differ by something without noise. What the solver remembers is not in its seed; so a real party, which may be
         // restarted and asked again, has it remember nothing. A simulation protects nobody, and may.
@@ -238,13 +271,51 @@ impl Curator {
         };
         let mut rng = terms.noise.generator(&asked);
         let answer = rows
-            .answer(query, paid, &manner, &mut self.memory, &mut rng)
+            .answer(query, paid, manner, &mut self.memory, &mut rng)
             .map_err(|cause| Refusal::Unreleasable { event, cause })?;
         self.largest_residual = self.largest_residual.max(answer.residual);
         if self.memory.passes() > 0 {
             self.passes.push(self.memory.passes().min(255) as u8);
         }
-        Ok((event, answer.release))
+        Ok(answer.release)
+    }
+
+    /// Goes through a question again that is on record with its charge, which this curator's ledger has been given already, and
+    /// with its answer. Nothing is charged.
+    // Privacy: the answer is the one on record, never a second one. Rows are looked at for it only where noise repeats, since
+    // there the solver remembers earlier questions and later answers depend on it; what is computed is compared and dropped.
+    pub(crate) fn recall(
+        &mut self,
+        iteration: u32,
+        query: &Query,
+        recorded: &Recorded,
+    ) -> Result<(Event, Release), Refusal> {
+        if iteration <= self.answered {
+            return Err(Refusal::AskedTwice(iteration));
+        }
+        let other = Refusal::NotOnRecord(iteration);
+        check(query, self.columns(), &self.terms.problem)?;
+        let (problem, rows) = (&self.terms.problem, self.shard.rows());
+        let priced = self.terms.mechanism.price(query, problem, rows)?;
+        if priced != recorded.event || recorded.iteration != iteration {
+            return Err(other);
+        }
+        self.answered = iteration;
+        let Some(answer) = &recorded.answer else {
+            return Err(Refusal::UnreleasableBefore(iteration));
+        };
+        let fits =
+            answer.values().len() == self.columns() && answer.precision() == self.precision();
+        if !fits {
+            return Err(other);
+        }
+        if let Some(paid) = self.terms.ledger.paid_before(priced, &self.terms.noise) {
+            let manner = Manner::new(query, &priced, problem, (rows, self.columns()))?;
+            if self.solve(iteration, query, paid, &manner)? != *answer {
+                return Err(other);
+            }
+        }
+        Ok((recorded.event, answer.clone()))
     }
 
     /// How good `f` is on these rows, unprotected: for the simulator alone, which holds everybody's rows anyway.
@@ -347,6 +418,11 @@ impl Asking<'_> {
     /// Has it answered.
     pub(crate) fn answer(self) -> Result<(Event, Release), Refusal> {
         self.curator.answer(self.iteration, self.query)
+    }
+
+    /// Has it answered as is on record.
+    pub(crate) fn recall(self, recorded: &Recorded) -> Result<(Event, Release), Refusal> {
+        self.curator.recall(self.iteration, self.query, recorded)
     }
 }
 

@@ -25,7 +25,7 @@ mod shard;
 mod solve;
 
 pub(crate) use curator::{Asking, Fit};
-pub use curator::{BadTerms, Curator, Refusal, Terms};
+pub use curator::{BadTerms, Curator, Recorded, Refusal, Terms};
 pub use exam::Score;
 pub(crate) use exam::examine;
 pub use grid::TooCoarse;
