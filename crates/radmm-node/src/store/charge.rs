@@ -1,0 +1,178 @@
+//! One line of the ledger.
+
+use std::fmt;
+
+use radmm::account::{Event, Ideal};
+use radmm::private::Law;
+use sha2::{Digest, Sha256};
+
+use crate::frame::Reader;
+
+/// What rows are called in one state folder.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// One charge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge {
+    /// The number of the study.
+    pub study: u32,
+    /// Of the data step.
+    pub iteration: u32,
+    /// What was asked.
+    pub data: Fingerprint,
+    /// What was charged.
+    pub event: Event,
+}
+
+impl Charge {
+    /// The hash of this charge and all before it, of which `last` is the hash.
+    pub(super) fn hash(&self, last: &[u8; 32]) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm charge v1\0");
+        hash.update(last);
+        hash.update(self.body());
+        hash.finalize().into()
+    }
+
+    pub(super) fn to_bytes(self, last: &[u8; 32]) -> Vec<u8> {
+        let mut bytes = self.body();
+        bytes.extend_from_slice(&self.hash(last));
+        bytes
+    }
+
+    /// A charge and its hash.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<(Self, [u8; 32])> {
+        let (body, hash) = bytes.split_last_chunk::<32>()?;
+        let mut rest = Reader(body);
+        let charge = Self {
+            study: rest.u32()?,
+            iteration: rest.u32()?,
+            data: Fingerprint(rest.array()?),
+            event: event(&mut rest)?,
+        };
+        rest.0.is_empty().then_some((charge, *hash))
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&self.study.to_le_bytes());
+        bytes.extend_from_slice(&self.iteration.to_le_bytes());
+        bytes.extend_from_slice(&self.data.0);
+        put_event(&mut bytes, &self.event);
+        bytes
+    }
+}
+
+/// All bits of every number.
+fn put_event(bytes: &mut Vec<u8>, event: &Event) {
+    let mut put = |kind: u8, numbers: &[f64]| {
+        bytes.push(kind);
+        for number in numbers {
+            bytes.extend_from_slice(&number.to_bits().to_le_bytes());
+        }
+    };
+    match event.ideal {
+        Ideal::Exact => put(0, &[event.slack]),
+        Ideal::Objective {
+            sensitivity,
+            spread,
+            one_signed,
+            law,
+        } => {
+            let (of, amount) = law_parts(law);
+            put(
+                1 + of + 2 * u8::from(one_signed),
+                &[event.slack, sensitivity, spread, amount],
+            );
+        }
+        Ideal::Additive { sensitivity, law } => {
+            let (of, amount) = law_parts(law);
+            put(5 + of, &[event.slack, sensitivity, amount]);
+        }
+    }
+}
+
+fn law_parts(law: Law) -> (u8, f64) {
+    match law {
+        Law::Gamma { rate } => (0, rate),
+        Law::Gaussian { sigma } => (1, sigma),
+    }
+}
+
+fn event(rest: &mut Reader<'_>) -> Option<Event> {
+    let [kind] = rest.array()?;
+    let slack = rest.f64()?;
+    let law = |of: u8, amount: f64| match of {
+        0 => Law::Gamma { rate: amount },
+        _ => Law::Gaussian { sigma: amount },
+    };
+    let ideal = match kind {
+        0 => Ideal::Exact,
+        1..=4 => Ideal::Objective {
+            sensitivity: rest.f64()?,
+            spread: rest.f64()?,
+            one_signed: kind > 2,
+            law: law((kind - 1) % 2, rest.f64()?),
+        },
+        5..=6 => Ideal::Additive {
+            sensitivity: rest.f64()?,
+            law: law(kind - 5, rest.f64()?),
+        },
+        _ => return None,
+    };
+    Some(Event { ideal, slack })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_charge_comes_back_to_the_bit() {
+        let laws = [Law::Gamma { rate: 0.3 }, Law::Gaussian { sigma: 7.5 }];
+        let mut ideals = vec![Ideal::Exact];
+        for law in laws {
+            for one_signed in [false, true] {
+                ideals.push(Ideal::Objective {
+                    sensitivity: 0.1,
+                    spread: 1e-300,
+                    one_signed,
+                    law,
+                });
+            }
+            ideals.push(Ideal::Additive {
+                sensitivity: 0.7,
+                law,
+            });
+        }
+        for ideal in ideals {
+            for slack in [0.0, 1e-4, f64::INFINITY] {
+                let charge = Charge {
+                    study: 3,
+                    iteration: 41,
+                    data: Fingerprint([9; 32]),
+                    event: Event { ideal, slack },
+                };
+                let bytes = charge.to_bytes(&[1; 32]);
+                assert_eq!(
+                    Charge::from_bytes(&bytes),
+                    Some((charge, charge.hash(&[1; 32])))
+                );
+                assert_eq!(Charge::from_bytes(&bytes[1..]), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+use radmm::account::{Event, Ideal};
+use radmm::message::Message;
+use radmm::private::Law;
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::fault::Disk;
+use super::*;
+use crate::key::SecretKey;
+
+fn recorded(iteration: u32) -> Recorded {
+    Recorded {
+        iteration,
+        event: Event::on_grid(Ideal::Additive {
+            sensitivity: 0.1,
+            law: Law::Gaussian { sigma: 2.0 },
+        }),
+        answer: Release::on_grid(vec![i64::from(iteration), -7, 1 << 60]),
+    }
+}
+
+fn signed(from: u32, iteration: u32, key: &SecretKey) -> Signed {
+    let release = Release::on_grid(vec![3, i64::from(iteration), i64::from(from)]).unwrap();
+    let from = NodeId(from);
+    let message = Message {
+        from,
+        iteration,
+        release,
+    };
+    Signed::new(message, &[7; 32], key)
+}
+
+fn open(disk: &Disk) -> Result<Store, StoreError> {
+    Store::on(Path::new("state"), disk.clone())
+}
+
+fn begun(number: u32) -> Begun {
+    Begun {
+        number,
+        name: "trial".to_owned(),
+        sha256: "00".repeat(32),
+        party: 0,
+        fingerprint: "11".repeat(32),
+        rows: 10,
+        seeded: false,
+        finished: false,
+    }
+}
+
+/// Everything that a store holds of its first study.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    studies: Vec<Begun>,
+    charges: Vec<Charge>,
+    recorded: Vec<Recorded>,
+    heard: Vec<Signed>,
+    said: Vec<Signed>,
+    secret: [u8; 32],
+}
+
+fn contents(store: &Store) -> Result<Contents, StoreError> {
+    let (mut heard, mut said) = (Vec::new(), Vec::new());
+    store.all_heard(0, |signed| {
+        heard.push(signed);
+        Ok(())
+    })?;
+    store.all_said(0, |signed| {
+        said.push(signed);
+        Ok(())
+    })?;
+    Ok(Contents {
+        studies: store.studies()?,
+        charges: store.charges()?,
+        recorded: store.recorded(0)?,
+        heard,
+        said,
+        secret: store.secret(0)?,
+    })
+}
+
+/// A store after three steps.
+fn three_steps() -> (Disk, Contents) {
+    let disk = Disk::default();
+    let store = open(&disk).unwrap();
+    let begun = store.begin(begun).unwrap();
+    let key = SecretKey::generate().unwrap();
+    for t in 0..3 {
+        let step = Step {
+            heard: vec![signed(1, t, &key), signed(2, t, &key)],
+            charged: vec![recorded(t + 1)],
+            said: vec![signed(0, t + 1, &key)],
+            finished: t == 2,
+        };
+        store.keep(&begun, &Fingerprint([5; 32]), &step).unwrap();
+    }
+    let all = contents(&store).unwrap();
+    (disk, all)
+}
+
+#[test]
+fn what_was_kept_is_there_after_a_kill() {
+    let (disk, all) = three_steps();
+    let again = contents(&open(&disk.after_kill()).unwrap()).unwrap();
+    assert_eq!(again, all);
+    assert_eq!(all.recorded, [recorded(1), recorded(2), recorded(3)]);
+    assert!(all.studies[0].finished);
+    assert_eq!((all.heard.len(), all.said.len()), (6, 3));
+}
+
+#[test]
+fn a_step_is_there_or_not_whenever_the_power_fails() {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let key = SecretKey::generate().unwrap();
+    let step = Step {
+        heard: vec![signed(1, 3, &key)],
+        charged: vec![recorded(4)],
+        said: vec![signed(0, 4, &key)],
+        finished: false,
+    };
+    let (mut before, mut after) = (0, 0);
+    for operations in 0..40 {
+        let (disk, all) = three_steps();
+        let disk = disk.after_kill();
+        let store = open(&disk).unwrap();
+        disk.fail_after(operations);
+        let kept = store.keep(&all.studies[0], &Fingerprint([5; 32]), &step);
+        drop(store);
+        for _ in 0..5 {
+            let found = contents(&open(&disk.after_power_failure(&mut rng)).unwrap()).unwrap();
+            let whole = found.charges.len() == 4;
+            assert_eq!(found.said.len(), if whole { 4 } else { 3 });
+            assert_eq!(found.heard.len(), if whole { 7 } else { 6 });
+            assert_eq!(found.recorded.len(), found.charges.len());
+            // What was reported as kept is kept.
+            assert!(whole || kept.is_err());
+            *(if whole { &mut after } else { &mut before }) += 1;
+        }
+    }
+    assert!(before > 10 && after > 10, "{before} {after}");
+}
+
+#[test]
+fn nothing_is_answered_or_said_twice() {
+    let (disk, all) = three_steps();
+    let store = open(&disk.after_kill()).unwrap();
+    let key = SecretKey::generate().unwrap();
+    let again = Step {
+        charged: vec![recorded(2)],
+        ..Step::default()
+    };
+    let said = Step {
+        said: vec![signed(0, 2, &key)],
+        ..Step::default()
+    };
+    for step in [again, said] {
+        let refused = store.keep(&all.studies[0], &Fingerprint([5; 32]), &step);
+        assert!(matches!(refused, Err(StoreError::Corrupt { .. })));
+    }
+    assert_eq!(contents(&store).unwrap(), all);
+}
+
+#[test]
+fn a_charge_that_was_changed_or_removed_shows() {
+    for change in 0..3 {
+        let (disk, all) = three_steps();
+        let store = open(&disk.after_kill()).unwrap();
+        let transaction = store.database.begin_write().unwrap();
+        {
+            let mut charges = transaction.open_table(CHARGES).unwrap();
+            match change {
+                0 => drop(charges.remove(1).unwrap()),
+                1 => {
+                    // Less noise was charged less: whoever writes it cannot write the hash of those after it.
+                    let cheaper = Charge {
+                        iteration: 9,
+                        ..all.charges[1]
+                    };
+                    let bytes = cheaper.to_bytes(&all.charges[0].hash(&[0; 32]));
+                    charges.insert(1, &bytes[..]).unwrap();
+                }
+                _ => drop(charges.insert(1, &[1, 2, 3][..]).unwrap()),
+            }
+        }
+        transaction.commit().unwrap();
+        let error = store.charges().unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_store_is_opened_once_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let first = Store::open(&state).unwrap();
+    let error = Store::open(&state).err().unwrap();
+    assert!(matches!(error, StoreError::InUse(_)), "{error}");
+    assert!(error.to_string().contains("in use by another process"));
+    drop(first);
+    Store::open(&state).unwrap();
+    let missing = Store::existing(&folder.path().join("elsewhere"));
+    assert!(matches!(missing, Err(StoreError::Missing(_))));
+}
+
+#[test]
+fn a_file_that_is_no_store_is_told_apart_from_an_empty_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(FILE), "rows, rows, rows\n".repeat(1000)).unwrap();
+    let error = Store::open(folder.path()).err().unwrap();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[test]
+fn rows_have_another_name_in_every_folder() {
+    let stores = [Disk::default(), Disk::default()].map(|disk| open(&disk).unwrap());
+    let names = stores.each_ref().map(|store| store.fingerprint(&[3; 32]));
+    assert_ne!(names[0], names[1]);
+    assert_eq!(names[0], stores[0].fingerprint(&[3; 32]));
+    assert_ne!(names[0], stores[0].fingerprint(&[4; 32]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn damage_anywhere_is_found_or_does_no_harm(at in any::<u32>(), with in 1u8..) {
+        let (disk, all) = three_steps();
+        let disk = disk.after_kill();
+        disk.damage(at as usize, with);
+        // No panic, and no other contents.
+        if let Ok(found) = open(&disk).and_then(|store| contents(&store)) {
+            prop_assert_eq!(found, all);
+        }
+    }
+}
