@@ -43,6 +43,7 @@ mod address;
 mod algorithm;
 pub mod assemble;
 mod data;
+mod difference;
 pub mod drown;
 mod entry;
 pub mod equal;
@@ -77,6 +78,7 @@ use radmm::public::schedule::Schedule;
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::Serialize;
 
+pub use difference::{Difference, first_difference};
 pub use error::{Note, StudyError};
 pub use identity::{Identity, IdentityError};
 pub use noise::{Family, Kind, Noise, Total};
