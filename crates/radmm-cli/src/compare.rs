@@ -37,7 +37,7 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
     // A path is relative to its study: the same rows may be written in two ways.
     let resolved = |source: &Source, folder: &Path| match source {
         Source::File(file) => folder.join(file).canonicalize().ok(),
-        Source::Builtin(_) => None,
+        Source::Builtin(_) | Source::Parties => None,
     };
     let rows = resolved(&experiment.study().data.source, &folder);
     let others = studies.into_iter().map(|(mut study, folder, _)| {

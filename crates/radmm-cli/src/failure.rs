@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     TooDear { study: String, cause: TooDear },
     #[error("--rows: {0}")]
     RowCounts(BillError),
+    #[error("{study}: {cause}")]
+    NoRows { study: String, cause: TableError },
     #[error("{0}")]
     Rows(#[from] TableError),
     #[error("{0}")]
@@ -67,6 +69,7 @@ impl Failure {
         match self {
             Self::Study(_)
             | Self::Unreadable { .. }
+            | Self::NoRows { .. }
             | Self::Rows(TableError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
@@ -85,6 +88,10 @@ impl Failure {
     pub(crate) fn of_study(study: &str, error: PrepareError) -> Self {
         match error {
             PrepareError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            PrepareError::Table(cause @ TableError::Parties) => Self::NoRows {
                 study: study.to_owned(),
                 cause,
             },

@@ -296,3 +296,74 @@ fn the_built_in_study_has_a_bill() {
     assert_eq!((warned.as_str(), code), ("", 0));
     assert!(page.starts_with("adult: r-admm with 5 parties"), "{page}");
 }
+
+/// The study between three real parties, each with a file of its own.
+fn between_parties() -> String {
+    let parties = ["alder", "birch", "cedar"].map(|name| {
+        // Each of these letters is a hexadecimal digit.
+        let key = name[..1].repeat(64);
+        format!("[[parties]]\nname = \"{name}\"\nkey = \"ed25519:{key}\"\n")
+    });
+    let idle = "[data.split]\nmethod = \"sizes\"\nsizes = [1, 2, 3]\nseed = 1\n";
+    let text = STUDY.replace("path = \"rows.csv\"\n", "");
+    text.replace(idle, "").replace("[run]\nseed = 1\n", "") + &parties.concat()
+}
+
+#[test]
+fn parties_with_rows_of_their_own_are_billed_for_as_many_as_are_given() {
+    let folder = folder(&between_parties());
+    let bill = json(
+        folder.path(),
+        &["privacy", "study.toml", "--rows", "10,20,30", "--json"],
+    );
+    let nodes = bill["nodes"].as_array().unwrap();
+    let parties: Vec<(&str, u64)> = nodes
+        .iter()
+        .map(|node| {
+            (
+                node["name"].as_str().unwrap(),
+                node["rows"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(parties, [("alder", 10), ("birch", 20), ("cedar", 30)]);
+    fs::write(folder.path().join("simulated.toml"), STUDY).unwrap();
+    let simulated = json(folder.path(), &["privacy", "simulated.toml", "--json"]);
+    assert_eq!(bill["nodes"][2]["rate"], simulated["nodes"][2]["rate"]);
+    assert_eq!(bill["epsilon"], simulated["epsilon"]);
+}
+
+#[test]
+fn a_study_without_rows_is_not_simulated() {
+    let folder = folder(&between_parties());
+    for command in ["privacy", "run", "certify", "audit", "compare"] {
+        let mut args = vec![command, "study.toml"];
+        if command == "compare" {
+            args.push("study.toml");
+        }
+        let (stdout, stderr, code) = said(folder.path(), &args);
+        assert_eq!(
+            (stdout.as_str(), stderr.as_str(), code),
+            (
+                "",
+                "error: study.toml: [data] has neither path nor builtin: every party has its own rows; run it with \"radmm node\", or give path or builtin to simulate it\n",
+                2
+            ),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_study_between_parties_is_rehearsed_with_rows_of_its_own() {
+    let text = between_parties()
+        .replace("label", "path = \"rows.csv\"\nlabel")
+        .replace(
+            "[[parties]]\nname = \"alder\"",
+            "[run]\nseed = 1\n[[parties]]\nname = \"alder\"",
+        );
+    let folder = folder(&text);
+    let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    assert_eq!(bill["nodes"][1]["name"], "birch");
+    assert_eq!(bill["nodes"][1]["rows"], 20);
+}

@@ -61,7 +61,7 @@ pub struct Bill {
 /// One party's bill.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeBill {
-    /// `node 3`, or the value by which rows are dealt out.
+    /// Its name in the study; else `node 3`, or the value by which rows are dealt out.
     pub name: String,
     /// `B_i`.
     pub rows: usize,
@@ -148,7 +148,7 @@ impl Bill {
         };
         let party = |i: usize| {
             Some(Billed {
-                name: name(&study.data.split, i),
+                name: name(study, i),
                 rows: rows_of(i)?,
             })
         };
@@ -330,10 +330,11 @@ fn conventional(method: &Method) -> Option<Method> {
     }
 }
 
-/// As rows are going to be dealt out, as far as the study tells.
-fn name(split: &Split, i: usize) -> String {
-    match split {
-        Split::Column { values, .. } if i < values.len() => values[i].clone(),
+/// As the study calls it, or as rows are going to be dealt out, as far as the study tells.
+fn name(study: &Study, i: usize) -> String {
+    match (study.parties.get(i), &study.data.split) {
+        (Some(party), _) => party.name.clone(),
+        (None, Split::Column { values, .. }) if i < values.len() => values[i].clone(),
         _ => format!("node {i}"),
     }
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use radmm::private::NormPolicy;
 use radmm_data::{Builtin, Categorical, Format, Numeric, Scale, Schema, Split};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use crate::entry::Entry;
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
-use crate::{Data, Source, Test, features};
+use crate::{Data, Party, Source, Test, features};
 
 /// What may stand in `[data]`.
 pub(crate) const KEYS: [&str; 13] = [
@@ -38,10 +39,11 @@ const LABEL: &str = "label";
 /// positive value, what is missing, all numeric columns, all categorical columns.
 pub(crate) fn read(
     top: &Section<'_>,
+    parties: &[Party],
     notes: &mut Vec<Note>,
 ) -> Result<(Source, Format, Schema), StudyError> {
     let section = top.section("data", &KEYS)?;
-    let source = source(&section)?;
+    let source = source(&section, parties)?;
     let format = format(&section, &source)?;
     let columns = section.optional("columns", |entry| entry.integer(1..=MOST_COLUMNS))?;
     if format == Format::Libsvm {
@@ -51,7 +53,7 @@ pub(crate) fn read(
         return Err(entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\""));
     }
     let own = match &source {
-        Source::File(_) => None,
+        Source::File(_) | Source::Parties => None,
         Source::Builtin(table) => Some(table.schema()),
     };
     let label = label(&section, own.as_ref())?;
@@ -273,6 +275,17 @@ fn note_dropped(
     Ok(())
 }
 
+/// Notes a section that says what becomes of rows, where there are none.
+pub(crate) fn note_idle(
+    top: &Section<'_>,
+    name: &str,
+    notes: &mut Vec<Note>,
+) -> Result<(), StudyError> {
+    let entry = top.open_section("data")?.get(name);
+    notes.extend(entry.map(|entry| entry.note("is not used: every party has its own rows")));
+    Ok(())
+}
+
 /// What is written, or what the file's extension says; a file with another extension is CSV.
 fn format(section: &Section<'_>, source: &Source) -> Result<Format, StudyError> {
     let written = written_format(section)?;
@@ -285,6 +298,7 @@ fn format(section: &Section<'_>, source: &Source) -> Result<Format, StudyError> 
             let told = written.or_else(|| Format::of(Path::new(name)));
             Ok(told.unwrap_or(Format::Csv))
         }
+        (Source::Parties, _) => Ok(written.unwrap_or(Format::Csv)),
     }
 }
 
@@ -294,7 +308,7 @@ pub(crate) fn written_format(section: &Section<'_>) -> Result<Option<Format>, St
     section.optional("format", |entry| entry.choice(&formats))
 }
 
-fn source(section: &Section<'_>) -> Result<Source, StudyError> {
+fn source(section: &Section<'_>, parties: &[Party]) -> Result<Source, StudyError> {
     match (section.get("path"), section.get("builtin")) {
         (Some(path), None) => Ok(Source::File(path.words()?.to_owned())),
         (None, Some(builtin)) => {
@@ -302,6 +316,7 @@ fn source(section: &Section<'_>) -> Result<Source, StudyError> {
             Ok(Source::Builtin(builtin.choice(&tables)?))
         }
         (Some(_), Some(builtin)) => Err(builtin.wrong("path is given too; keep one of the two")),
+        (None, None) if !parties.is_empty() => Ok(Source::Parties),
         (None, None) => Err(section.missing(
             "path",
             "a file of rows, relative to the study file (or builtin, the name of a table that comes with the program)",
@@ -322,7 +337,7 @@ impl Serialize for Data {
         let numbered = schema.numbered > 0;
         let section = Written {
             source,
-            format: matches!(source, Source::File(_)).then_some(*format),
+            format: (!matches!(source, Source::Builtin(_))).then_some(*format),
             columns: numbered.then_some(schema.numbered),
             label: (!numbered).then_some(&schema.label),
             positive: &schema.positive,
@@ -335,10 +350,23 @@ impl Serialize for Data {
             categorical: (!numbered).then_some(Columns(&schema.categorical, |column| {
                 (&column.name, &column.values)
             })),
-            split,
+            split: (*source != Source::Parties).then_some(split),
             test,
         };
         section.serialize(serializer)
+    }
+}
+
+// The key that is in the file, if one is.
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::File(path) => map.serialize_entry("path", path)?,
+            Self::Builtin(table) => map.serialize_entry("builtin", table)?,
+            Self::Parties => {}
+        }
+        map.end()
     }
 }
 
@@ -360,7 +388,8 @@ struct Written<'a> {
     numeric: Option<Columns<'a, Numeric, &'a Scale>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
-    split: &'a Split,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<&'a Split>,
     #[serde(skip_serializing_if = "Option::is_none")]
     test: &'a Option<Test>,
 }

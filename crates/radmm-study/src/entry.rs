@@ -165,6 +165,19 @@ impl<'a> Entry<'a> {
         self.value.get_ref().is_array()
     }
 
+    /// Whether it was written as `[[name]]`, once or several times.
+    pub(crate) fn is_list_of_sections(&self) -> bool {
+        let first = self
+            .value
+            .get_ref()
+            .as_array()
+            .and_then(|array| array.get(0));
+        // The span of a table with a header is the header; any other in an array has braces.
+        first.is_some_and(|first| {
+            first.get_ref().is_table() && self.document.source(first).starts_with('[')
+        })
+    }
+
     pub(crate) fn is_number(&self) -> bool {
         self.value.get_ref().is_float() || self.value.get_ref().is_integer()
     }
@@ -176,6 +189,17 @@ impl<'a> Entry<'a> {
             line: self.line(),
             key: self.key.clone(),
             value: self.written(),
+            advice: advice.into(),
+        }
+    }
+
+    /// An error about a value that must not be shown.
+    pub(crate) fn wrong_unseen(&self, advice: impl Into<String>) -> StudyError {
+        StudyError::Wrong {
+            file: self.document.file.to_owned(),
+            line: self.line(),
+            key: self.key.clone(),
+            value: "\"…\"".to_owned(),
             advice: advice.into(),
         }
     }
@@ -238,6 +262,6 @@ impl<'a> Entry<'a> {
     }
 
     fn source(&self) -> &'a str {
-        self.document.text.get(self.value.span()).unwrap_or("")
+        self.document.source(self.value)
     }
 }

@@ -1,16 +1,16 @@
-//! What can be wrong with a study file, and what is merely worth saying.
+//! What can be wrong with a study file or a site file, and what is merely worth saying.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a study.
+/// Why a text is not a study, or not a site file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StudyError {
     /// The text is not TOML.
     #[error("{file}:{line}:{column}: {message}")]
     Syntax {
-        /// The study file.
+        /// Its name.
         file: String,
         /// From 1.
         line: usize,
@@ -22,7 +22,7 @@ pub enum StudyError {
     /// A key or a section that means nothing.
     #[error("{file}:{line}: {what}: {advice}")]
     Unknown {
-        /// The study file.
+        /// Its name.
         file: String,
         /// From 1.
         line: usize,
@@ -34,7 +34,7 @@ pub enum StudyError {
     /// A required key that is not there.
     #[error("{file}: {key} is missing: {meaning}")]
     Missing {
-        /// The study file.
+        /// Its name.
         file: String,
         /// With its section.
         key: String,
@@ -44,7 +44,7 @@ pub enum StudyError {
     /// A value of the wrong type, out of range, or at odds with another one.
     #[error("{file}:{line}: {key} = {value}: {advice}")]
     Wrong {
-        /// The study file.
+        /// Its name.
         file: String,
         /// From 1.
         line: usize,

@@ -39,17 +39,22 @@
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
 
+mod address;
 mod algorithm;
 pub mod assemble;
 mod data;
+mod difference;
 pub mod drown;
 mod entry;
 pub mod equal;
 mod error;
 mod features;
 mod fingerprint;
+mod hex;
+mod identity;
 mod network;
 mod noise;
+mod parties;
 pub mod plan;
 mod privacy;
 mod problem;
@@ -57,6 +62,7 @@ mod reader;
 mod run;
 mod schedule;
 pub mod shown;
+mod site;
 mod spelling;
 mod split;
 pub mod table;
@@ -71,12 +77,20 @@ use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::Serialize;
-use toml::de::DeTable;
 
+pub use difference::{Difference, first_difference};
 pub use error::{Note, StudyError};
+pub use identity::{Identity, IdentityError};
 pub use noise::{Family, Kind, Noise, Total};
-use reader::{Document, Section};
-use spelling::one_line;
+pub use parties::Party;
+use reader::{Document, Known, Section};
+pub use site::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
+
+const KNOWN: Known = Known {
+    keys: &["name"],
+    sections: &["data", "network", "problem", "algorithm", "privacy", "run"],
+    lists: &["parties"],
+};
 
 /// What is computed, on which rows, by whom and with which privacy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -87,6 +101,9 @@ pub struct Study {
     pub data: Data,
     /// Who talks to whom.
     pub network: Network,
+    /// Who they are, by node; empty, and then not serialised, if the study is only simulated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parties: Vec<Party>,
     /// What is minimised.
     pub problem: Problem,
     /// How.
@@ -128,14 +145,14 @@ pub enum Test {
 }
 
 /// Where rows are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// In a file, as written: relative to the study file.
-    #[serde(rename = "path")]
     File(String),
     /// In the program.
-    #[serde(rename = "builtin")]
     Builtin(Builtin),
+    /// Every party has a file of its own, which the study does not name.
+    Parties,
 }
 
 /// Who talks to whom.
@@ -305,15 +322,11 @@ impl Study {
     /// Notes come in the order of their lines.
     pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
         let document = Document { file, text };
-        let table = DeTable::parse(text).map_err(|error| syntax(document, &error))?;
-        let top = Section::top(
-            document,
-            table.get_ref(),
-            &["name"],
-            &["data", "network", "problem", "algorithm", "privacy", "run"],
-        )?;
+        let table = document.table()?;
+        let top = Section::top(document, &table, &KNOWN)?;
 
         let mut notes = Vec::new();
+        let parties = parties::read(&top)?;
         let name = match top.get("name") {
             Some(name) => match name.words()? {
                 words if words.chars().any(char::is_control) => {
@@ -321,17 +334,22 @@ impl Study {
                 }
                 words => words.to_owned(),
             },
-            None => stem(file),
+            None if parties.is_empty() => stem(file),
+            None => {
+                let meaning =
+                    "what all parties call the study: each may have its file under another name";
+                return Err(top.missing("name", meaning));
+            }
         };
-        let (source, format, schema) = data::read(&top, &mut notes)?;
-        let network = network::read(&top, &mut notes)?;
-        let split = split::read(&top, &schema, network.nodes, &mut notes)?;
+        let (source, format, schema) = data::read(&top, &parties, &mut notes)?;
+        let network = network::read(&top, parties.len(), &mut notes)?;
+        let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
         let test = test::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
-        let run = run::read(&top, &algorithm, &privacy)?;
+        let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;
 
         notes.sort_by_key(|note| note.line);
         let study = Self {
@@ -344,6 +362,7 @@ impl Study {
                 test,
             },
             network,
+            parties,
             problem,
             algorithm,
             privacy,
@@ -380,23 +399,6 @@ impl Method {
             | Self::Local { .. }
             | Self::Average { .. } => false,
         }
-    }
-}
-
-fn syntax(document: Document<'_>, error: &toml::de::Error) -> StudyError {
-    let span = error.span().unwrap_or(0..0);
-    let (line, column) = document.position(span.start);
-    let mut message = error.message().replace('\n', "; ");
-    // The parser's own words do not name what they are about: "duplicate key".
-    let culprit = one_line(document.text.get(span).unwrap_or(""));
-    if !culprit.is_empty() {
-        message = format!("{message}, at {culprit:?}");
-    }
-    StudyError::Syntax {
-        file: document.file.to_owned(),
-        line,
-        column,
-        message,
     }
 }
 

@@ -58,14 +58,14 @@ const KINDS: [(&str, Kind); 8] = [
     ("small-world", Kind::SmallWorld),
 ];
 
-pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Network, StudyError> {
+/// `parties` is how many are listed, 0 if none are.
+pub(crate) fn read(
+    top: &Section<'_>,
+    parties: usize,
+    notes: &mut Vec<Note>,
+) -> Result<Network, StudyError> {
     let section = top.section("network", &KEYS)?;
-    let nodes = section
-        .required(
-            "nodes",
-            "the number of parties, an integer from 2 to 1000000",
-        )?
-        .integer(2..=MOST_NODES)?;
+    let nodes = nodes(&section, parties)?;
     section.optional("width", |entry| entry.integer(1..=MOST_NODES))?;
     section.optional("probability", |entry| entry.number(PROBABILITY))?;
     section.optional("degree", |entry| entry.integer(1..=MOST_NODES))?;
@@ -96,6 +96,26 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Network, 
         }
     };
     Ok(Network { nodes, topology })
+}
+
+fn nodes(section: &Section<'_>, parties: usize) -> Result<u32, StudyError> {
+    let listed = u32::try_from(parties).unwrap_or(u32::MAX);
+    match section.get("nodes") {
+        None if listed > 0 => Ok(listed),
+        None => {
+            let meaning = "the number of parties, an integer from 2 to 1000000";
+            Err(section.missing("nodes", meaning))
+        }
+        Some(entry) => {
+            let nodes = entry.integer(2..=MOST_NODES)?;
+            if listed > 0 && nodes != listed {
+                return Err(entry.wrong(format!(
+                    "there are {listed} [[parties]] for {nodes} nodes; list as many, or leave out nodes"
+                )));
+            }
+            Ok(nodes)
+        }
+    }
 }
 
 fn parameters(kind: Kind) -> &'static [&'static str] {

@@ -5,13 +5,22 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::entry::Entry;
 use crate::error::{Note, StudyError};
-use crate::spelling::{bare, joined, nearest, quoted};
+use crate::spelling::{bare, joined, nearest, one_line, quoted};
 
 /// The text and the name it goes by in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Document<'a> {
     pub file: &'a str,
     pub text: &'a str,
+}
+
+/// What may stand at the top of a file.
+pub(crate) struct Known {
+    pub keys: &'static [&'static str],
+    /// Written `[name]`.
+    pub sections: &'static [&'static str],
+    /// Written `[[name]]`, once for each of their elements.
+    pub lists: &'static [&'static str],
 }
 
 /// A table of the file, in which only known keys stand. A section that is not there reads as an empty one.
@@ -23,6 +32,30 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Document<'a> {
+    /// Everything that stands there.
+    pub(crate) fn table(&self) -> Result<DeTable<'a>, StudyError> {
+        DeTable::parse(self.text)
+            .map(Spanned::into_inner)
+            .map_err(|error| self.syntax(&error))
+    }
+
+    fn syntax(&self, error: &toml::de::Error) -> StudyError {
+        let span = error.span().unwrap_or(0..0);
+        let (line, column) = self.position(span.start);
+        let mut message = error.message().replace('\n', "; ");
+        // The parser's own words do not name what they are about: "duplicate key".
+        let culprit = one_line(self.text.get(span).unwrap_or(""));
+        if !culprit.is_empty() {
+            message = format!("{message}, at {culprit:?}");
+        }
+        StudyError::Syntax {
+            file: self.file.to_owned(),
+            line,
+            column,
+            message,
+        }
+    }
+
     /// Line and column of a byte, both from 1.
     pub(crate) fn position(&self, byte: usize) -> (usize, usize) {
         let before = &self.text.as_bytes()[..byte.min(self.text.len())];
@@ -37,18 +70,22 @@ impl<'a> Document<'a> {
         (line, 1 + characters.count())
     }
 
+    /// A value as the user typed it.
+    pub(crate) fn source(&self, value: &Spanned<DeValue<'_>>) -> &'a str {
+        self.text.get(value.span()).unwrap_or("")
+    }
+
     pub(crate) fn line(&self, byte: usize) -> usize {
         self.position(byte).0
     }
 }
 
 impl<'a> Section<'a> {
-    /// The top of the file, where nothing but `keys` and then `sections` may stand.
+    /// The top of the file, where nothing but what is known may stand.
     pub(crate) fn top(
         document: Document<'a>,
         table: &'a DeTable<'a>,
-        keys: &[&str],
-        sections: &[&str],
+        known: &Known,
     ) -> Result<Self, StudyError> {
         let top = Self {
             document,
@@ -56,24 +93,12 @@ impl<'a> Section<'a> {
             table: Some(table),
         };
         for entry in top.entries() {
-            let known = if entry.is_table() { sections } else { keys };
-            // A section that is no table is known, and told so when it is read.
-            if known.contains(&entry.name) || sections.contains(&entry.name) {
+            // A section that is no table is known, and told so when it is read; so is a list that is none.
+            let is_key = known.keys.contains(&entry.name) && !entry.is_table();
+            if is_key || known.sections.contains(&entry.name) || known.lists.contains(&entry.name) {
                 continue;
             }
-            let (what, advice) = if entry.is_table() {
-                let advice = match nearest(entry.name, sections) {
-                    Some(section) => format!("did you mean [{section}]?"),
-                    None => format!("known are [{}]", sections.join("], [")),
-                };
-                (format!("unknown section [{}]", entry.path), advice)
-            } else {
-                let advice = match nearest(entry.name, keys) {
-                    Some(key) => format!("did you mean {key:?}?"),
-                    None => format!("only {} may stand before the first section", quoted(keys)),
-                };
-                (format!("unknown key {:?}", entry.name), advice)
-            };
+            let (what, advice) = known.nearest_to(&entry);
             return Err(entry.unknown(what, advice));
         }
         Ok(top)
@@ -180,5 +205,39 @@ impl<'a> Section<'a> {
         } else {
             format!("[{}] {}", self.path, bare(name))
         }
+    }
+}
+
+impl Known {
+    /// What an unknown entry is, and what may have been meant.
+    fn nearest_to(&self, entry: &Entry<'_>) -> (String, String) {
+        let name = entry.name;
+        if !entry.is_table() && !entry.is_list_of_sections() {
+            let advice = match nearest(name, self.keys) {
+                Some(key) => format!("did you mean {key:?}?"),
+                None => format!(
+                    "only {} may stand before the first section",
+                    quoted(self.keys)
+                ),
+            };
+            return (format!("unknown key {name:?}"), advice);
+        }
+        let header = |name: &str| match self.lists.contains(&name) {
+            true => format!("[[{name}]]"),
+            false => format!("[{name}]"),
+        };
+        let headers = [self.sections, self.lists].concat();
+        let advice = match nearest(name, &headers) {
+            Some(section) => format!("did you mean {}?", header(section)),
+            None => {
+                let headers: Vec<String> = headers.iter().map(|name| header(name)).collect();
+                format!("known are {}", headers.join(", "))
+            }
+        };
+        let what = match entry.is_table() {
+            true => format!("unknown section [{}]", entry.path),
+            false => format!("unknown section [[{}]]", entry.path),
+        };
+        (what, advice)
     }
 }

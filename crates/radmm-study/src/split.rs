@@ -2,6 +2,7 @@
 
 use radmm_data::{Schema, Split};
 
+use crate::Source;
 use crate::data;
 use crate::entry::{POSITIVE, SEEDS};
 use crate::error::{Note, StudyError};
@@ -18,7 +19,23 @@ enum Kind {
     Dirichlet,
 }
 
+/// Where every party has its own rows, the section is checked, noted, and has no effect.
 pub(crate) fn read(
+    top: &Section<'_>,
+    source: &Source,
+    schema: &Schema,
+    nodes: u32,
+    notes: &mut Vec<Note>,
+) -> Result<Split, StudyError> {
+    if *source != Source::Parties {
+        return written(top, schema, nodes, notes);
+    }
+    written(top, schema, nodes, &mut Vec::new())?;
+    data::note_idle(top, "split", notes)?;
+    Ok(Split::RoundRobin)
+}
+
+fn written(
     top: &Section<'_>,
     schema: &Schema,
     nodes: u32,

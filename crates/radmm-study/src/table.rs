@@ -44,7 +44,7 @@ pub struct Counts {
 
 /// One party's rows.
 pub struct PartyRows {
-    /// `node 3`, or the value by which rows were dealt out.
+    /// Its name in the study; else `node 3`, or the value by which rows were dealt out.
     pub name: String,
     /// Shared by all runs of the study.
     pub shard: Arc<Shard>,
@@ -65,6 +65,11 @@ pub enum TableError {
         /// What the operating system says.
         cause: std::io::Error,
     },
+    /// The study has none of its own.
+    #[error(
+        "[data] has neither path nor builtin: every party has its own rows; run it with \"radmm node\", or give path or builtin to simulate it"
+    )]
+    Parties,
     /// The file is not what the study says.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -89,6 +94,7 @@ impl Table {
                 read(file, schema, deal)?
             }
             Source::Builtin(table) => deal_csv(table.csv().as_bytes(), table.name(), schema, deal)?,
+            Source::Parties => return Err(TableError::Parties),
         };
         if let Some(Test::File { path, format }) = &data.test {
             let file = open(folder, path, *format, "[data.test] path")?;
@@ -100,6 +106,10 @@ impl Table {
                 .filter(|label| !partition.labels.contains(label));
             let new: Vec<String> = new.collect();
             partition.labels.extend(new);
+        }
+        // Parties that have names keep them, whatever their rows are dealt by.
+        for (part, party) in partition.parts.iter_mut().zip(&study.parties) {
+            part.name.clone_from(&party.name);
         }
         Ok(Self::new(partition, schema.columns()))
     }

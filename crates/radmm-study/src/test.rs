@@ -17,8 +17,23 @@ const SHARES: Range = Range {
     needed: "above 0 and below 1",
 };
 
-/// `source` and `rows` are the rows that are trained on and their format.
+/// `source` and `rows` are the rows that are trained on and their format. Where every party has its own rows, the section
+/// is checked, noted, and has no effect.
 pub(crate) fn read(
+    top: &Section<'_>,
+    source: &Source,
+    rows: Format,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Test>, StudyError> {
+    if *source != Source::Parties {
+        return written(top, source, rows, notes);
+    }
+    written(top, source, rows, &mut Vec::new())?;
+    data::note_idle(top, "test", notes)?;
+    Ok(None)
+}
+
+fn written(
     top: &Section<'_>,
     source: &Source,
     rows: Format,

@@ -129,6 +129,7 @@ fn the_example_means_what_it_says() {
                 seed: 3,
             },
         },
+        parties: Vec::new(),
         problem: Problem {
             loss: Loss::Logistic,
             weight: 1750.0,

@@ -1,25 +1,30 @@
-//! Every mistake in a study is told with its place, its value and what to do.
+//! Every mistake in a study or a site file is told with its place, its value and what to do.
 //!
-//! `mistakes.txt` holds them: lines of `example.toml`, what is put in their place, and what is said about it.
+//! `mistakes.txt` holds them: lines of `example.toml`, what is put in their place, and what is said about it. So do
+//! `parties.txt` for `parties.toml`, a study between real parties, and `site.txt` for `site.toml`, one party's own file.
 
-use radmm_study::Study;
+use radmm_study::{SiteFile, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
 const MISTAKES: &str = include_str!("mistakes.txt");
+const PARTIES: &str = include_str!("parties.toml");
+const PARTIES_MISTAKES: &str = include_str!("parties.txt");
+const SITE: &str = include_str!("site.toml");
+const SITE_MISTAKES: &str = include_str!("site.txt");
 
-/// The example with some lines replaced, by several lines or by none.
+/// An example with some lines replaced, by several lines or by none.
 struct Mistake {
     text: String,
     says: String,
 }
 
 /// Reads blocks of `replace`, `with` and `says` lines, with empty lines between them.
-fn mistakes() -> Vec<Mistake> {
-    let blocks = MISTAKES.split("\n\n").map(str::trim);
+fn mistakes(example: &str, blocks: &str) -> Vec<Mistake> {
+    let blocks = blocks.split("\n\n").map(str::trim);
     blocks
         .filter(|block| !block.starts_with('#'))
         .map(|block| {
-            let mut lines: Vec<String> = EXAMPLE.lines().map(str::to_owned).collect();
+            let mut lines: Vec<String> = example.lines().map(str::to_owned).collect();
             let (mut place, mut says) = (None, None);
             for line in block.lines() {
                 match line
@@ -76,17 +81,31 @@ fn message(text: &str) -> String {
 
 #[test]
 fn every_mistake_is_told() {
-    let mistakes = mistakes();
-    assert!(mistakes.len() >= 200, "only {} were read", mistakes.len());
+    for (example, blocks, least) in [(EXAMPLE, MISTAKES, 200), (PARTIES, PARTIES_MISTAKES, 40)] {
+        let mistakes = mistakes(example, blocks);
+        assert!(mistakes.len() >= least, "only {} were read", mistakes.len());
+        for mistake in mistakes {
+            assert_eq!(message(&mistake.text), mistake.says, "in\n{}", mistake.text);
+        }
+    }
+}
+
+#[test]
+fn every_mistake_in_a_site_file_is_told() {
+    let mistakes = mistakes(SITE, SITE_MISTAKES);
+    assert!(mistakes.len() >= 60, "only {} were read", mistakes.len());
     for mistake in mistakes {
-        assert_eq!(message(&mistake.text), mistake.says, "in\n{}", mistake.text);
+        let told = match SiteFile::parse(&mistake.text, "site.toml") {
+            Ok((site, _)) => panic!("no mistake found in\n{}\n{site:?}", mistake.text),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(told, mistake.says, "in\n{}", mistake.text);
     }
 }
 
 #[test]
 fn every_key_is_mistaken_in_type_and_in_range() {
-    let said: Vec<String> = mistakes().into_iter().map(|mistake| mistake.says).collect();
-    let keys = [
+    let study = [
         (
             "[data]",
             "path builtin format columns label positive missing rows intercept",
@@ -109,12 +128,27 @@ fn every_key_is_mistaken_in_type_and_in_range() {
         ),
         ("[run]", "repetitions seed"),
     ];
+    let parties = [("[parties[0]]", "name key address")];
+    let site = [
+        ("", "key state out listen metrics noise"),
+        ("[data]", "path format share continues"),
+        ("[limit]", "epsilon delta pure"),
+        ("[addresses]", "birch"),
+    ];
+    every_key_is_mistaken(&study, mistakes(EXAMPLE, MISTAKES));
+    every_key_is_mistaken(&parties, mistakes(PARTIES, PARTIES_MISTAKES));
+    every_key_is_mistaken(&site, mistakes(SITE, SITE_MISTAKES));
+}
+
+fn every_key_is_mistaken(keys: &[(&str, &str)], mistakes: Vec<Mistake>) {
+    let said: Vec<String> = mistakes.into_iter().map(|mistake| mistake.says).collect();
     for (section, keys) in keys {
         for key in keys.split(' ') {
+            let titled = format!("{section} {key}").trim_start().to_owned();
             // The value, one of its elements, or a key of its table.
             let places = [
-                format!(": {section} {key} = "),
-                format!(": {section} {key}["),
+                format!(": {titled} = "),
+                format!(": {titled}["),
                 format!(": {}.{key}] ", section.trim_end_matches(']')),
             ];
             let about = |message: &&String| places.iter().any(|place| message.contains(place));
@@ -218,5 +252,39 @@ fn a_section_may_be_written_in_any_way_and_is_checked_in_every_way() {
     assert_eq!(
         message(&header),
         "study.toml:54: [algorithm.damping] growth = 0: must be positive and finite"
+    );
+}
+
+#[test]
+fn a_list_of_parties_that_is_none_is_told() {
+    let (head, rest) = PARTIES.split_once("[[parties]]").expect("parties");
+    let (_, tail) = rest.split_once("[network]").expect("a network");
+    let with = |top: &str, parties: &str| format!("{top}{head}{parties}[network]{tail}");
+    let form = "must be a list of tables: begin each party with [[parties]]";
+    assert_eq!(
+        message(&with("parties = 3\n", "")),
+        format!("study.toml:1: parties = 3: {form}")
+    );
+    assert_eq!(
+        message(&with("parties = [\"alder\"]\n", "")),
+        format!("study.toml:1: parties[0] = \"alder\": {form}")
+    );
+    assert_eq!(
+        message(&with("", "[parties]\nname = \"alder\"\n")),
+        format!("study.toml:10: parties = {{ … }}: {form}")
+    );
+    assert_eq!(
+        message(&with("parties = []\n", "")),
+        "study.toml:1: parties = []: must be two parties or more"
+    );
+    let key = format!("ed25519:{}", "0".repeat(64));
+    let alder = format!("name = \"alder\"\nkey = \"{key}\"\n");
+    assert_eq!(
+        message(&with("", &format!("[[parties]]\n{alder}"))),
+        "study.toml:10: parties = [[parties]]: must be two parties or more"
+    );
+    assert_eq!(
+        message(&with("", &format!("[[partys]]\n{alder}"))),
+        "study.toml:10: unknown section [[partys]]: did you mean [[parties]]?"
     );
 }

@@ -2,12 +2,20 @@
 
 use proptest::prelude::*;
 use radmm::private::{Law, Mechanism};
-use radmm_study::{Noise, Study};
+use radmm_study::{Noise, SiteFile, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
+const PARTIES: &str = include_str!("parties.toml");
+const SITE: &str = include_str!("site.toml");
+const ALL: [&str; 3] = [EXAMPLE, PARTIES, SITE];
 
+/// As a study and as a site file.
 fn survives(text: &str) {
-    if let Err(error) = Study::parse(text, "study.toml") {
+    let errors = [
+        Study::parse(text, "study.toml").err(),
+        SiteFile::parse(text, "study.toml").err(),
+    ];
+    for error in errors.into_iter().flatten() {
         let message = error.to_string();
         assert!(message.starts_with("study.toml:"), "{message}");
         assert!(!message.contains('\n'), "{message}");
@@ -15,49 +23,59 @@ fn survives(text: &str) {
 }
 
 #[test]
-fn a_study_may_be_cut_off_anywhere() {
-    for end in 0..=EXAMPLE.len() {
-        survives(&EXAMPLE[..end]);
+fn a_file_may_be_cut_off_anywhere() {
+    for example in ALL {
+        for end in 0..=example.len() {
+            survives(&example[..end]);
+        }
     }
 }
 
 #[test]
-fn a_study_may_begin_anywhere() {
-    for start in 0..=EXAMPLE.len() {
-        survives(&EXAMPLE[start..]);
+fn a_file_may_begin_anywhere() {
+    for example in ALL {
+        for start in 0..=example.len() {
+            survives(&example[start..]);
+        }
     }
 }
 
 #[test]
 fn any_line_may_be_lost_or_doubled() {
-    let lines: Vec<&str> = EXAMPLE.lines().collect();
-    for n in 0..lines.len() {
-        let without = [&lines[..n], &lines[n + 1..]].concat();
-        let twice = [&lines[..=n], &lines[n..]].concat();
-        survives(&without.join("\n"));
-        survives(&twice.join("\n"));
+    for example in ALL {
+        let lines: Vec<&str> = example.lines().collect();
+        for n in 0..lines.len() {
+            let without = [&lines[..n], &lines[n + 1..]].concat();
+            let twice = [&lines[..=n], &lines[n..]].concat();
+            survives(&without.join("\n"));
+            survives(&twice.join("\n"));
+        }
     }
 }
 
 #[test]
 fn any_two_lines_may_change_places() {
-    let mut lines: Vec<&str> = EXAMPLE.lines().collect();
-    for n in 0..lines.len() {
-        for m in 0..n {
-            lines.swap(n, m);
-            survives(&lines.join("\n"));
-            lines.swap(n, m);
+    for example in ALL {
+        let mut lines: Vec<&str> = example.lines().collect();
+        for n in 0..lines.len() {
+            for m in 0..n {
+                lines.swap(n, m);
+                survives(&lines.join("\n"));
+                lines.swap(n, m);
+            }
         }
     }
 }
 
 #[test]
 fn any_byte_may_be_another() {
-    for (n, _) in EXAMPLE.char_indices() {
-        for other in [
-            "", "\"", "[", "]", "{", "=", ".", "-", "9", "\n", "\r", "\0", "é", "\u{feff}",
-        ] {
-            survives(&format!("{}{other}{}", &EXAMPLE[..n], &EXAMPLE[n + 1..]));
+    for example in ALL {
+        for (n, _) in example.char_indices() {
+            for other in [
+                "", "\"", "[", "]", "{", "=", ".", "-", "9", "\n", "\r", "\0", "é", "\u{feff}",
+            ] {
+                survives(&format!("{}{other}{}", &example[..n], &example[n + 1..]));
+            }
         }
     }
 }
@@ -148,6 +166,35 @@ proptest! {
             let given = |key: &str| lines.iter().any(|line| line.starts_with(key));
             let both = given("epsilon") && (given("rate") || given("sigma"));
             prop_assert!(!both || mechanism.contains("none"));
+        }
+    }
+
+    /// Any text, and any text in place of a value.
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC*", line in 0..64usize) {
+        survives(&text);
+        for example in ALL {
+            let lines = example.lines().enumerate().map(|(n, old)| match old.split_once('=') {
+                Some((key, _)) if n == line % example.lines().count() => format!("{key}= {text}\n"),
+                _ => format!("{old}\n"),
+            });
+            survives(&lines.collect::<String>());
+        }
+    }
+
+    /// Whatever stands there, a limit that is accepted limits something.
+    #[test]
+    fn limits_are_in_range_or_refused(keys in proptest::collection::vec((0..3usize, number()), 0..4)) {
+        let lines = keys.iter().map(|(key, value)| format!("{} = {value}\n", ["epsilon", "delta", "pure"][*key]));
+        let text = SITE.replace("epsilon = 2.0\ndelta = 1e-5\npure = 8.0\n", &lines.collect::<String>());
+        prop_assert!(text != SITE || keys.len() == 3);
+        survives(&text);
+        if let Ok((site, _)) = SiteFile::parse(&text, "site.toml") {
+            let limit = site.limit.expect("required with secret noise");
+            let positive = |epsilon: f64| epsilon > 0.0 && epsilon.is_finite();
+            prop_assert!(limit.pure.is_some() || limit.relaxed.is_some());
+            prop_assert!(limit.pure.is_none_or(positive));
+            prop_assert!(limit.relaxed.is_none_or(|(epsilon, delta)| positive(epsilon) && delta > 0.0 && delta < 1.0));
         }
     }
 }

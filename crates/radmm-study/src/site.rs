@@ -1,0 +1,267 @@
+//! The site file: what one party keeps to itself when it takes part in studies.
+//!
+//! All parties agree on a study. Where a party's key and its rows are, and how much may ever be learnt of these rows, is its
+//! own affair, and stands here.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use radmm::account::Limits;
+use radmm_data::Format;
+
+use crate::entry::{Entry, POSITIVE, Range};
+use crate::error::{Note, StudyError};
+use crate::reader::{Document, Known, Section};
+use crate::{address, data, hex, identity, parties};
+
+const KNOWN: Known = Known {
+    keys: &["key", "state", "out", "listen", "metrics", "noise"],
+    sections: &["data", "limit", "addresses"],
+    lists: &[],
+};
+
+const DATA: [&str; 4] = ["path", "format", "share", "continues"];
+
+const LIMIT: [&str; 3] = ["epsilon", "delta", "pure"];
+
+/// The folder of results, unless given.
+const OUT: &str = "results";
+
+const DELTA: Range = Range {
+    holds: |x| (0.0..1.0).contains(&x),
+    needed: "at least 0 and below 1",
+};
+
+/// What one party keeps to itself. Paths are as written: relative to the site file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteFile {
+    /// The file of this party's secret key.
+    pub key: String,
+    /// The folder of what must survive: charges and the course of studies.
+    pub state: String,
+    /// The folder of results.
+    pub out: String,
+    /// Where neighbours are heard; `None` if this party only dials.
+    pub listen: Option<SocketAddr>,
+    /// Where measurements are shown, to this machine alone.
+    pub metrics: Option<SocketAddr>,
+    /// Where the noise comes from.
+    pub noise: NoiseOrigin,
+    /// This party's rows.
+    pub data: SiteData,
+    /// Over everything ever asked of these rows; always there if the noise is secret.
+    pub limit: Option<Limit>,
+    /// `host:port` where neighbours are dialled, by their name, in place of what the study says.
+    pub addresses: BTreeMap<String, String>,
+}
+
+/// Where a party's noise comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseOrigin {
+    /// Drawn from the operating system, and known to nobody.
+    Secret,
+    /// From the study's seed: it repeats, and protects nobody. For rehearsals.
+    Seeded,
+}
+
+/// A party's rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteData {
+    /// Where they are.
+    pub rows: SiteRows,
+    /// SHA-256 fingerprints of earlier states of these people's rows, whose charges count on.
+    pub continues: Vec<[u8; 32]>,
+}
+
+/// Where a party's rows are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiteRows {
+    /// All rows of a file.
+    File {
+        /// As written: relative to the site file.
+        path: String,
+        /// How they are written there.
+        format: Format,
+    },
+    /// What the study's own table and split give this party. For rehearsals.
+    Share,
+}
+
+/// What may ever be spent on a party's rows, by all studies together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The largest pure `ε`.
+    pub pure: Option<f64>,
+    /// The largest `ε` at a `δ` above 0, and that `δ`.
+    pub relaxed: Option<(f64, f64)>,
+    /// Both.
+    pub limits: Limits,
+}
+
+impl SiteFile {
+    /// Reads a site file and checks it. `file` is its name in messages.
+    ///
+    /// Notes come in the order of their lines.
+    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
+        let document = Document { file, text };
+        let table = document.table()?;
+        let top = Section::top(document, &table, &KNOWN)?;
+
+        let mut notes = Vec::new();
+        let key = top.required("key", "the file of this party's secret key")?;
+        let key = key_file(&key)?;
+        let state = top.required("state", "a folder for what must survive")?;
+        let state = state.words()?.to_owned();
+        let out = top.optional("out", |entry| entry.words())?;
+        let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
+        let metrics = top.optional("metrics", metrics)?;
+        let noise = noise(&top, &mut notes)?;
+        let site = Self {
+            key,
+            state,
+            out: out.unwrap_or(OUT).to_owned(),
+            listen,
+            metrics,
+            noise,
+            data: data(&top)?,
+            limit: limit(&top, noise)?,
+            addresses: addresses(&top)?,
+        };
+        notes.sort_by_key(|note| note.line);
+        Ok((site, notes))
+    }
+}
+
+fn key_file(entry: &Entry<'_>) -> Result<String, StudyError> {
+    match entry.words()? {
+        secret if identity::is_secret(secret) => {
+            Err(entry.wrong_unseen("is the secret key itself; give the path of its file"))
+        }
+        path => Ok(path.to_owned()),
+    }
+}
+
+fn socket(entry: &Entry<'_>, example: &str) -> Result<SocketAddr, StudyError> {
+    let socket = entry.string()?.parse().ok();
+    socket.ok_or_else(|| {
+        entry.wrong(format!(
+            "must be an IP address and a port, such as {example:?}"
+        ))
+    })
+}
+
+// Privacy: what is measured tells when this party works and how long, and is shown to whoever asks.
+fn metrics(entry: &Entry<'_>) -> Result<SocketAddr, StudyError> {
+    let socket = socket(entry, "127.0.0.1:9411")?;
+    match socket.ip().is_loopback() {
+        true => Ok(socket),
+        false => Err(entry.wrong(
+            "must be an address of this machine alone, such as \"127.0.0.1:9411\"; from elsewhere, look through an ssh tunnel or a local proxy that asks who is there",
+        )),
+    }
+}
+
+fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyError> {
+    let Some(entry) = top.get("noise") else {
+        return Ok(NoiseOrigin::Secret);
+    };
+    let origin = entry.choice(&[
+        ("secret", NoiseOrigin::Secret),
+        ("seeded", NoiseOrigin::Seeded),
+    ])?;
+    if origin == NoiseOrigin::Seeded {
+        notes.push(entry.note(
+            "is \"seeded\": whoever knows the study's seed can take the noise away, so that it protects nobody",
+        ));
+    }
+    Ok(origin)
+}
+
+fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
+    let section = top.section("data", &DATA)?;
+    let path = section.optional("path", |entry| entry.words())?;
+    let share = section.optional("share", |entry| entry.boolean())?;
+    let format = data::written_format(&section)?;
+    let continues = section.optional("continues", fingerprints)?;
+    let given = |name| section.get(name).filter(|_| share == Some(true));
+    let rows = match path {
+        None if share == Some(true) => SiteRows::Share,
+        None => {
+            let meaning = "the file of this party's rows, relative to the site file (or share = true, this party's share of the study's own table)";
+            return Err(section.missing("path", meaning));
+        }
+        Some(path) => SiteRows::File {
+            path: path.to_owned(),
+            // As in a study.
+            format: format
+                .or_else(|| Format::of(Path::new(path)))
+                .unwrap_or(Format::Csv),
+        },
+    };
+    if let Some(entry) = given("share").filter(|_| path.is_some()) {
+        return Err(entry.wrong("path is given too; keep one of the two"));
+    }
+    if let Some(entry) = given("format") {
+        return Err(entry.wrong("is that of a file, and share is not one; remove it"));
+    }
+    Ok(SiteData {
+        rows,
+        continues: continues.unwrap_or_default(),
+    })
+}
+
+fn fingerprints(entry: &Entry<'_>) -> Result<Vec<[u8; 32]>, StudyError> {
+    let mut fingerprints = Vec::new();
+    for element in entry.elements()? {
+        let fingerprint =
+            hex::bytes(element.string()?).map_err(|error| element.wrong(error.to_string()))?;
+        if fingerprints.contains(&fingerprint) {
+            return Err(element.wrong("stands there twice"));
+        }
+        fingerprints.push(fingerprint);
+    }
+    Ok(fingerprints)
+}
+
+// Privacy: noise that protects is drawn under a limit that outlives every study, or not at all.
+fn limit(top: &Section<'_>, noise: NoiseOrigin) -> Result<Option<Limit>, StudyError> {
+    let section = top.section("limit", &LIMIT)?;
+    if section.table.is_none() && noise == NoiseOrigin::Seeded {
+        return Ok(None);
+    }
+    let entry = section.required(
+        "epsilon",
+        "how much may ever be learnt of these rows, by all studies together, such as 2.0",
+    )?;
+    let epsilon = entry.number(POSITIVE)?;
+    let delta = section.optional("delta", |entry| entry.number(DELTA))?;
+    let pure = section.optional("pure", |entry| entry.number(POSITIVE))?;
+    let (pure, relaxed) = match (delta.filter(|&delta| delta > 0.0), section.get("pure")) {
+        (Some(delta), _) => (pure, Some((epsilon, delta))),
+        (None, None) => (Some(epsilon), None),
+        (None, Some(entry)) => {
+            let advice = "epsilon is pure already, without a delta above 0; keep one of the two, or give delta";
+            return Err(entry.wrong(advice));
+        }
+    };
+    let limits = Limits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
+    Ok(Some(Limit {
+        pure,
+        relaxed,
+        limits,
+    }))
+}
+
+fn addresses(top: &Section<'_>) -> Result<BTreeMap<String, String>, StudyError> {
+    let section = top.open_section("addresses")?;
+    let mut addresses = BTreeMap::new();
+    for entry in section.entries() {
+        if entry.name.trim().is_empty() {
+            return Err(entry.wrong("a party has a name; this is none"));
+        }
+        parties::check_name(&entry, entry.name)?;
+        addresses.insert(entry.name.to_owned(), address::read(&entry)?);
+    }
+    Ok(addresses)
+}

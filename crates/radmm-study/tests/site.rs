@@ -1,0 +1,177 @@
+//! What a site file means once it is read.
+
+use radmm::account::Limits;
+use radmm_data::Format;
+use radmm_study::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
+
+const SITE: &str = include_str!("site.toml");
+
+/// The least that makes a site file.
+const LEAST: &str = r#"
+key = "k"
+state = "s"
+[data]
+path = "rows"
+[limit]
+epsilon = 1
+"#;
+
+fn read(text: &str) -> (SiteFile, Vec<String>) {
+    match SiteFile::parse(text, "site.toml") {
+        Ok((site, notes)) => (site, notes.into_iter().map(|note| note.text).collect()),
+        Err(error) => panic!("{error} in\n{text}"),
+    }
+}
+
+fn with(old: &str, new: &str) -> SiteFile {
+    assert!(SITE.contains(old), "{old:?}");
+    read(&SITE.replacen(old, new, 1)).0
+}
+
+fn limits(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> Option<Limit> {
+    Some(Limit {
+        pure,
+        relaxed,
+        limits: Limits::new(pure, relaxed).expect("in range"),
+    })
+}
+
+#[test]
+fn the_example_means_what_it_says() {
+    let (site, notes) = read(SITE);
+    assert_eq!(notes, [""; 0]);
+    let mut fingerprint = [0; 32];
+    let digits = SITE.split("continues = [\"").nth(1).expect("a fingerprint");
+    for (byte, n) in fingerprint.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&digits[n..n + 2], 16).expect("two digits");
+    }
+    let expected = SiteFile {
+        key: "alder.key".into(),
+        state: "state".into(),
+        out: "results".into(),
+        listen: Some(([0, 0, 0, 0], 7411).into()),
+        metrics: Some(([127, 0, 0, 1], 9411).into()),
+        noise: NoiseOrigin::Secret,
+        data: SiteData {
+            rows: SiteRows::File {
+                path: "rows.csv".into(),
+                format: Format::Csv,
+            },
+            continues: vec![fingerprint],
+        },
+        limit: limits(Some(8.0), Some((2.0, 1e-5))),
+        addresses: [("birch".into(), "10.1.2.3:7411".into())].into(),
+    };
+    assert_eq!(site, expected);
+}
+
+#[test]
+fn the_least_site_file_is_filled_up_with_defaults() {
+    let (site, notes) = read(LEAST);
+    assert_eq!(notes, [""; 0]);
+    let expected = SiteFile {
+        key: "k".into(),
+        state: "s".into(),
+        out: "results".into(),
+        listen: None,
+        metrics: None,
+        noise: NoiseOrigin::Secret,
+        data: SiteData {
+            rows: SiteRows::File {
+                path: "rows".into(),
+                format: Format::Csv,
+            },
+            continues: Vec::new(),
+        },
+        limit: limits(Some(1.0), None),
+        addresses: [].into(),
+    };
+    assert_eq!(site, expected);
+}
+
+#[test]
+fn the_format_is_what_is_written_or_what_the_extension_says() {
+    let format = |lines: &str| match with("path = \"rows.csv\"", lines).data.rows {
+        SiteRows::File { format, .. } => format,
+        SiteRows::Share => panic!("a file"),
+    };
+    assert_eq!(format("path = \"a.parquet\" #"), Format::Csv);
+    let format = |line: &str| match read(&LEAST.replace("path = \"rows\"", line)).0.data.rows {
+        SiteRows::File { format, .. } => format,
+        SiteRows::Share => panic!("a file"),
+    };
+    assert_eq!(format("path = \"a.parquet\""), Format::Parquet);
+    assert_eq!(format("path = \"a.svm\""), Format::Libsvm);
+    assert_eq!(format("path = \"a.dat\""), Format::Csv);
+    assert_eq!(
+        format("path = \"a\"\nformat = \"parquet\""),
+        Format::Parquet
+    );
+    assert_eq!(format("path = \"a.svm\"\nshare = false"), Format::Libsvm);
+}
+
+#[test]
+fn a_rehearsal_takes_its_share_and_needs_no_limit() {
+    let text = LEAST
+        .replace("path = \"rows\"", "share = true")
+        .replace("state", "noise = \"seeded\"\nstate");
+    let (site, notes) = read(&text);
+    assert_eq!(site.data.rows, SiteRows::Share);
+    assert_eq!(site.noise, NoiseOrigin::Seeded);
+    assert_eq!(site.limit, limits(Some(1.0), None));
+    assert_eq!(
+        notes,
+        [
+            "site.toml:3: noise is \"seeded\": whoever knows the study's seed can take the noise away, so that it protects nobody"
+        ]
+    );
+    let (site, _) = read(&text.replace("[limit]\nepsilon = 1\n", ""));
+    assert_eq!(site.limit, None);
+}
+
+// Privacy: the limit is the one thing that a site file must not leave open.
+#[test]
+fn secret_noise_needs_a_limit() {
+    let error = SiteFile::parse(&LEAST.replace("[limit]\nepsilon = 1\n", ""), "site.toml");
+    assert_eq!(
+        error.expect_err("no limit").to_string(),
+        "site.toml: [limit] epsilon is missing: how much may ever be learnt of these rows, by all studies together, such as 2.0"
+    );
+}
+
+#[test]
+fn a_limit_is_pure_at_a_delta_or_both() {
+    let limit = |old, new| with(old, new).limit;
+    let relaxed = Some((2.0, 1e-5));
+    assert_eq!(limit("pure = 8.0\n", ""), limits(None, relaxed));
+    assert_eq!(
+        limit("delta = 1e-5\npure = 8.0\n", ""),
+        limits(Some(2.0), None)
+    );
+    assert_eq!(
+        limit("delta = 1e-5\npure = 8.0", "delta = 0"),
+        limits(Some(2.0), None)
+    );
+    assert_eq!(limit("pure = 8.0", "pure = 1"), limits(Some(1.0), relaxed));
+}
+
+#[test]
+fn metrics_are_shown_to_this_machine_alone() {
+    for address in ["127.0.0.1:1", "127.9.9.9:9411", "[::1]:9411"] {
+        let site = with("\"127.0.0.1:9411\"", &format!("{address:?}"));
+        assert_eq!(site.metrics, address.parse().ok());
+    }
+    let site = with("\"0.0.0.0:7411\"", "\"[::]:7411\"");
+    assert_eq!(site.listen, "[::]:7411".parse().ok());
+}
+
+#[test]
+fn addresses_are_told_apart_by_name() {
+    let site = with(
+        "birch =",
+        "\"Klinik Süd\" = \"sued.example:1\"\n\"st. anna\" = \"[::1]:2\"\nbirch =",
+    );
+    let names: Vec<&String> = site.addresses.keys().collect();
+    assert_eq!(names, ["Klinik Süd", "birch", "st. anna"]);
+    assert_eq!(site.addresses["st. anna"], "[::1]:2");
+}
