@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use radmm::account::{Bound, Guarantee};
+use radmm::account::{Bound, Event, Guarantee};
 use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::plan;
@@ -112,6 +112,45 @@ impl Plan<'_> {
             dear if dear.is_empty() => Ok(found.into_iter().flatten().collect()),
             dear => Err(self.too_dear(&dear, total.epsilon)),
         }
+    }
+
+    /// The noise of node `i` alone: of others' rows its party knows nothing, and they have no part in it.
+    pub fn noise_of(&self, i: usize) -> Result<Mechanism, TooDear> {
+        let total = match self.study.privacy.noise {
+            Noise::Given(mechanism) => return Ok(mechanism),
+            Noise::Total(total) => total,
+        };
+        let within = Guarantee {
+            epsilon: total.epsilon,
+            delta: self.study.privacy.delta,
+        };
+        let asked = Asked {
+            questions: &self.questions(i).queries,
+            problem: &assemble::problem(self.study),
+            rows: self.parties[i].rows,
+            bound: self.study.privacy.bound,
+        };
+        let found = asked.calibrate(&total.kind.with(1.0), within);
+        found.ok_or_else(|| self.too_dear(&[i], total.epsilon))
+    }
+
+    /// What node `i` will be charged, by iteration.
+    pub fn charges_of(
+        &self,
+        i: usize,
+        mechanism: &Mechanism,
+    ) -> Result<Vec<(u32, Event)>, TooDear> {
+        let Questions { times, queries } = self.questions(i);
+        let problem = assemble::problem(self.study);
+        let charge = |(t, query): (u32, Query)| {
+            let price = mechanism.price(&query, &problem, self.parties[i].rows);
+            let event = price.map_err(|error| TooDear::NoPrice {
+                party: self.parties[i].name.clone(),
+                reason: error.to_string(),
+            })?;
+            Ok((t, event))
+        };
+        times.into_iter().zip(queries).map(charge).collect()
     }
 
     /// The least noise of the study's kind, by node, at which everyone stays within its total; `None` if someone's cannot be

@@ -1,0 +1,477 @@
+//! What a party is before it says anything: study and site, brought together and held against each other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use radmm::account::{BadBudget, Budget, Guarantee, Ledger, Site, SpendError};
+use radmm::node::{BadStart, Node, Setup};
+use radmm::private::{BadTerms, Curator, Hands, Law, Mechanism, NoiseKey, Shard, Terms};
+use radmm::public::graph::{Graph, GraphError, NodeId};
+use radmm_study::plan::{Billed, Plan, TooDear};
+use radmm_study::{Identity, Noise, NoiseOrigin, SiteFile, Study, assemble, equal};
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::key::{KeyError, SecretKey};
+use crate::party::{Halt, Opening, Party, Peer};
+use crate::rows::{Folders, Rows, RowsError};
+use crate::store::{Begun, Charge, Fingerprint, Store, StoreError};
+
+/// Why a party cannot begin.
+#[derive(Debug, Error)]
+pub enum PremisesError {
+    /// The study is for simulations.
+    #[error(
+        "{0}: there are no [[parties]]; give every party a name, a key (radmm key new) and an address, or try the study on this machine with \"radmm up\""
+    )]
+    NoParties(String),
+    /// The network is none.
+    #[error("{study}: [network] {cause}")]
+    Graph {
+        /// The study's name.
+        study: String,
+        /// What is wrong.
+        cause: GraphError,
+    },
+    /// The key cannot be read.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The key is nobody's.
+    #[error(
+        "the key of this site is {identity}, and none of the study's [[parties]] has it; put it into the study, at all parties"
+    )]
+    Nobody {
+        /// The site's public identity.
+        identity: Identity,
+    },
+    /// A name in `[addresses]` that is no neighbour's.
+    #[error(
+        "{site}: [addresses] {name}: this party has no such neighbour; its neighbours are {neighbours}"
+    )]
+    NoNeighbour {
+        /// The site file.
+        site: String,
+        /// What stands there.
+        name: String,
+        /// Who it could have been.
+        neighbours: String,
+    },
+    /// There are no rows.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
+    /// The study's privacy cannot be had.
+    #[error("{study}: {cause}")]
+    TooDear {
+        /// The study's name.
+        study: String,
+        /// Why.
+        cause: TooDear,
+    },
+    /// The study spends more than the site allows.
+    #[error(
+        "the study asks for more than this site's [limit] leaves: {refusal}; nothing was spent. Lower the study's epsilon or its number of data steps, or wait for other rows"
+    )]
+    BeyondLimit {
+        /// How much.
+        refusal: SpendError,
+    },
+    /// Noise that protects nobody needs no limit, and noise that does needs one.
+    #[error(
+        "this site has no [limit]; give epsilon and delta, over everything ever asked of its rows"
+    )]
+    NoLimit,
+    /// The total is none.
+    #[error(transparent)]
+    Budget(#[from] BadBudget),
+    /// What is on record cannot have been charged.
+    #[error(
+        "what is on record cannot have been charged: {0}; restore the state folder from a backup"
+    )]
+    Journal(SpendError),
+    /// The problem or the noise is out of range.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// A starting model is out of range.
+    #[error(transparent)]
+    Start(#[from] BadStart),
+    /// The rows are not those of the account.
+    #[error(
+        "the rows are not those that this state folder accounts for ({found} now, {before} before). If they are the same people's rows in a later state, say so: [data] continues = [\"{before}\"] in the site file, and everything spent on them counts on. If they are other people's, use another state folder"
+    )]
+    OtherRows {
+        /// Of the rows as they are.
+        found: Fingerprint,
+        /// Of rows that were charged.
+        before: Fingerprint,
+    },
+    /// The study was begun on other rows, with other noise, or as another party.
+    #[error(
+        "study {study} was begun in this state folder {how}, and cannot go on otherwise; restore what was, or give the study a new name to begin anew"
+    )]
+    BegunOtherwise {
+        /// The study's name.
+        study: String,
+        /// How it was begun.
+        how: String,
+    },
+    /// What must not be forgotten cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The party cannot go on.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}
+
+/// A study and a site that belong together.
+pub struct Premises {
+    study: Study,
+    graph: Graph,
+    site: SiteFile,
+    site_folder: PathBuf,
+    me: NodeId,
+    shard: Shard,
+    hash: [u8; 32],
+    dropped: usize,
+    mechanism: Mechanism,
+    plan: Vec<(u32, radmm::account::Event)>,
+}
+
+/// What a study costs one party, before it runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bill {
+    /// `B_i`.
+    pub rows: usize,
+    /// Rows of the file that have a field missing, and are left out.
+    pub dropped: usize,
+    /// How often the rows are asked.
+    pub data_steps: usize,
+    /// How often they are not.
+    pub recycled_steps: usize,
+    /// The noise.
+    #[serde(flatten)]
+    pub law: Option<Law>,
+    /// What the whole study costs.
+    pub total: Guarantee,
+    /// For each limit of the site: what all studies have spent so far.
+    pub before: Vec<Guarantee>,
+    /// The same when the study is over.
+    pub after: Vec<Guarantee>,
+    /// The limits.
+    pub limits: Vec<Guarantee>,
+    /// Whether the noise protects anybody.
+    pub protects: bool,
+}
+
+impl Premises {
+    /// Reads key and rows, and finds out which party this is and which noise it needs.
+    pub fn new(
+        study: Study,
+        site: SiteFile,
+        folders: Folders<'_>,
+        names: (&str, &str),
+    ) -> Result<Self, PremisesError> {
+        let (study_name, site_name) = names;
+        if study.parties.is_empty() {
+            return Err(PremisesError::NoParties(study_name.to_owned()));
+        }
+        let graph = Graph::new(&study.network.topology, study.network.nodes as usize);
+        let graph = graph.map_err(|cause| PremisesError::Graph {
+            study: study_name.to_owned(),
+            cause,
+        })?;
+        let public = SecretKey::read(&folders.site.join(&site.key))?.public();
+        let known = |party: &radmm_study::Party| party.key.bytes() == public;
+        let me = study.parties.iter().position(known);
+        let identity = Identity::from(public);
+        let me = me.ok_or(PremisesError::Nobody { identity })?;
+        let me = NodeId(me as u32);
+        let neighbour = |name: &String| {
+            let mut ids = graph.neighbours(me).iter();
+            ids.any(|id| study.parties[id.0 as usize].name == *name)
+        };
+        if let Some(name) = site.addresses.keys().find(|name| !neighbour(name)) {
+            let ids = graph.neighbours(me).iter();
+            let names = ids.map(|id| study.parties[id.0 as usize].name.as_str());
+            return Err(PremisesError::NoNeighbour {
+                site: site_name.to_owned(),
+                name: name.clone(),
+                neighbours: names.collect::<Vec<_>>().join(", "),
+            });
+        }
+        if site.limit.is_none() && site.noise == NoiseOrigin::Secret {
+            return Err(PremisesError::NoLimit);
+        }
+        let rows = Rows::read(&study, &site.data.rows, folders, me)?;
+        let dear = |cause| PremisesError::TooDear {
+            study: study_name.to_owned(),
+            cause,
+        };
+        let billed = Billed {
+            name: study.parties[me.0 as usize].name.clone(),
+            rows: rows.shard.rows(),
+        };
+        let plan = Plan {
+            study: &study,
+            graph: &graph,
+            parties: vec![billed; graph.len()],
+        };
+        let mechanism = plan.noise_of(me.0 as usize).map_err(dear)?;
+        let charges = plan.charges_of(me.0 as usize, &mechanism).map_err(dear)?;
+        Ok(Self {
+            site_folder: folders.site.to_owned(),
+            me,
+            shard: rows.shard,
+            hash: rows.hash,
+            dropped: rows.dropped,
+            mechanism,
+            plan: charges,
+            study,
+            graph,
+            site,
+        })
+    }
+
+    /// What all parties agreed on.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// What this party decides alone.
+    pub fn site(&self) -> &SiteFile {
+        &self.site
+    }
+
+    /// Who talks to whom.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Which party this is.
+    pub fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.study.parties[self.me.0 as usize].name
+    }
+
+    /// `B_i`.
+    pub fn rows(&self) -> usize {
+        self.shard.rows()
+    }
+
+    /// A path of the site file.
+    pub fn path(&self, written: &str) -> PathBuf {
+        self.site_folder.join(written)
+    }
+
+    /// Whether its noise protects anybody.
+    pub fn protects(&self) -> bool {
+        self.site.noise == NoiseOrigin::Secret && self.study.privacy.unprotected().is_none()
+    }
+
+    /// The site's key.
+    pub fn key(&self) -> Result<SecretKey, KeyError> {
+        SecretKey::read(&self.path(&self.site.key))
+    }
+
+    /// The neighbours, with where they are dialled.
+    pub fn neighbours(&self) -> impl Iterator<Item = (Peer, Option<String>)> {
+        self.graph.neighbours(self.me).iter().map(|id| {
+            let party = &self.study.parties[id.0 as usize];
+            let own = self.site.addresses.get(&party.name);
+            let peer = Peer {
+                id: *id,
+                name: party.name.clone(),
+                key: party.key.bytes(),
+            };
+            (peer, own.or(party.address.as_ref()).cloned())
+        })
+    }
+
+    /// What the study costs, and what it leaves of the site's limits. A store that was never opened holds no charges.
+    pub fn bill(&self, store: Option<&Store>) -> Result<Bill, PremisesError> {
+        let charges = store.map_or(Ok(Vec::new()), Store::charges)?;
+        let own = self.begun(store)?.map(|begun| begun.number);
+        let (account, before) = self.account(&charges)?;
+        let done = charges.iter().filter(|charge| Some(charge.study) == own);
+        let left = self.plan.iter().skip(done.count());
+        // On an account of its own, which is forgotten: what all of this study will have cost.
+        let mut ledger = Ledger::new(self.budget()?, self.study.privacy.bound);
+        if let Some(account) = &account {
+            ledger = ledger.at(account);
+        }
+        for (_, event) in left {
+            let spent = ledger.spend(*event);
+            spent.map_err(|refusal| PremisesError::BeyondLimit { refusal })?;
+        }
+        let all = self.plan.iter().map(|(_, event)| (*event, 1));
+        let total = Ledger::total_of(self.budget()?, self.study.privacy.bound, all);
+        let after = match &account {
+            Some(account) => account.spent().map_err(journal)?.totals,
+            None => Vec::new(),
+        };
+        let limits = self.site.limit.iter().flat_map(|limit| {
+            let pure = limit.pure.map(|epsilon| (epsilon, 0.0));
+            [pure, limit.relaxed].into_iter().flatten()
+        });
+        Ok(Bill {
+            rows: self.rows(),
+            dropped: self.dropped,
+            data_steps: self.plan.len(),
+            recycled_steps: self.study.algorithm.iterations as usize - self.plan.len(),
+            law: equal::law(&self.mechanism),
+            total: total.map_err(PremisesError::Journal)?,
+            before,
+            after,
+            limits: limits
+                .map(|(epsilon, delta)| Guarantee { epsilon, delta })
+                .collect(),
+            protects: self.protects(),
+        })
+    }
+
+    /// What the study itself promises.
+    fn budget(&self) -> Result<Budget, PremisesError> {
+        let delta = self.study.privacy.delta;
+        Ok(match self.study.privacy.noise {
+            Noise::Total(total) => Budget::limited(total.epsilon, delta)?,
+            Noise::Given(_) => Budget::unlimited(delta)?,
+        })
+    }
+
+    /// The account of these rows after everything on record, and what that comes to.
+    fn account(&self, charges: &[Charge]) -> Result<(Option<Site>, Vec<Guarantee>), PremisesError> {
+        let Some(limit) = &self.site.limit else {
+            return Ok((None, Vec::new()));
+        };
+        let journal_of = charges.iter().map(|charge| (charge.study, charge.event));
+        let site = Site::replay(limit.limits.clone(), journal_of);
+        let site = site.map_err(PremisesError::Journal)?;
+        let before = site.spent().map_err(journal)?.totals;
+        Ok((Some(site), before))
+    }
+
+    /// The study in the store, if it was begun; and whether it may go on.
+    fn begun(&self, store: Option<&Store>) -> Result<Option<Begun>, PremisesError> {
+        let Some(store) = store else {
+            return Ok(None);
+        };
+        let data = store.fingerprint(&self.hash);
+        let continued = |of: &Fingerprint| *of == data || self.site.data.continues.contains(&of.0);
+        let charges = store.charges()?;
+        // Privacy: rows that changed are still the same people's, unless somebody who knows says otherwise. An account that
+        // began at nothing with every new version of a file would be none.
+        if let Some(other) = charges.iter().find(|charge| !continued(&charge.data)) {
+            return Err(PremisesError::OtherRows {
+                found: data,
+                before: other.data,
+            });
+        }
+        let sha256 = self.study.sha256();
+        let begun = store.studies()?.into_iter();
+        let Some(begun) = { begun }.find(|begun| begun.sha256 == sha256) else {
+            return Ok(None);
+        };
+        let otherwise = |how: &str| PremisesError::BegunOtherwise {
+            study: self.study.name.clone(),
+            how: how.to_owned(),
+        };
+        if begun.party != self.me.0 {
+            return Err(otherwise("as another party"));
+        }
+        if begun.fingerprint != data.to_string() {
+            return Err(otherwise("on other rows"));
+        }
+        match (begun.seeded, self.site.noise) {
+            (true, NoiseOrigin::Secret) => Err(otherwise("with noise = \"seeded\"")),
+            (false, NoiseOrigin::Seeded) => Err(otherwise("with noise = \"secret\"")),
+            _ => Ok(Some(begun)),
+        }
+    }
+
+    /// Opens the party: new, or where it was.
+    pub fn open(self, store: Store) -> Result<(Party, Bill), PremisesError> {
+        // Everything that the study will cost is within the limits, or it does not begin.
+        let bill = self.bill(Some(&store))?;
+        let data = store.fingerprint(&self.hash);
+        let begun = match self.begun(Some(&store))? {
+            Some(begun) => begun,
+            None => store.begin(|number| Begun {
+                number,
+                name: self.study.name.clone(),
+                sha256: self.study.sha256(),
+                party: self.me.0,
+                fingerprint: data.to_string(),
+                rows: self.shard.rows() as u64,
+                seeded: self.site.noise == NoiseOrigin::Seeded,
+                finished: false,
+            })?,
+        };
+        let (account, _) = self.account(&store.charges()?)?;
+        let recorded = store.recorded(begun.number)?;
+        let events = recorded.iter().map(|recorded| recorded.event);
+        let ledger = Ledger::resumed(self.budget()?, self.study.privacy.bound, events);
+        let mut ledger = ledger.map_err(PremisesError::Journal)?;
+        if let Some(account) = &account {
+            ledger = ledger.at(account);
+        }
+        let noise = match self.site.noise {
+            NoiseOrigin::Secret => NoiseKey::secret(store.secret(begun.number)?),
+            NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
+        };
+        let terms = Terms {
+            problem: assemble::problem(&self.study),
+            mechanism: self.mechanism,
+            ledger,
+            noise,
+        };
+        let key = self.key()?;
+        let peers = self.neighbours().map(|(peer, _)| peer).collect();
+        let columns = self.shard.columns();
+        let (study, graph, me) = (&self.study, &self.graph, self.me);
+        let node = Node::new(Setup {
+            id: me,
+            neighbours: graph.neighbours(me).to_vec(),
+            iterations: study.algorithm.iterations,
+            start: assemble::start(study, me, columns),
+            algorithm: assemble::algorithm(&study.algorithm.method, graph, me, vec![0.0; columns]),
+            curator: Curator::new(self.shard, terms)?.with_hands(Arc::new(Pool)),
+        })?;
+        let party = Party::open(Opening {
+            study,
+            graph,
+            node,
+            peers,
+            key,
+            store,
+            begun,
+            data,
+        })?;
+        Ok((party, bill))
+    }
+}
+
+fn journal(refusal: radmm::account::SiteRefusal) -> PremisesError {
+    PremisesError::Journal(refusal.into())
+}
+
+/// All threads of this machine, for one party's rows.
+struct Pool;
+
+impl Hands for Pool {
+    fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        (0..count).into_par_iter().with_max_len(1).for_each(work);
+    }
+}
+
+/// The store of a site, if it was ever opened.
+pub fn existing(folder: &Path) -> Result<Option<Store>, StoreError> {
+    match Store::existing(folder) {
+        Ok(store) => Ok(Some(store)),
+        Err(StoreError::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
