@@ -29,8 +29,8 @@ pub(crate) enum Failure {
     TooDear { study: String, cause: TooDear },
     #[error("--rows: {0}")]
     RowCounts(BillError),
-    #[error("{study}: {cause}")]
-    NoRows { study: String, cause: TableError },
+    #[error("{study}: {}", TableError::Parties)]
+    NoRows { study: String },
     #[error("{0}")]
     Rows(#[from] TableError),
     #[error("{0}")]
@@ -91,9 +91,8 @@ impl Failure {
                 study: study.to_owned(),
                 cause,
             },
-            PrepareError::Table(cause @ TableError::Parties) => Self::NoRows {
+            PrepareError::Table(TableError::Parties) => Self::NoRows {
                 study: study.to_owned(),
-                cause,
             },
             PrepareError::Table(cause) => Self::Rows(cause),
         }

@@ -171,7 +171,7 @@ impl<'a> Entry<'a> {
             .value
             .get_ref()
             .as_array()
-            .and_then(|array| array.get(0));
+            .and_then(|array| array.first());
         // The span of a table with a header is the header; any other in an array has braces.
         first.is_some_and(|first| {
             first.get_ref().is_table() && self.document.source(first).starts_with('[')

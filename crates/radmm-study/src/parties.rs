@@ -43,7 +43,7 @@ pub(crate) fn read(top: &Section<'_>) -> Result<Vec<Party>, StudyError> {
         }
         let section = element.table()?.only(&KEYS)?;
         let entry = section.required("name", "what people call this party")?;
-        let name = entry.words()?;
+        let name = entry.string()?;
         check_name(&entry, name)?;
         if let Some(other) = names.insert(name, element.key.clone()) {
             return Err(entry.wrong(format!("is the name of {other} too; names must differ")));
@@ -77,6 +77,9 @@ pub(crate) fn check_name(entry: &Entry<'_>, name: &str) -> Result<(), StudyError
         return Err(entry.wrong(format!(
             "a party's name has letters, digits, '-', '_', '.' and spaces, not {c:?}"
         )));
+    }
+    if name.trim().is_empty() {
+        return Err(entry.wrong("a party's name must not be empty"));
     }
     if name.trim() != name {
         return Err(entry.wrong("a party's name must not begin or end with a space"));

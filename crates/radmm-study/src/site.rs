@@ -184,27 +184,29 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let share = section.optional("share", |entry| entry.boolean())?;
     let format = data::written_format(&section)?;
     let continues = section.optional("continues", fingerprints)?;
-    let given = |name| section.get(name).filter(|_| share == Some(true));
-    let rows = match path {
-        None if share == Some(true) => SiteRows::Share,
-        None => {
-            let meaning = "the file of this party's rows, relative to the site file (or share = true, this party's share of the study's own table)";
-            return Err(section.missing("path", meaning));
-        }
-        Some(path) => SiteRows::File {
+    let shared = section.get("share").filter(|_| share == Some(true));
+    let rows = match (path, shared) {
+        (Some(path), None) => SiteRows::File {
             path: path.to_owned(),
             // As in a study.
             format: format
                 .or_else(|| Format::of(Path::new(path)))
                 .unwrap_or(Format::Csv),
         },
+        (None, Some(_)) => match section.get("format") {
+            None => SiteRows::Share,
+            Some(entry) => {
+                return Err(entry.wrong("is that of a file, and share is not one; remove it"));
+            }
+        },
+        (Some(_), Some(entry)) => {
+            return Err(entry.wrong("path is given too; keep one of the two"));
+        }
+        (None, None) => {
+            let meaning = "the file of this party's rows, relative to the site file (or share = true, this party's share of the study's own table)";
+            return Err(section.missing("path", meaning));
+        }
     };
-    if let Some(entry) = given("share").filter(|_| path.is_some()) {
-        return Err(entry.wrong("path is given too; keep one of the two"));
-    }
-    if let Some(entry) = given("format") {
-        return Err(entry.wrong("is that of a file, and share is not one; remove it"));
-    }
     Ok(SiteData {
         rows,
         continues: continues.unwrap_or_default(),
@@ -257,9 +259,6 @@ fn addresses(top: &Section<'_>) -> Result<BTreeMap<String, String>, StudyError> 
     let section = top.open_section("addresses")?;
     let mut addresses = BTreeMap::new();
     for entry in section.entries() {
-        if entry.name.trim().is_empty() {
-            return Err(entry.wrong("a party has a name; this is none"));
-        }
         parties::check_name(&entry, entry.name)?;
         addresses.insert(entry.name.to_owned(), address::read(&entry)?);
     }
