@@ -36,6 +36,8 @@
 //! assert_eq!(error.to_string(), "ages.toml:17: [algorithm] penalty = -1: must be positive and finite");
 //! ```
 //!
+//! A [`ModelFile`] is what comes of a study at one party: weights, what their columns mean, and what they cost.
+//!
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
 
@@ -45,6 +47,8 @@ mod entry;
 mod error;
 mod features;
 mod fingerprint;
+mod meaning;
+mod model;
 mod network;
 mod noise;
 mod privacy;
@@ -68,6 +72,7 @@ use serde::Serialize;
 use toml::de::DeTable;
 
 pub use error::{Note, StudyError};
+pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
 pub use noise::{Family, Kind, Noise, Total};
 use reader::{Document, Section};
 use spelling::one_line;
