@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Certify(CertifyArgs),
     Privacy(PrivacyArgs),
     Audit(AuditArgs),
+    Predict(PredictArgs),
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
@@ -273,6 +274,49 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+/// Use a trained model on rows of your own
+///
+/// Prints a line for every row of the file, in its order: its number from 1, the probability of the label's positive value, and
+/// 1 if that is at least the threshold, else 0. A model that was trained with the smooth hinge has scores in place of
+/// probabilities. Rows need no label; if they have one, stderr tells how good the predictions are. A row with a missing field
+/// has no prediction. Exit code 2 if the model cannot be read or the file has other columns.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm predict model.json rows.csv > predictions.csv
+  radmm predict model.json rows.parquet --out predictions.csv     all of it, or nothing if a row is at fault
+  radmm predict model.json rows.csv --threshold 0.2               rather one alarm too many
+  radmm predict model.json rows.csv --json | jq .summary.quality")]
+pub(crate) struct PredictArgs {
+    /// The model.json that a node wrote
+    pub model: PathBuf,
+
+    /// A CSV, Parquet or LIBSVM file with the columns that the model was trained on
+    pub data: PathBuf,
+
+    /// csv, parquet or libsvm [default: what the extension says]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub format: Option<Format>,
+
+    /// Predict 1 from this probability on [default: 0.5], or from this score on if there are scores [default: 0]
+    #[arg(long, value_name = "P", value_parser = finite, allow_negative_numbers = true)]
+    pub threshold: Option<f64>,
+
+    /// Write into this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Write JSON in place of CSV: the rows, and a summary with how good the predictions are
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn finite(typed: &str) -> Result<f64, String> {
+    match typed.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err("must be a finite number".into()),
+    }
 }
 
 fn limit(typed: &str) -> Result<f64, String> {

@@ -18,15 +18,7 @@ pub(crate) fn data(command: DataCommand) -> Result<(), Failure> {
 
 fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     let path = &typed.file;
-    let format = typed.format.or_else(|| Format::of(path));
-    let format = format.ok_or_else(|| {
-        let problem = unknown_format(path);
-        Failure::Inspect(format!("{}: {problem}", path.display()))
-    })?;
-    let table = TableFile::open(path, format).map_err(|cause| Failure::Unreadable {
-        path: path.clone(),
-        cause,
-    })?;
+    let table = open(path, typed.format)?;
     let profile = inspect(table)?;
     let proposal = Proposal::new(path, &profile, typed).map_err(Failure::Inspect)?;
     if let Some(reason) = proposal.no_features() {
@@ -42,6 +34,19 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
         true => files::print(&proposal.json()),
         false => files::print(&proposal.section()),
     }
+}
+
+/// Opens a file of rows, in the format that was typed or that its extension tells.
+pub(crate) fn open(path: &Path, typed: Option<Format>) -> Result<TableFile, Failure> {
+    let format = typed.or_else(|| Format::of(path));
+    let format = format.ok_or_else(|| {
+        let problem = unknown_format(path);
+        Failure::Inspect(format!("{}: {problem}", path.display()))
+    })?;
+    TableFile::open(path, format).map_err(|cause| Failure::Unreadable {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 /// Why a file with this name is not read, and what to do.

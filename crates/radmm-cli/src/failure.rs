@@ -11,7 +11,7 @@ use radmm_lab::audit::Unaudited;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
 };
-use radmm_study::StudyError;
+use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
 /// Why nothing, or less than was asked for, came out.
@@ -52,6 +52,14 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Data(#[from] DataError),
     #[error("{0}")]
+    Model(#[from] ModelError),
+    #[error("{0}")]
+    WrongTable(DataError),
+    #[error("--threshold: {0}")]
+    Threshold(&'static str),
+    #[error("--out: {} is read; choose another file", .0.display())]
+    Overwrites(PathBuf),
+    #[error("{0}")]
     Inspect(String),
     #[error("{0}")]
     NoFeatures(String),
@@ -79,8 +87,24 @@ impl Failure {
             | Self::RowCounts(_)
             | Self::Compare(_)
             | Self::AccuracyBesideFigures
+            | Self::Model(_)
+            | Self::WrongTable(_)
+            | Self::Threshold(_)
+            | Self::Overwrites(_)
             | Self::Inspect(_) => ExitCode::from(2),
             _ => ExitCode::from(1),
+        }
+    }
+
+    /// Why the rows of a file have no predictions.
+    pub(crate) fn of_rows(error: DataError) -> Self {
+        match error {
+            // Not a table for this model.
+            DataError::Format { .. }
+            | DataError::NoSuchColumn { .. }
+            | DataError::DuplicateColumn { .. }
+            | DataError::Column { .. } => Self::WrongTable(error),
+            _ => Self::Data(error),
         }
     }
 

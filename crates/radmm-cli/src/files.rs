@@ -17,21 +17,25 @@ pub(crate) struct StudyText {
 
 impl StudyText {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|cause| Failure::Unreadable {
-            path: path.to_owned(),
-            cause: match cause.kind() {
-                io::ErrorKind::InvalidData => {
-                    io::Error::other("it is not text in UTF-8; save it as UTF-8")
-                }
-                _ => cause,
-            },
-        })?;
         Ok(Self {
-            text,
+            text: read_text(path)?,
             name: path.display().to_string(),
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
         })
     }
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|cause| Failure::Unreadable {
+        path: path.to_owned(),
+        cause: match cause.kind() {
+            io::ErrorKind::InvalidData => {
+                io::Error::other("it is not text in UTF-8; save it as UTF-8")
+            }
+            _ => cause,
+        },
+    })
 }
 
 /// Makes a folder for results. Done before hours of computation, not after them.

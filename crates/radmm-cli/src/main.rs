@@ -13,13 +13,16 @@ mod failure;
 mod files;
 mod label;
 mod notes;
+mod predict;
 mod prepare;
 mod privacy;
 mod progress;
 mod proposal;
+mod quality;
 mod render;
 mod reproduce;
 mod run;
+mod sheet;
 mod toml;
 
 use std::panic;
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Certify(typed) => certify::certify(typed),
         Command::Privacy(typed) => privacy::privacy(&typed),
         Command::Audit(typed) => audit::audit(&typed),
+        Command::Predict(typed) => predict::predict(&typed),
         Command::Data(command) => data::data(command),
     };
     match outcome {

@@ -97,7 +97,7 @@ impl<R: Read> Records for CsvRows<'_, R> {
 pub(crate) mod tests {
     use super::*;
     use crate::encode::Encoder;
-    use crate::named::is_missing;
+    use crate::named::{Record, is_missing};
     use crate::schema::{Categorical, Numeric};
     use radmm::private::NormPolicy;
 
@@ -122,12 +122,14 @@ pub(crate) mod tests {
     pub(crate) fn encoded(text: &str, schema: &Schema) -> Vec<(Vec<(u32, f64)>, bool)> {
         let (header, mut records) = open(text.as_bytes(), "rows.csv").unwrap();
         let encoder = Encoder::new(schema, |name| header.find(name)).unwrap();
-        let used: Vec<_> = encoder.columns().collect();
+        let label = header.find(&schema.label).unwrap();
+        let used: Vec<_> = encoder.columns().chain([label]).collect();
         let mut rows = Vec::new();
         while let Some(record) = records.next().unwrap() {
             if !is_missing(&record, &used, &schema.missing).unwrap() {
                 let (mut entries, mut clipped) = (Vec::new(), Vec::new());
-                let positive = encoder.encode(&record, &mut entries, &mut clipped).unwrap();
+                encoder.encode(&record, &mut entries, &mut clipped).unwrap();
+                let positive = record.field(label).unwrap() == schema.positive;
                 rows.push((entries, positive));
             }
         }

@@ -10,9 +10,8 @@ use crate::error::{DataError, FieldProblem, excerpt, first_few};
 use crate::named::{Column, Record};
 use crate::schema::{Categorical, Scale, Schema};
 
-/// A schema laid over the columns of one file.
+/// The features of a schema laid over the columns of one file.
 pub(crate) struct Encoder<'a> {
-    label: (Column<'a>, &'a str),
     numeric: Vec<(Column<'a>, Numbers<'a>)>,
     categorical: Vec<(Column<'a>, Vocabulary<'a>)>,
     intercept: Option<u32>,
@@ -54,33 +53,28 @@ impl<'a> Encoder<'a> {
             categorical.push((find(&column.name)?, vocabulary));
         }
         Ok(Self {
-            label: (find(&schema.label)?, &schema.positive),
             numeric,
             categorical,
             intercept: schema.intercept.then_some(next),
         })
     }
 
-    /// The columns of the file that are read.
+    /// The columns of the file that features are made of.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column<'a>> {
         let numeric = self.numeric.iter().map(|(column, _)| *column);
         let categorical = self.categorical.iter().map(|(column, _)| *column);
-        numeric.chain(categorical).chain([self.label.0])
-    }
-
-    pub(crate) fn label(&self) -> Column<'a> {
-        self.label.0
+        numeric.chain(categorical)
     }
 
     /// Replaces `entries` by those of the record, in ascending order of their columns: one for each column of the
     /// file, zero or not, and the intercept. Replaces `clipped` by the numeric
-    /// columns, by their places in the schema, with numbers beyond their bounds. Returns whether the record is positive.
+    /// columns, by their places in the schema, with numbers beyond their bounds.
     pub(crate) fn encode(
         &self,
         record: &impl Record,
         entries: &mut Vec<(u32, f64)>,
         clipped: &mut Vec<u32>,
-    ) -> Result<bool, DataError> {
+    ) -> Result<(), DataError> {
         entries.clear();
         clipped.clear();
         for (k, (column, numbers)) in (0..).zip(&self.numeric) {
@@ -105,8 +99,7 @@ impl<'a> Encoder<'a> {
             entries.push((*code, 1.0));
         }
         entries.extend(self.intercept.map(|at| (at, 1.0)));
-        let (column, positive) = self.label;
-        Ok(record.field(column)? == positive)
+        Ok(())
     }
 }
 

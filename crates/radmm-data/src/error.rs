@@ -289,6 +289,17 @@ pub enum FieldProblem {
         /// The first few of the vocabulary.
         known: Vec<String>,
     },
+    /// Outside the vocabulary of a model.
+    #[error(
+        "{value:?} is not among the values that the model knows, {}; correct it, or remove the row",
+        list(known)
+    )]
+    NotLearnt {
+        /// The field.
+        value: String,
+        /// The first few of the vocabulary.
+        known: Vec<String>,
+    },
     /// Outside the values of a column split.
     #[error(
         "{value:?} belongs to no node: the nodes are {}; add one for it, or list it under missing to drop such rows",

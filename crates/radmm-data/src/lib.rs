@@ -27,8 +27,9 @@
 //! ```
 //!
 //! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The exceptions are for
-//! the party that owns the file: a [`DataError`], which quotes the field at fault, and a [`Profile`], which [`inspect`]
-//! makes for whoever drafts a study.
+//! the party that owns the file: a [`DataError`], which quotes the field at fault, a [`Profile`], which [`inspect`]
+//! makes for whoever drafts a study, and [`Features`], which [`score_each`] hands to whoever uses a model on rows of
+//! their own.
 
 mod adult;
 mod builtin;
@@ -51,6 +52,7 @@ mod problem;
 mod records;
 mod row;
 mod schema;
+mod score;
 mod split;
 mod table;
 mod tally;
@@ -68,3 +70,4 @@ pub use self::parquet::{deal_parquet, read_test_parquet};
 pub use self::partition::{Deal, Part, Partition};
 pub use self::problem::{ColumnProblem, FormatProblem, LineProblem};
 pub use self::schema::{Categorical, Numeric, Scale, Schema, Split};
+pub use self::score::{Features, Scored, score_each};

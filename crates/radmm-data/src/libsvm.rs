@@ -12,6 +12,7 @@ use crate::partition::{Deal, Partition};
 use crate::problem::{FormatProblem, LineProblem};
 use crate::row::Row;
 use crate::schema::{Schema, Split};
+use crate::score::Unscored;
 
 /// Reads a table of numbered columns, takes its values as they are, holds some rows out and deals the others out to
 /// nodes, in one pass. Nothing but the norm policy bounds a row.
@@ -84,6 +85,28 @@ fn each_row(
     Ok(())
 }
 
+/// Hands out what is to be scored. A line may lack its label.
+pub(crate) fn score<E: From<DataError>>(
+    source: impl Read,
+    file: &str,
+    schema: &Schema,
+    mut take: impl FnMut(Unscored<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut lines = Lines::perhaps_labelled(source, file);
+    let class = Class::new(&schema.positive);
+    while let Some(line) = lines.next(schema.numbered)? {
+        if schema.intercept {
+            line.entries.push((schema.numbered, 1.0));
+        }
+        let known = !line.text.is_empty() && schema.missing.iter().all(|value| value != line.text);
+        take(Unscored::Complete {
+            entries: line.entries,
+            positive: known.then(|| class.holds(line.text)),
+        })?;
+    }
+    Ok(())
+}
+
 /// The positive class.
 struct Class<'a> {
     text: &'a str,
@@ -107,11 +130,20 @@ pub(crate) struct Lines<'a, R> {
     file: &'a str,
     source: BufReader<R>,
     number: u64,
+    first: First,
     line: Vec<u8>,
     entries: Vec<(u32, f64)>,
 }
 
-/// A row: its label, and its entries by columns from 0.
+/// What stands first in a line.
+#[derive(Clone, Copy)]
+enum First {
+    Label,
+    /// A label, or a pair if it is one.
+    Either,
+}
+
+/// A row: its label, empty if it has none, and its entries by columns from 0.
 pub(crate) struct Labelled<'r> {
     pub(crate) text: &'r str,
     pub(crate) entries: &'r mut Vec<(u32, f64)>,
@@ -119,10 +151,20 @@ pub(crate) struct Labelled<'r> {
 
 impl<'a, R: Read> Lines<'a, R> {
     pub(crate) fn new(source: R, file: &'a str) -> Self {
+        Self::with(source, file, First::Label)
+    }
+
+    /// Of a file in which rows may begin with a pair: they have no label.
+    fn perhaps_labelled(source: R, file: &'a str) -> Self {
+        Self::with(source, file, First::Either)
+    }
+
+    fn with(source: R, file: &'a str, first: First) -> Self {
         Self {
             file,
             source: BufReader::new(source),
             number: 0,
+            first,
             line: Vec::new(),
             entries: Vec::new(),
         }
@@ -137,7 +179,7 @@ impl<'a, R: Read> Lines<'a, R> {
                 continue;
             }
             let (file, line) = (self.file.to_owned(), self.number);
-            return match parse(&self.line, columns, &mut self.entries) {
+            return match parse(&self.line, self.first, columns, &mut self.entries) {
                 Ok(text) => Ok(Some(Labelled {
                     text,
                     entries: &mut self.entries,
@@ -170,12 +212,16 @@ impl<'a, R: Read> Lines<'a, R> {
 /// Replaces `entries` by those of a line that is not blank, and returns its label.
 fn parse<'l>(
     line: &'l [u8],
+    first: First,
     columns: u32,
     entries: &mut Vec<(u32, f64)>,
 ) -> Result<&'l str, LineProblem> {
     let line = str::from_utf8(line).map_err(|_| LineProblem::NotUtf8)?;
     let mut words = line.split_ascii_whitespace();
-    let label = words.next().unwrap_or_default();
+    let label = match (first, line.split_ascii_whitespace().next()) {
+        (First::Either, Some(pair)) if pair.contains(':') => "",
+        _ => words.next().unwrap_or_default(),
+    };
     entries.clear();
     let mut last = 0;
     for pair in words {
@@ -210,11 +256,20 @@ mod tests {
     #[test]
     fn a_line_is_a_label_and_entries_by_columns_from_0() {
         let mut entries = Vec::new();
-        let label = parse(b" -1 1:0.5\t3:-2e1  7:0\r\n", 7, &mut entries);
+        let label = parse(b" -1 1:0.5\t3:-2e1  7:0\r\n", First::Label, 7, &mut entries);
         assert_eq!(label, Ok("-1"));
         assert_eq!(entries, [(0, 0.5), (2, -20.0), (6, 0.0)]);
-        assert_eq!(parse(b"+1\n", 7, &mut entries), Ok("+1"));
+        assert_eq!(parse(b"+1\n", First::Label, 7, &mut entries), Ok("+1"));
         assert!(entries.is_empty());
+    }
+
+    #[test]
+    fn where_a_label_may_be_missing_a_pair_at_the_start_is_a_pair() {
+        let mut entries = Vec::new();
+        assert_eq!(parse(b"1:0.5 3:1", First::Either, 7, &mut entries), Ok(""));
+        assert_eq!(entries, [(0, 0.5), (2, 1.0)]);
+        assert_eq!(parse(b"-1 3:1", First::Either, 7, &mut entries), Ok("-1"));
+        assert_eq!(entries, [(2, 1.0)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::partition::{Deal, Partition};
 use crate::problem::FormatProblem;
 use crate::row::{Party, Row};
 use crate::schema::{Schema, Split};
+use crate::score::Unscored;
 
 /// A column of the file by its name and its place among the columns, from 0.
 #[derive(Clone, Copy)]
@@ -146,8 +147,10 @@ fn each_row<R: Records>(
         });
     }
     let encoder = Encoder::new(schema, |name| header.find(name))?;
+    let label = header.find(&schema.label)?;
     let split_by = split_by.map(|name| header.find(name)).transpose()?;
-    let used: Vec<Column<'_>> = encoder.columns().chain(split_by).collect();
+    let used = encoder.columns().chain([label]).chain(split_by);
+    let used: Vec<Column<'_>> = used.collect();
     let mut records = open(&used)?;
     let mut row = Row::default();
     while let Some(record) = records.next()? {
@@ -155,31 +158,56 @@ fn each_row<R: Records>(
             take(None)?;
             continue;
         }
-        row.fill(&encoder, &record, split_by)?;
-        take(Some(&mut row))?;
-    }
-    Ok(header.without(&used))
-}
-
-impl Row {
-    fn fill(
-        &mut self,
-        encoder: &Encoder<'_>,
-        record: &impl Record,
-        split_by: Option<Column<'_>>,
-    ) -> Result<(), DataError> {
-        self.positive = encoder.encode(record, &mut self.entries, &mut self.clipped)?;
-        self.label.clear();
-        self.label.push_str(record.field(encoder.label())?);
-        self.party = match split_by {
+        encoder.encode(&record, &mut row.entries, &mut row.clipped)?;
+        row.label.clear();
+        row.label.push_str(record.field(label)?);
+        row.positive = row.label == schema.positive;
+        row.party = match split_by {
             Some(column) => Some(Party {
                 name: record.field(column)?.to_owned(),
                 place: record.place(),
             }),
             None => None,
         };
-        Ok(())
+        take(Some(&mut row))?;
     }
+    Ok(header.without(&used))
+}
+
+/// Hands out what is to be scored. The label may be missing, in a row or in the whole file.
+pub(crate) fn score<R: Records, E: From<DataError>>(
+    header: &Header<'_>,
+    open: impl FnOnce(&[Column<'_>]) -> Result<R, DataError>,
+    schema: &Schema,
+    mut take: impl FnMut(Unscored<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let encoder = Encoder::new(schema, |name| header.find(name))?;
+    let label = match header.names.contains(&schema.label) {
+        true => Some(header.find(&schema.label)?),
+        false => None,
+    };
+    let features: Vec<Column<'_>> = encoder.columns().collect();
+    let used: Vec<Column<'_>> = encoder.columns().chain(label).collect();
+    let mut records = open(&used)?;
+    let (mut entries, mut clipped) = (Vec::new(), Vec::new());
+    while let Some(record) = records.next()? {
+        if is_missing(&record, &features, &schema.missing)? {
+            take(Unscored::Incomplete)?;
+            continue;
+        }
+        encoder.encode(&record, &mut entries, &mut clipped)?;
+        let known = match label {
+            Some(label) if !is_missing(&record, &[label], &schema.missing)? => Some(label),
+            _ => None,
+        };
+        let positive = match known {
+            Some(label) => Some(record.field(label)? == schema.positive),
+            None => None,
+        };
+        let entries = &entries;
+        take(Unscored::Complete { entries, positive })?;
+    }
+    Ok(())
 }
 
 /// Looked at before anything is parsed: what stands beside a missing value does not matter.

@@ -28,6 +28,14 @@ pub enum LineProblem {
         /// How many there are.
         columns: u32,
     },
+    /// Beyond the columns of a model.
+    #[error("index {index} is beyond the last column: the model has {columns}")]
+    BeyondModel {
+        /// What stands before the colon.
+        index: u32,
+        /// How many there are.
+        columns: u32,
+    },
     /// Out of order, or there twice.
     #[error("index {index} comes after index {last}; indices must ascend, each at most once")]
     NotAscending {
@@ -79,6 +87,14 @@ pub enum FormatProblem {
     /// Columns are found by their names.
     #[error("only a LIBSVM file has numbered columns: the study must name those that it uses")]
     Numbered,
+    /// Columns are found by their numbers, and a model has names.
+    #[error(
+        "a LIBSVM file has numbered columns, and those of the model have names; give a CSV or Parquet file"
+    )]
+    ModelNamed,
+    /// Columns are found by their names, and a model has numbers.
+    #[error("the columns of the model have numbers and no names; give a LIBSVM file")]
+    ModelNumbered,
     /// Rows are told apart by a column's text.
     #[error("a LIBSVM file cannot be split by a column; use another split")]
     SplitByColumn,

@@ -34,8 +34,8 @@ impl Schema {
         numbered.chain(self.named()).collect()
     }
 
-    /// How many they are, without making names for all that are numbered.
-    pub(crate) fn width(&self) -> usize {
+    /// How many encoded columns there are, without making names for all that are numbered.
+    pub fn width(&self) -> usize {
         self.numbered as usize + self.named().len()
     }
 

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use radmm::private::NormPolicy;
-use radmm_data::{Builtin, Categorical, Format, Numeric, Scale, Schema, Split};
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use radmm_data::{Builtin, Categorical, Format, Schema};
 
 use crate::entry::Entry;
 use crate::error::{Note, StudyError};
 use crate::reader::Section;
-use crate::{Data, Party, Source, Test, features};
+use crate::{Party, Source, features};
 
 /// What may stand in `[data]`.
 pub(crate) const KEYS: [&str; 13] = [
@@ -29,6 +27,19 @@ pub(crate) const KEYS: [&str; 13] = [
     "test",
 ];
 
+/// What of it says what columns mean.
+const MEANING: [&str; 9] = [
+    "format",
+    "columns",
+    "label",
+    "positive",
+    "missing",
+    "rows",
+    "intercept",
+    "numeric",
+    "categorical",
+];
+
 /// A model has a number for each of them at every party, so that more would not fit into memory anyway.
 const MOST_COLUMNS: u32 = 100_000_000;
 
@@ -45,19 +56,38 @@ pub(crate) fn read(
     let section = top.section("data", &KEYS)?;
     let source = source(&section, parties)?;
     let format = format(&section, &source)?;
-    let columns = section.optional("columns", |entry| entry.integer(1..=MOST_COLUMNS))?;
-    if format == Format::Libsvm {
-        return Ok((source, format, numbered(&section, columns)?));
-    }
-    if let Some(entry) = section.get("columns") {
-        return Err(entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\""));
-    }
     let own = match &source {
         Source::File(_) | Source::Parties => None,
         Source::Builtin(table) => Some(table.schema()),
     };
-    let label = label(&section, own.as_ref())?;
-    let positive = positive(&section, own.as_ref().filter(|own| own.label == label))?;
+    let schema = schema(&section, format, own, notes)?;
+    Ok((source, format, schema))
+}
+
+/// The section of a model, which says what columns mean and not where rows are.
+pub(crate) fn read_meaning(top: &Section<'_>) -> Result<(Format, Schema), StudyError> {
+    let section = top.section("data", &MEANING)?;
+    let format = written_format(&section)?.unwrap_or(Format::Csv);
+    let schema = schema(&section, format, None, &mut Vec::new())?;
+    Ok((format, schema))
+}
+
+/// What the columns mean; `own` is what a built-in table has for itself.
+fn schema(
+    section: &Section<'_>,
+    format: Format,
+    own: Option<Schema>,
+    notes: &mut Vec<Note>,
+) -> Result<Schema, StudyError> {
+    let columns = section.optional("columns", |entry| entry.integer(1..=MOST_COLUMNS))?;
+    if format == Format::Libsvm {
+        return numbered(section, columns);
+    }
+    if let Some(entry) = section.get("columns") {
+        return Err(entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\""));
+    }
+    let label = label(section, own.as_ref())?;
+    let positive = positive(section, own.as_ref().filter(|own| own.label == label))?;
     let own = own.map(|own| (own.missing, own.numeric, own.categorical));
     let (own_missing, own_numeric, own_categorical) =
         own.unwrap_or_else(|| (usually_missing(), vec![], vec![]));
@@ -65,9 +95,9 @@ pub(crate) fn read(
         missing,
         rows,
         intercept,
-    } = Common::read(&section, own_missing)?;
-    let numeric = features(&section, "numeric", features::numeric)?;
-    let categorical = features(&section, "categorical", features::categorical)?;
+    } = Common::read(section, own_missing)?;
+    let numeric = features(section, "numeric", features::numeric)?;
+    let categorical = features(section, "categorical", features::categorical)?;
     let schema = Schema {
         label,
         positive,
@@ -78,9 +108,9 @@ pub(crate) fn read(
         categorical: categorical.unwrap_or(own_categorical),
         numbered: 0,
     };
-    check(&section, &schema)?;
-    note_dropped(&section, &schema, notes)?;
-    Ok((source, format, schema))
+    check(section, &schema)?;
+    note_dropped(section, &schema, notes)?;
+    Ok(schema)
 }
 
 /// What a file of numbered columns needs no names for.
@@ -321,83 +351,5 @@ fn source(section: &Section<'_>, parties: &[Party]) -> Result<Source, StudyError
             "path",
             "a file of rows, relative to the study file (or builtin, the name of a table that comes with the program)",
         )),
-    }
-}
-
-// As in the file: columns are keys, in their order, not structures in a list.
-impl Serialize for Data {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self {
-            source,
-            format,
-            schema,
-            split,
-            test,
-        } = self;
-        let numbered = schema.numbered > 0;
-        let section = Written {
-            source,
-            format: (!matches!(source, Source::Builtin(_))).then_some(*format),
-            columns: numbered.then_some(schema.numbered),
-            label: (!numbered).then_some(&schema.label),
-            positive: &schema.positive,
-            missing: &schema.missing,
-            rows: schema.rows,
-            intercept: schema.intercept,
-            numeric: (!numbered).then_some(Columns(&schema.numeric, |column| {
-                (&column.name, &column.scale)
-            })),
-            categorical: (!numbered).then_some(Columns(&schema.categorical, |column| {
-                (&column.name, &column.values)
-            })),
-            split: (*source != Source::Parties).then_some(split),
-            test,
-        };
-        section.serialize(serializer)
-    }
-}
-
-// The key that is in the file, if one is.
-impl Serialize for Source {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Self::File(path) => map.serialize_entry("path", path)?,
-            Self::Builtin(table) => map.serialize_entry("builtin", table)?,
-            Self::Parties => {}
-        }
-        map.end()
-    }
-}
-
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(flatten)]
-    source: &'a Source,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    columns: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a String>,
-    positive: &'a str,
-    missing: &'a [String],
-    rows: NormPolicy,
-    intercept: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    numeric: Option<Columns<'a, Numeric, &'a Scale>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    split: Option<&'a Split>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    test: &'a Option<Test>,
-}
-
-struct Columns<'a, C, V>(&'a [C], fn(&'a C) -> (&'a String, V));
-
-impl<C, V: Serialize> Serialize for Columns<'_, C, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(self.1))
     }
 }

@@ -36,6 +36,8 @@
 //! assert_eq!(error.to_string(), "ages.toml:17: [algorithm] penalty = -1: must be positive and finite");
 //! ```
 //!
+//! A [`ModelFile`] is what comes of a study at one party: weights, what their columns mean, and what they cost.
+//!
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
 
@@ -52,6 +54,8 @@ mod features;
 mod fingerprint;
 mod hex;
 mod identity;
+mod meaning;
+mod model;
 mod network;
 mod noise;
 mod parties;
@@ -81,6 +85,7 @@ use serde::Serialize;
 pub use difference::{Difference, first_difference};
 pub use error::{Note, StudyError};
 pub use identity::{Identity, IdentityError};
+pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
 pub use noise::{Family, Kind, Noise, Total};
 pub use parties::Party;
 use reader::{Document, Known, Section};

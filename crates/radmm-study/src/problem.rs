@@ -16,15 +16,7 @@ const WIDTH: f64 = 0.5;
 
 pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Problem, StudyError> {
     let section = top.section("problem", &KEYS)?;
-    let width = section.optional("width", |entry| entry.number(POSITIVE))?;
-    let hinge = Loss::SmoothHinge {
-        width: width.unwrap_or(WIDTH),
-    };
-    let loss = section
-        .optional("loss", |entry| {
-            entry.choice(&[("logistic", Loss::Logistic), ("smooth-hinge", hinge)])
-        })?
-        .unwrap_or(Loss::Logistic);
+    let loss = loss(&section)?;
     if loss == Loss::Logistic {
         section.note_all_but(&["loss", "weight", "ridge"], "logistic", notes);
     }
@@ -37,6 +29,18 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<Problem, 
             .required("ridge", "the ridge ρ, a positive number")?
             .number(POSITIVE)?,
     })
+}
+
+/// `loss` and its `width`.
+pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
+    let width = section.optional("width", |entry| entry.number(POSITIVE))?;
+    let hinge = Loss::SmoothHinge {
+        width: width.unwrap_or(WIDTH),
+    };
+    let loss = section.optional("loss", |entry| {
+        entry.choice(&[("logistic", Loss::Logistic), ("smooth-hinge", hinge)])
+    })?;
+    Ok(loss.unwrap_or(Loss::Logistic))
 }
 
 /// Refuses a problem whose minimisers double precision does not find to the tolerance, at the key that is to blame.

@@ -7,7 +7,8 @@
 //! ```
 //! for P positive and N negative rows (Mann and Whitney 1947).
 //!
-//! Privacy: these numbers are unprotected functions of rows. The simulator alone asks for them.
+//! Privacy: these numbers are unprotected functions of rows. The simulator alone asks for them, and [`area`], which sees
+//! scores and no rows, whoever scores rows of their own.
 
 use serde::Serialize;
 
@@ -42,7 +43,8 @@ pub(crate) fn examine(shard: &Shard, loss: Loss, model: &[f64]) -> Score {
     }
 }
 
-fn area(mut scored: Vec<(f64, bool)>) -> f64 {
+/// The area under the ROC curve of these scores, each with whether its row is positive; a half if all are of one class.
+pub fn area(mut scored: Vec<(f64, bool)>) -> f64 {
     // Adding zero makes -0 a 0, which `total_cmp` would tell apart.
     scored.iter_mut().for_each(|(score, _)| *score += 0.0);
     scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));

@@ -26,8 +26,8 @@ mod solve;
 
 pub(crate) use curator::{Asking, Fit};
 pub use curator::{BadTerms, Curator, Recorded, Refusal, Terms};
-pub use exam::Score;
 pub(crate) use exam::examine;
+pub use exam::{Score, area};
 pub use grid::TooCoarse;
 pub use hands::{Hands, OneHand};
 pub use loss::Loss;

@@ -52,6 +52,19 @@ pub enum NormPolicy {
     Clip,
 }
 
+impl NormPolicy {
+    /// Replaces `row` by what a shard of so many columns would hold of these entries if the label were positive: those that
+    /// are not zero, scaled. For whoever scores rows by a model that was trained on such shards.
+    pub fn apply(
+        self,
+        entries: &[(u32, f64)],
+        columns: usize,
+        row: &mut Vec<(u32, f64)>,
+    ) -> Result<(), RowError> {
+        fit(entries, columns, self, 1.0, row).map(drop)
+    }
+}
+
 /// Why a row cannot be taken.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum RowError {
@@ -144,26 +157,9 @@ impl ShardBuilder {
 
     /// Adds a row given by its non-zero entries, in ascending order of their columns, and its label.
     pub fn push(&mut self, entries: &[(u32, f64)], positive: bool) -> Result<(), RowError> {
-        let mut last = None;
-        for &(column, value) in entries {
-            let columns = self.shard.columns.min(MOST_COLUMNS);
-            if column as usize >= columns {
-                return Err(RowError::NoSuchColumn { column, columns });
-            }
-            if last.is_some_and(|last| column <= last) {
-                return Err(RowError::NotAscending { column });
-            }
-            if !value.is_finite() {
-                return Err(RowError::NotFinite { column, value });
-            }
-            last = Some(column);
-        }
-        let filled = entries.iter().filter(|entry| entry.1 != 0.0);
-        let scale = norm_scale(entries, filled.clone().count(), self.policy);
         let sign = if positive { 1.0 } else { -1.0 };
-        self.entries.clear();
-        self.entries
-            .extend(filled.map(|&(column, value)| (column, sign * scale.apply(value))));
+        let columns = self.shard.columns;
+        let scale = fit(entries, columns, self.policy, sign, &mut self.entries)?;
         self.open.push(&Row {
             scale: sign * shared(&self.entries, scale.apply(1.0)),
             entries: &self.entries,
@@ -191,6 +187,35 @@ impl ShardBuilder {
         let full = std::mem::replace(&mut self.open, next);
         self.shard.chunks.push(full.finish());
     }
+}
+
+/// Replaces `row` by the entries that are not zero, scaled and signed, and tells the scale. A row that is refused stays out.
+fn fit(
+    entries: &[(u32, f64)],
+    columns: usize,
+    policy: NormPolicy,
+    sign: f64,
+    row: &mut Vec<(u32, f64)>,
+) -> Result<Scale, RowError> {
+    let columns = columns.min(MOST_COLUMNS);
+    let mut last = None;
+    for &(column, value) in entries {
+        if column as usize >= columns {
+            return Err(RowError::NoSuchColumn { column, columns });
+        }
+        if last.is_some_and(|last| column <= last) {
+            return Err(RowError::NotAscending { column });
+        }
+        if !value.is_finite() {
+            return Err(RowError::NotFinite { column, value });
+        }
+        last = Some(column);
+    }
+    let filled = entries.iter().filter(|entry| entry.1 != 0.0);
+    let scale = norm_scale(entries, filled.clone().count(), policy);
+    row.clear();
+    row.extend(filled.map(|&(column, value)| (column, sign * scale.apply(value))));
+    Ok(scale)
 }
 
 /// The size of the value that a row's indicators share: of those that were one, if there are any; otherwise perhaps that of
@@ -346,6 +371,25 @@ mod tests {
             builder.push(&[(1, 0.7), (5, -0.9)], true).unwrap();
             let shard = builder.finish().unwrap();
             assert_eq!(row(&shard, 0), row(&shard, 1));
+        }
+    }
+
+    #[test]
+    fn a_row_to_be_scored_is_the_row_that_is_stored() {
+        let entries = [(0, 0.0), (1, 0.7), (2, -3.5), (5, -0.9), (8, 1e-9)];
+        for policy in [NormPolicy::Unit, NormPolicy::Clip] {
+            let mut builder = ShardBuilder::new(9, policy);
+            builder.push(&entries, true).unwrap();
+            builder.push(&entries, false).unwrap();
+            let shard = builder.finish().unwrap();
+            let mut scored = vec![(7, 7.0)];
+            policy.apply(&entries, 9, &mut scored).unwrap();
+            let (columns, values): (Vec<u32>, Vec<f64>) = scored.iter().copied().unzip();
+            assert_eq!(row(&shard, 0), (columns.clone(), values.clone()));
+            let opposite = values.iter().map(|value| -value).collect();
+            assert_eq!(row(&shard, 1), (columns, opposite));
+            let refused = policy.apply(&entries, 8, &mut scored);
+            assert!(matches!(refused, Err(RowError::NoSuchColumn { .. })));
         }
     }
 
