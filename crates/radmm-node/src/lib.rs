@@ -3,10 +3,14 @@
 pub mod frame;
 pub mod key;
 pub mod link;
+mod metrics;
 pub mod notice;
 pub mod party;
 pub mod premises;
 pub mod quiet;
 pub mod rows;
+pub mod run;
 mod shadow;
+pub mod status;
 pub mod store;
+pub mod transport;

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use radmm::account::Guarantee;
+use radmm::account::{Guarantee, Site};
 use radmm::message::Message;
 use radmm::node::{Node, Output, ProtocolError, Stop};
 use radmm::private::Recorded;
@@ -56,6 +56,8 @@ pub struct Opening<'a> {
     pub begun: Begun,
     /// The rows.
     pub data: Fingerprint,
+    /// The account of the rows, over all studies, if the site has limits.
+    pub account: Option<Site>,
 }
 
 /// Why a party cannot go on.
@@ -135,6 +137,7 @@ pub struct Party {
     store: Store,
     begun: Begun,
     data: Fingerprint,
+    account: Option<Site>,
     digest: [u8; 32],
     canonical: String,
     iterations: u32,
@@ -168,6 +171,7 @@ impl Party {
             store,
             begun,
             data,
+            account,
         } = opening;
         let (columns, precision) = (node.curator().columns(), node.curator().precision());
         let me = node.id();
@@ -202,6 +206,7 @@ impl Party {
             store,
             begun,
             data,
+            account,
             fresh: Vec::new(),
             said: VecDeque::new(),
             consensus: 0.0,
@@ -820,6 +825,18 @@ impl Party {
     /// What this study has spent.
     pub fn spent(&self) -> Guarantee {
         self.node.curator().ledger().spent()
+    }
+
+    /// For each limit of the site, what all studies have spent on these rows.
+    pub fn spent_on_rows(&self) -> Vec<Guarantee> {
+        // An account that broke off shows nothing, and lets nothing be spent either.
+        let spent = self.account.as_ref().and_then(|site| site.spent().ok());
+        spent.map_or_else(Vec::new, |spent| spent.totals)
+    }
+
+    /// How many neighbours are connected.
+    pub fn links(&self) -> usize {
+        self.edges.iter().filter(|edge| edge.greeted).count()
     }
 
     /// The node.

@@ -449,6 +449,7 @@ impl Premises {
             store,
             begun,
             data,
+            account,
         })?;
         Ok((party, bill))
     }

@@ -216,6 +216,7 @@ impl World {
             store,
             begun,
             data,
+            account: None,
         })?;
         self.seats[i as usize].party = Some(party);
         Ok(())

@@ -1,0 +1,284 @@
+//! A party that runs: its network, its store, and what the operator is told.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::frame::say_length;
+use crate::link::Event;
+use crate::metrics::{self, Shown};
+use crate::notice::Notice;
+use crate::party::{Halt, Party};
+use crate::premises::{Bill, Premises, PremisesError};
+use crate::status::{Counts, Status};
+use crate::store::Store;
+use crate::transport::{Neighbour, Network, Settings, TransportError};
+
+/// Why a party stopped before its time.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// It could not begin.
+    #[error(transparent)]
+    Premises(#[from] PremisesError),
+    /// There is no network.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The address for metrics cannot be had.
+    #[error("metrics = \"{address}\": {cause}; choose another port, or leave metrics out")]
+    Metrics {
+        /// Which.
+        address: SocketAddr,
+        /// What the operating system says.
+        cause: io::Error,
+    },
+    /// It cannot go on.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+    /// The results cannot be written.
+    #[error("{0}")]
+    Results(String),
+    /// Signals cannot be heard.
+    #[error("the operating system does not tell when to stop: {0}")]
+    Signals(io::Error),
+}
+
+/// How a party ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All iterations are done, and every neighbour has what it needs.
+    Over,
+    /// All iterations are done, and the operator did not wait for the neighbours.
+    Finished,
+    /// The operator stopped it in the middle. It goes on when it is started again.
+    Stopped,
+}
+
+/// Who is told.
+pub trait Watch {
+    /// Something worth a line.
+    fn notice(&mut self, notice: &Notice);
+
+    /// How things are now.
+    fn status(&mut self, status: &Status);
+
+    /// What is to be done with the results of a party that has finished; the files that came of it.
+    fn results(&mut self, party: &Party, bill: &Bill) -> Result<Vec<String>, String>;
+}
+
+/// After the end, so long a neighbour that is away is waited for, though it has everything.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Runs a party until its study is over, or until it is told to stop.
+pub fn run(premises: Premises, watch: &mut dyn Watch) -> Result<Ending, RunError> {
+    let (sender, receiver) = channel();
+    stop_on_signals(sender.clone()).map_err(RunError::Signals)?;
+    run_with(premises, watch, sender, &receiver)
+}
+
+/// The same, with whoever else has something to tell.
+pub fn run_with(
+    premises: Premises,
+    watch: &mut dyn Watch,
+    sender: Sender<Event>,
+    events: &Receiver<Event>,
+) -> Result<Ending, RunError> {
+    let shown = Shown::default();
+    if let Some(address) = premises.site().metrics {
+        metrics::serve(address, shown.clone())
+            .map_err(|cause| RunError::Metrics { address, cause })?;
+    }
+    let store = Store::open(&premises.path(&premises.site().state)).map_err(PremisesError::from)?;
+    let settings = settings(&premises)?;
+    let started = Notice::Started {
+        study: premises.study().name.clone(),
+        study_sha256: premises.study().sha256(),
+        party: premises.name().to_owned(),
+        listening: None,
+        iteration: 0,
+        iterations: premises.study().algorithm.iterations,
+        protects: premises.protects(),
+    };
+    let protects = premises.protects();
+    let (mut party, bill) = premises.open(store)?;
+    let network = Network::start(settings, sender)?;
+    let mut desk = Desk {
+        limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
+        protects,
+        counts: Counts::default(),
+        shown,
+        watch,
+        bill,
+        written: false,
+    };
+    if let Notice::Started {
+        study,
+        study_sha256,
+        party: name,
+        iterations,
+        protects,
+        ..
+    } = started
+    {
+        let listening = network.local_address().map(|address| address.to_string());
+        desk.watch.notice(&Notice::Started {
+            study,
+            study_sha256,
+            party: name,
+            listening,
+            iteration: party.iteration(),
+            iterations,
+            protects,
+        });
+    }
+    let ended = desk.attend(&mut party, events);
+    // Frames that were queued leave, whatever happened.
+    network.shutdown();
+    ended
+}
+
+fn settings(premises: &Premises) -> Result<Settings, PremisesError> {
+    let study = premises.study().canonical();
+    let columns = premises.study().data.schema.width();
+    let neighbours = premises.neighbours().map(|(peer, address)| Neighbour {
+        id: peer.id,
+        key: peer.key,
+        address,
+    });
+    Ok(Settings {
+        me: premises.me(),
+        key: Arc::new(premises.key()?),
+        listen: premises.site().listen,
+        neighbours: neighbours.collect(),
+        // A study that differs is shown to the other side, and may be longer.
+        largest_frame: say_length(columns).max(study.len() + (1 << 16)),
+    })
+}
+
+/// Where everything comes together.
+struct Desk<'a> {
+    limits: Vec<f64>,
+    protects: bool,
+    counts: Counts,
+    shown: Shown,
+    watch: &'a mut dyn Watch,
+    bill: Bill,
+    written: bool,
+}
+
+impl Desk<'_> {
+    fn attend(&mut self, party: &mut Party, events: &Receiver<Event>) -> Result<Ending, RunError> {
+        let mut over_since: Option<Instant> = None;
+        self.tell(party)?;
+        loop {
+            if party.is_over() {
+                let since = *over_since.get_or_insert_with(Instant::now);
+                let away = party.links() < party.peers().count();
+                if !away || since.elapsed() > FAREWELL {
+                    return Ok(Ending::Over);
+                }
+            }
+            let event = match events.recv_timeout(Duration::from_millis(500)) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            };
+            let stop = matches!(event, Event::Stop);
+            let handled = party.handle(event);
+            self.tell(party)?;
+            handled?;
+            if stop {
+                return Ok(match party.is_finished() {
+                    true => Ending::Finished,
+                    false => Ending::Stopped,
+                });
+            }
+        }
+    }
+
+    fn tell(&mut self, party: &mut Party) -> Result<(), RunError> {
+        for notice in party.take_notices() {
+            self.counts.add(&notice);
+            self.watch.notice(&notice);
+        }
+        let status = Status::of(party, &self.limits, self.protects, self.counts);
+        self.watch.status(&status);
+        self.shown.set(status);
+        if party.is_finished() && !self.written {
+            self.written = true;
+            let files = self.watch.results(party, &self.bill);
+            for file in files.map_err(RunError::Results)? {
+                self.watch.notice(&Notice::Wrote { file });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first signal stops at the next iteration's boundary, the second at once.
+fn stop_on_signals(events: Sender<Event>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        Signals::new()?
+    };
+    thread::Builder::new()
+        .name("radmm-signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                signals.next().await;
+                let _ = events.send(Event::Stop);
+                signals.next().await;
+                // As a program that is not listening would end. What is on record is on record.
+                std::process::exit(130);
+            });
+        })?;
+    Ok(())
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        // Without signals there is nothing to wait for.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
