@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use radmm_node::link::Event;
 use radmm_node::transport::TransportError;
 
 use crate::party::{LARGEST, Party, Person, free, person};
@@ -96,18 +97,25 @@ fn what_was_queued_arrives_before_a_link_is_closed() {
             for number in 0..8 {
                 assert!(out.send(vec![number; 80_000]));
             }
-            match at_end {
+            // The other side has to read, or not everything can leave.
+            let network = here.network;
+            let ending = thread::spawn(move || match at_end {
+                true => network.shutdown(),
                 false => {
                     out.close();
                     assert!(!out.send(vec![]), "a closed link takes nothing");
+                    here.events
+                        .into_iter()
+                        .any(|event| matches!(event, Event::Down { .. }));
+                    drop(network);
                 }
-                true => here.network.shutdown(),
-            }
+            });
             for number in 0..8 {
                 there.hears(&dialling, &vec![number; 80_000]);
             }
             assert_eq!(there.down(&dialling), "it has closed the link");
             assert!(!back.send(vec![]), "a link that has gone takes nothing");
+            ending.join().unwrap();
         }
     }
 }
