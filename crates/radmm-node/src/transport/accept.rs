@@ -12,11 +12,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
 use tonic::body::Body;
 use tonic::codec::Streaming;
@@ -37,6 +39,9 @@ const WAITING: usize = 64;
 
 /// So long a neighbour's call waits for this side's own to the same neighbour. Then this side may be dialling in vain.
 const OWN_CALL: Duration = Duration::from_secs(1);
+
+/// So long somebody who was turned away may take to notice.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// A call is answered sooner than the caller gives up.
 const READY: Duration = Duration::from_secs(3);
@@ -111,21 +116,33 @@ impl Porter {
     }
 
     async fn greet(&self, stream: TcpStream, address: SocketAddr) -> Option<Line> {
-        let reason = match timeout(HANDSHAKE, self.identify(stream)).await {
-            Ok(Ok(line)) => return Some(line),
-            Ok(Err(error)) => reason::of_connection(&error),
-            Err(_) => format!(
-                "it did not prove within {} s who it is",
-                HANDSHAKE.as_secs()
-            ),
+        // Frames are small, and should not wait for more of them; without that, the link would be slow, but work.
+        let _ = stream.set_nodelay(true);
+        let handshake = TlsAcceptor::from(self.tls.clone())
+            .accept(stream)
+            .into_fallible();
+        let (reason, stream) = match timeout(HANDSHAKE, handshake).await {
+            Ok(Ok(stream)) => match self.identify(stream) {
+                Ok(line) => return Some(line),
+                Err(error) => (reason::of_connection(&error), None),
+            },
+            Ok(Err((error, stream))) => (reason::of_connection(&error), Some(stream)),
+            Err(_) => {
+                let words = format!(
+                    "it did not prove within {} s who it is",
+                    HANDSHAKE.as_secs()
+                );
+                (words, None)
+            }
         };
         self.refusals.tell(address.to_string(), &reason);
+        if let Some(stream) = stream {
+            let _ = timeout(PARTING, part(stream)).await;
+        }
         None
     }
 
-    async fn identify(&self, stream: TcpStream) -> io::Result<Line> {
-        stream.set_nodelay(true)?;
-        let stream = TlsAcceptor::from(self.tls.clone()).accept(stream).await?;
+    fn identify(&self, stream: TlsStream<TcpStream>) -> io::Result<Line> {
         let session = stream.get_ref().1;
         if session.alpn_protocol() != Some(PROTOCOL) {
             return Err(io::Error::other(rustls::Error::NoApplicationProtocol));
@@ -137,7 +154,7 @@ impl Porter {
         };
         let edge = self.edges.iter().find(|(known, _)| *known == key);
         let (_, edge) = edge.ok_or(io::ErrorKind::PermissionDenied)?;
-        let grip = Arc::<Grip>::default();
+        let grip = Grip::new();
         edge.connected(grip.clone());
         let caller = Caller {
             edge: edge.clone(),
@@ -146,6 +163,18 @@ impl Porter {
         };
         Ok(Line::accepted(stream.into(), grip, caller))
     }
+}
+
+/// Lets somebody who was turned away read why. If a connection is closed while something on it is unread, that gets lost.
+async fn part(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut unread = [0; 1024];
+    for _ in 0..64 {
+        if stream.read(&mut unread).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Those who are about to prove who they are, in the order in which they came.

@@ -79,7 +79,7 @@ impl Dialler {
             )
         };
         let stream = timeout(HANDSHAKE, self.connect()).await.map_err(late)??;
-        let grip = Arc::<Grip>::default();
+        let grip = Grip::new();
         let line = Line::dialled(stream, grip.clone());
         let outcome = timeout(ANSWER, self.call(line, &grip)).await;
         // Whatever the reason is, the connection tells more than what was spoken on it.

@@ -325,7 +325,7 @@ mod tests {
     fn up(edge: &Edge, dialler: u32) -> Option<Serial> {
         let hold = edge.held.clone().try_acquire_owned().unwrap();
         let (outbox, _, _) = Outbox::new();
-        edge.up(NodeId(dialler), &outbox, &Arc::default(), hold)
+        edge.up(NodeId(dialler), &outbox, &Grip::new(), hold)
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn of_many_connections_the_newest_stay() {
         let (edge, _happened) = edge();
-        let grips: Vec<Arc<Grip>> = (0..5).map(|_| Arc::default()).collect();
+        let grips: Vec<Arc<Grip>> = (0..5).map(|_| Grip::new()).collect();
         for grip in &grips {
             edge.connected(grip.clone());
         }

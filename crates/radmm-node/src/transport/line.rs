@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -45,16 +46,28 @@ impl Line {
 }
 
 /// A hold on a connection that somebody else owns.
-#[derive(Default)]
 pub(super) struct Grip {
     cut: AtomicBool,
     reader: Mutex<Option<Waker>>,
-    reads: AtomicU64,
+    since: Instant,
+    /// Milliseconds from then on, to when something last arrived.
+    heard: AtomicU64,
     fault: Mutex<Option<String>>,
     gone: Notify,
 }
 
 impl Grip {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            cut: AtomicBool::new(false),
+            reader: Mutex::default(),
+            since: Instant::now(),
+            heard: AtomicU64::new(0),
+            fault: Mutex::default(),
+            gone: Notify::new(),
+        })
+    }
+
     /// Ends the connection now, whatever is still to be sent.
     pub(super) fn cut(&self) {
         self.cut.store(true, Ordering::SeqCst);
@@ -63,9 +76,10 @@ impl Grip {
         }
     }
 
-    /// How often something has arrived.
-    pub(super) fn reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
+    /// For how long nothing has arrived.
+    pub(super) fn silent(&self) -> Duration {
+        let heard = Duration::from_millis(self.heard.load(Ordering::Relaxed));
+        self.since.elapsed().saturating_sub(heard)
     }
 
     /// What went wrong.
@@ -119,7 +133,9 @@ impl AsyncRead for Line {
         let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
         match &poll {
             Poll::Ready(Ok(())) if buffer.filled().len() > before => {
-                self.grip.reads.fetch_add(1, Ordering::Relaxed);
+                // It stays below its limit for longer than anything lives.
+                let heard = self.grip.since.elapsed().as_millis() as u64;
+                self.grip.heard.store(heard, Ordering::Relaxed);
             }
             Poll::Ready(Ok(())) => self.grip.note(&io::ErrorKind::UnexpectedEof.into()),
             Poll::Ready(Err(error)) => self.grip.note(error),

@@ -6,17 +6,17 @@ use std::time::Duration;
 use radmm::public::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
+use tonic::Code;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
-use tonic::{Code, Status};
 
 use super::edge::{Edge, End, Outbox};
 use super::line::Grip;
-use super::{LINGER, PING};
+use super::{LINGER, PING, PONG};
 use crate::link::Serial;
 
-/// So many times [`PING`] may pass in silence. Both sides ping, so that even an idle link is never silent for longer.
-const SILENCES: u32 = 3;
+/// A link that is silent for so long is dead: both sides ping, so that even an idle one never is.
+const SILENCE: Duration = PING.saturating_add(PONG);
 
 /// A stream in both directions, whose other end is a neighbour.
 pub(super) struct Talk {
@@ -123,43 +123,45 @@ async fn listen(
         match incoming.message().await {
             Ok(Some(bytes)) => edge.frame(serial, bytes, room),
             Ok(None) => {
-                return match grip.fault() {
+                return match broken(grip) {
                     None => Over::closed("it has closed the link"),
-                    Some(fault) => Over::broken(fault),
+                    Some(words) => Over::broken(words),
                 };
             }
-            Err(status) => return Over::broken(said(&status, grip, largest)),
+            Err(status) if status.code() == Code::OutOfRange => {
+                return Over::broken(format!(
+                    "it sent a frame of more than {largest} bytes, which no message of the study needs"
+                ));
+            }
+            Err(status) => {
+                let words = || format!("the connection broke: {}", status.message());
+                return Over::broken(broken(grip).unwrap_or_else(words));
+            }
         }
     }
 }
 
-fn said(status: &Status, grip: &Grip, largest: usize) -> String {
-    match (status.code(), grip.fault()) {
-        (Code::OutOfRange, _) => {
-            format!(
-                "it sent a frame of more than {largest} bytes, which no message of the study needs"
-            )
-        }
-        (_, Some(fault)) => fault,
-        (_, None) => format!("the connection broke: {}", status.message()),
+/// What is wrong with the connection, which tells more than what was spoken on it.
+fn broken(grip: &Grip) -> Option<String> {
+    let silent = grip.silent();
+    // HTTP/2 may have noticed before this side did.
+    match silent >= PONG {
+        true => Some(format!(
+            "nothing was heard from it for {} s",
+            silent.as_secs()
+        )),
+        false => grip.fault(),
     }
 }
 
 /// Ends when nothing at all has arrived for long, although the other side pings.
 async fn silence(grip: &Grip) -> Over {
-    let mut heard = grip.reads();
-    let mut silences = 0;
-    while silences < SILENCES {
-        sleep(PING).await;
-        let reads = grip.reads();
-        silences = if reads == heard { silences + 1 } else { 0 };
-        heard = reads;
+    loop {
+        match SILENCE.checked_sub(grip.silent()) {
+            Some(left) if !left.is_zero() => sleep(left).await,
+            _ => return Over::broken(broken(grip).unwrap_or_default()),
+        }
     }
-    let passed: Duration = PING * SILENCES;
-    Over::broken(format!(
-        "nothing was heard from it for {} s",
-        passed.as_secs()
-    ))
 }
 
 /// Counts the links that have not ended for good.
