@@ -151,7 +151,7 @@ impl SecretKey {
     fn from_der(der: &[u8]) -> Result<Self, KeyError> {
         match der {
             // Long lengths have a byte of their own; no Ed25519 key is that long.
-            [0x30, length, ..] if *length > 0x80 => return Err(KeyError::Kind),
+            [0x30, length, ..] if *length >= 0x80 => return Err(KeyError::Kind),
             [0x30, length, rest @ ..] if usize::from(*length) > rest.len() => {
                 return Err(KeyError::Truncated);
             }

@@ -27,7 +27,10 @@ impl Shown {
     }
 
     fn get(&self) -> Option<Status> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -80,7 +80,10 @@ impl Status {
     pub fn metrics(&self) -> String {
         let mut text = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
-            let _ = writeln!(text, "# HELP radmm_{name} {help}\n# TYPE radmm_{name} {kind}");
+            let _ = writeln!(
+                text,
+                "# HELP radmm_{name} {help}\n# TYPE radmm_{name} {kind}"
+            );
             for (labels, value) in lines {
                 let value = match value {
                     value if value.is_infinite() => "+Inf".to_owned(),
@@ -90,7 +93,12 @@ impl Status {
             }
         };
         let plain = |value: f64| vec![(String::new(), value)];
-        let at = |delta: f64| format!("{{delta=\"{delta:e}\",relation=\"{}\"}}", Guarantee::RELATION);
+        let at = |delta: f64| {
+            format!(
+                "{{delta=\"{delta:e}\",relation=\"{}\"}}",
+                Guarantee::RELATION
+            )
+        };
         metric(
             "iteration",
             "gauge",
@@ -152,9 +160,21 @@ impl Status {
             &peers,
         );
         for (name, help, count) in [
-            ("links_up_total", "Links that came up.", self.counts.connected),
-            ("links_down_total", "Links that went.", self.counts.disconnected),
-            ("refused_total", "Strangers that were turned away.", self.counts.refused),
+            (
+                "links_up_total",
+                "Links that came up.",
+                self.counts.connected,
+            ),
+            (
+                "links_down_total",
+                "Links that went.",
+                self.counts.disconnected,
+            ),
+            (
+                "refused_total",
+                "Strangers that were turned away.",
+                self.counts.refused,
+            ),
             ("lies_total", "Lies of neighbours.", self.counts.lies),
         ] {
             metric(name, "counter", help, &plain(count as f64));

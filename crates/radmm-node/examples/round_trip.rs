@@ -1,0 +1,94 @@
+//! How long a frame takes to a neighbour and back, over TLS on this machine: the price of one iteration's messages.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use radmm::public::graph::NodeId;
+use radmm_node::key::SecretKey;
+use radmm_node::link::{Event, Link};
+use radmm_node::transport::{Neighbour, Network, Settings};
+
+const WARM: usize = 500;
+const MEASURED: usize = 5000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let keys = [
+        Arc::new(SecretKey::generate()?),
+        Arc::new(SecretKey::generate()?),
+    ];
+    let start = |me: u32, address: Option<String>| {
+        let other = 1 - me;
+        let settings = Settings {
+            me: NodeId(me),
+            key: keys[me as usize].clone(),
+            listen: Some(([127, 0, 0, 1], 0).into()),
+            neighbours: vec![Neighbour {
+                id: NodeId(other),
+                key: keys[other as usize].public(),
+                address,
+            }],
+            largest_frame: 100_000,
+        };
+        let (sender, events) = channel();
+        Network::start(settings, sender).map(|network| (network, events))
+    };
+    let (there, there_events) = start(0, None)?;
+    let address = there.local_address().map(|address| address.to_string());
+    let (here, events) = start(1, address)?;
+
+    let echo = thread::spawn(move || {
+        let mut link: Option<Box<dyn Link>> = None;
+        for event in there_events {
+            match event {
+                Event::Up { link: up, .. } => link = Some(up),
+                Event::Frame { bytes, .. } => {
+                    if !link.as_ref().is_some_and(|link| link.send(bytes)) {
+                        return;
+                    }
+                }
+                _ => return,
+            }
+        }
+    });
+
+    let link = loop {
+        if let Event::Up { link, .. } = events.recv()? {
+            break link;
+        }
+    };
+    println!(
+        "{:>7}  {:>9}  {:>9}  {:>9}",
+        "bytes", "median", "90 %", "99 %"
+    );
+    for size in [1000, 80_000] {
+        for _ in 0..WARM {
+            round(&*link, &events, size)?;
+        }
+        let mut times = Vec::new();
+        for _ in 0..MEASURED {
+            times.push(round(&*link, &events, size)?);
+        }
+        times.sort();
+        let [median, most, nearly_all] =
+            [50, 90, 99].map(|percent| times[MEASURED * percent / 100].as_secs_f64() * 1e6);
+        println!("{size:>7}  {median:>6.0} µs  {most:>6.0} µs  {nearly_all:>6.0} µs");
+    }
+    here.shutdown();
+    echo.join().map_err(|_| "the other side failed")?;
+    there.shutdown();
+    Ok(())
+}
+
+fn round(link: &dyn Link, events: &Receiver<Event>, size: usize) -> Result<Duration, String> {
+    let frame = vec![7; size];
+    let start = Instant::now();
+    if !link.send(frame) {
+        return Err("the link takes no frame".into());
+    }
+    match events.recv() {
+        Ok(Event::Frame { bytes, .. }) if bytes.len() == size => Ok(start.elapsed()),
+        _ => Err("no frame came back".into()),
+    }
+}

@@ -1,0 +1,61 @@
+//! How long to wait before a neighbour is dialled again.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Pauses that double.
+pub(super) struct Backoff {
+    next: Duration,
+}
+
+impl Backoff {
+    pub(super) fn new() -> Self {
+        Self { next: FIRST }
+    }
+
+    /// The next pause. Between its half and the whole, so that two sides, or all parties of a network that was started at once,
+    /// do not go on dialling in step; `random` is uniform from 0 to 1.
+    pub(super) fn pause(&mut self, random: f64) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST);
+        pause.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0)
+    }
+
+    /// A link was up for so long. One that ends at once, again and again, does not make dialling any quicker.
+    pub(super) fn linked(&mut self, lasted: Duration) {
+        if lasted >= self.next {
+            self.next = FIRST;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_five_seconds() {
+        let mut backoff = Backoff::new();
+        let pauses: Vec<u128> = (0..8).map(|_| backoff.pause(1.0).as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+    }
+
+    #[test]
+    fn pauses_are_never_shorter_than_half() {
+        assert_eq!(Backoff::new().pause(0.0), FIRST / 2);
+    }
+
+    #[test]
+    fn a_link_that_lasts_makes_dialling_quick_again() {
+        let mut backoff = Backoff::new();
+        for _ in 0..5 {
+            backoff.pause(1.0);
+        }
+        backoff.linked(Duration::from_millis(10));
+        assert_eq!(backoff.pause(1.0), Duration::from_millis(3200));
+        backoff.linked(Duration::from_secs(60));
+        assert_eq!(backoff.pause(1.0), FIRST);
+    }
+}
