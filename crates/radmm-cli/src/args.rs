@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Certify(CertifyArgs),
     Privacy(PrivacyArgs),
     Audit(AuditArgs),
+    Node(NodeArgs),
+    Up(UpArgs),
     Predict(PredictArgs),
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
@@ -317,6 +319,86 @@ fn finite(typed: &str) -> Result<f64, String> {
         Ok(number) if number.is_finite() => Ok(number),
         _ => Err("must be a finite number".into()),
     }
+}
+
+/// Run one party of a real network
+///
+/// Reads the study, which all parties share, and the site file, which is this party's own; reads the rows; connects to the
+/// neighbours; runs until the study is over. What was charged is on disk before anything leaves: killed at any moment, the
+/// same command goes on where it was. The first Ctrl-C stops at the next iteration, the second at once.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm node --study study.toml --site site.toml --check   files, key, rows, limit, neighbours, and the bill
+  radmm node --study study.toml --site site.toml           run
+  radmm node --study study.toml --site site.toml --log json 2>> node.log")]
+pub(crate) struct NodeArgs {
+    /// The study file, the same at all parties
+    #[arg(long, value_name = "FILE")]
+    pub study: PathBuf,
+
+    /// The site file of this party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
+
+    /// The folder that the study's own table is relative to, for parties that take their share of it
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub table_in: Option<PathBuf>,
+
+    /// Only check: files, key, rows, limit and neighbours; prints the privacy bill, asks the rows nothing
+    #[arg(long)]
+    pub check: bool,
+
+    /// How messages on stderr are written: text, or json, one object a line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log: LogFormat,
+
+    /// Print how it ended as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// No messages and no progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Try a study as a real network: every party a process of this machine
+///
+/// Deals the study's rows out, makes a key and a site file for every party, and starts them all on the loopback, over the same
+/// TLS as between institutions. A process that is killed is started again where it was: try it. The same command goes on after
+/// Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm up                               five hospitals, invented patients
+  radmm up study.toml --dir trial        a study of your own; keys, sites, states and results stay in trial/
+  radmm up study.toml --seeded           the same bits as radmm run: noise from the study's seed")]
+pub(crate) struct UpArgs {
+    /// The study file; without one, a built-in study of five hospitals
+    pub study: Option<PathBuf>,
+
+    /// The folder for everything that is made [default: radmm-up-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Noise from the study's seed, as in a simulation; it protects nobody
+    #[arg(long)]
+    pub seeded: bool,
+
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// No messages and no progress bars
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 fn limit(typed: &str) -> Result<f64, String> {

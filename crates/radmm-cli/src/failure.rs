@@ -8,9 +8,13 @@ use radmm::public::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::accuracy::ContestError;
 use radmm_lab::audit::Unaudited;
-use radmm_lab::{
-    BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
-};
+use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
+use radmm_node::premises::PremisesError;
+use radmm_node::rehearsal::RehearsalError;
+use radmm_node::rows::RowsError;
+use radmm_node::run::RunError;
+use radmm_node::store::StoreError;
+use radmm_node::transport::TransportError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -34,7 +38,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Rows(#[from] TableError),
     #[error("{0}")]
-    Run(#[from] RunError),
+    Run(#[from] radmm_lab::RunError),
     #[error("{0}")]
     Compare(#[from] CompareError),
     #[error("accuracy is not one of the paper's figures: give it alone, or the figures without it")]
@@ -60,6 +64,20 @@ pub(crate) enum Failure {
     #[error("--out: {} is read; choose another file", .0.display())]
     Overwrites(PathBuf),
     #[error("{0}")]
+    Node(#[from] RunError),
+    #[error("{0}")]
+    Rehearsal(#[from] RehearsalError),
+    #[error(
+        "{nodes} parties are too many processes for one machine; {most} can be tried: radmm run simulates any number"
+    )]
+    TooManyProcesses { nodes: u32, most: u32 },
+    #[error("{name}: the process cannot be started: {cause}")]
+    Process { name: String, cause: io::Error },
+    #[error("{name}: {error}")]
+    Party { name: String, error: String },
+    #[error("{name} disagrees: {what}")]
+    Disagrees { name: String, what: String },
+    #[error("{0}")]
     Inspect(String),
     #[error("{0}")]
     NoFeatures(String),
@@ -69,6 +87,36 @@ pub(crate) enum Failure {
     Threads(#[from] rayon::ThreadPoolBuildError),
     #[error("the result could not be printed: {0}")]
     Print(#[from] io::Error),
+}
+
+impl From<PremisesError> for Failure {
+    fn from(error: PremisesError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        PremisesError::from(error).into()
+    }
+}
+
+/// Whether what was written in the files of a node has to be put right.
+fn is_wrong_use(error: &RunError) -> bool {
+    match error {
+        RunError::Premises(error) => match error {
+            PremisesError::Store(StoreError::Missing(_)) => true,
+            PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
+            PremisesError::Rows(error) => matches!(
+                error,
+                RowsError::Open { .. } | RowsError::Table(TableError::Open { .. })
+            ),
+            _ => true,
+        },
+        RunError::Transport(error) => !matches!(error, TransportError::Threads(_)),
+        RunError::Metrics { .. } => true,
+        RunError::Halt(_) | RunError::Results(_) | RunError::Signals(_) => false,
+    }
 }
 
 impl Failure {
@@ -91,7 +139,10 @@ impl Failure {
             | Self::WrongTable(_)
             | Self::Threshold(_)
             | Self::Overwrites(_)
+            | Self::TooManyProcesses { .. }
+            | Self::Rehearsal(RehearsalError::Other(_))
             | Self::Inspect(_) => ExitCode::from(2),
+            Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

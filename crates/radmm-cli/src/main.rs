@@ -12,6 +12,7 @@ mod data;
 mod failure;
 mod files;
 mod label;
+mod node;
 mod notes;
 mod predict;
 mod prepare;
@@ -24,6 +25,7 @@ mod reproduce;
 mod run;
 mod sheet;
 mod toml;
+mod up;
 
 use std::panic;
 use std::process::ExitCode;
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
         Command::Certify(typed) => certify::certify(typed),
         Command::Privacy(typed) => privacy::privacy(&typed),
         Command::Audit(typed) => audit::audit(&typed),
+        Command::Node(typed) => node::node(&typed),
+        Command::Up(typed) => up::up(&typed),
         Command::Predict(typed) => predict::predict(&typed),
         Command::Data(command) => data::data(command),
     };

@@ -114,6 +114,8 @@ struct Edge {
     kept: Option<u32>,
     /// Whether it has kept all of ours.
     done: bool,
+    /// Whether it was told that all of its own is kept.
+    told: bool,
     /// Its value of this iteration.
     heard: Option<Release>,
     /// Its value of the next one.
@@ -188,6 +190,7 @@ impl Party {
                 next: 0,
                 kept: None,
                 done: false,
+                told: false,
                 heard: None,
                 early: None,
                 complaint: None,
@@ -695,7 +698,7 @@ impl Party {
     fn acknowledge(&mut self, place: usize) {
         if self.edges[place].greeted {
             let through = self.iterations;
-            self.send(place, &Frame::Ack { through });
+            self.edges[place].told |= self.send(place, &Frame::Ack { through });
         }
     }
 
@@ -834,9 +837,9 @@ impl Party {
         spent.map_or_else(Vec::new, |spent| spent.totals)
     }
 
-    /// How many neighbours are connected.
-    pub fn links(&self) -> usize {
-        self.edges.iter().filter(|edge| edge.greeted).count()
+    /// Whether every neighbour was told that nothing of it is missing here.
+    pub fn is_known_to_be_done(&self) -> bool {
+        self.edges.iter().all(|edge| edge.told)
     }
 
     /// The node.

@@ -70,13 +70,17 @@ pub trait Watch {
     fn results(&mut self, party: &Party, bill: &Bill) -> Result<Vec<String>, String>;
 }
 
-/// After the end, so long a neighbour that is away is waited for, though it has everything.
+/// After the end, so long a neighbour is waited for that has everything, but does not know that nothing of it is missing here.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Runs a party until its study is over, or until it is told to stop.
 pub fn run(premises: Premises, watch: &mut dyn Watch) -> Result<Ending, RunError> {
     let (sender, receiver) = channel();
-    stop_on_signals(sender.clone()).map_err(RunError::Signals)?;
+    let stop = sender.clone();
+    on_signal(move || {
+        let _ = stop.send(Event::Stop);
+    })
+    .map_err(RunError::Signals)?;
     run_with(premises, watch, sender, &receiver)
 }
 
@@ -94,15 +98,9 @@ pub fn run_with(
     }
     let store = Store::open(&premises.path(&premises.site().state)).map_err(PremisesError::from)?;
     let settings = settings(&premises)?;
-    let started = Notice::Started {
-        study: premises.study().name.clone(),
-        study_sha256: premises.study().sha256(),
-        party: premises.name().to_owned(),
-        listening: None,
-        iteration: 0,
-        iterations: premises.study().algorithm.iterations,
-        protects: premises.protects(),
-    };
+    let study = premises.study().name.clone();
+    let study_sha256 = premises.study().sha256();
+    let name = premises.name().to_owned();
     let protects = premises.protects();
     let (mut party, bill) = premises.open(store)?;
     let network = Network::start(settings, sender)?;
@@ -115,33 +113,22 @@ pub fn run_with(
         bill,
         written: false,
     };
-    if let Notice::Started {
+    desk.watch.notice(&Notice::Started {
         study,
         study_sha256,
         party: name,
-        iterations,
+        listening: network.local_address().map(|address| address.to_string()),
+        iteration: party.iteration(),
+        iterations: party.iterations(),
         protects,
-        ..
-    } = started
-    {
-        let listening = network.local_address().map(|address| address.to_string());
-        desk.watch.notice(&Notice::Started {
-            study,
-            study_sha256,
-            party: name,
-            listening,
-            iteration: party.iteration(),
-            iterations,
-            protects,
-        });
-    }
+    });
     let ended = desk.attend(&mut party, events);
     // Frames that were queued leave, whatever happened.
     network.shutdown();
     ended
 }
 
-fn settings(premises: &Premises) -> Result<Settings, PremisesError> {
+pub(crate) fn settings(premises: &Premises) -> Result<Settings, PremisesError> {
     let study = premises.study().canonical();
     let columns = premises.study().data.schema.width();
     let neighbours = premises.neighbours().map(|(peer, address)| Neighbour {
@@ -177,8 +164,7 @@ impl Desk<'_> {
         loop {
             if party.is_over() {
                 let since = *over_since.get_or_insert_with(Instant::now);
-                let away = party.links() < party.peers().count();
-                if !away || since.elapsed() > FAREWELL {
+                if party.is_known_to_be_done() || since.elapsed() > FAREWELL {
                     return Ok(Ending::Over);
                 }
             }
@@ -219,8 +205,8 @@ impl Desk<'_> {
     }
 }
 
-/// The first signal stops at the next iteration's boundary, the second at once.
-fn stop_on_signals(events: Sender<Event>) -> io::Result<()> {
+/// Does something at the first signal to stop. The second stops the process at once.
+pub fn on_signal(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -233,7 +219,7 @@ fn stop_on_signals(events: Sender<Event>) -> io::Result<()> {
         .spawn(move || {
             runtime.block_on(async {
                 signals.next().await;
-                let _ = events.send(Event::Stop);
+                first();
                 signals.next().await;
                 // As a program that is not listening would end. What is on record is on record.
                 std::process::exit(130);

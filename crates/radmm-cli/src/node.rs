@@ -1,0 +1,330 @@
+//! `radmm node`: one party of a real network.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use radmm::account::Guarantee;
+use radmm::private::Law;
+use radmm_lab::shown::{brief, count, epsilon};
+use radmm_node::notice::Notice;
+use radmm_node::party::Party;
+use radmm_node::premises::{self, Bill, Premises};
+use radmm_node::probe::{Reached, probe};
+use radmm_node::rows::Folders;
+use radmm_node::run::{Ending, Watch, run};
+use radmm_node::status::Status;
+use radmm_study::{ModelFile, ModelGuarantee, SiteFile, Study, Trained};
+use serde::Serialize;
+
+use crate::args::{LogFormat, NodeArgs};
+use crate::failure::Failure;
+use crate::files::{self, StudyText};
+use crate::progress::Course;
+
+pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
+    let premises = premises(typed)?;
+    match typed.check {
+        true => check(typed, &premises),
+        false => go(typed, premises),
+    }
+}
+
+fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
+    let study = StudyText::read(&typed.study)?;
+    let site = StudyText::read(&typed.site)?;
+    let (agreed, mut notes) = Study::parse(&study.text, &study.name)?;
+    let (own, own_notes) = SiteFile::parse(&site.text, &site.name)?;
+    notes.extend(own_notes);
+    if !typed.quiet {
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+    }
+    let folders = Folders {
+        study: typed.table_in.as_ref().unwrap_or(&study.folder),
+        site: &site.folder,
+    };
+    let names = (study.name.as_str(), site.name.as_str());
+    Ok(Premises::new(agreed, own, folders, names)?)
+}
+
+fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
+    let out = premises.path(&premises.site().out);
+    files::make_folder(&out)?;
+    let bar = Course::new(
+        u64::from(premises.study().algorithm.iterations),
+        typed.quiet || typed.log == LogFormat::Json,
+    );
+    let mut console = Console {
+        format: typed.log,
+        quiet: typed.quiet,
+        bar,
+        about: About::new(&premises),
+        out: &out,
+        last: None,
+    };
+    let ending = run(premises, &mut console)?;
+    console.bar.done();
+    let Some(status) = console.last else {
+        return Ok(());
+    };
+    match typed.json {
+        true => files::print(&files::json(&Ended::new(&console.about, &status, ending))),
+        false => files::print(&ended(&console.about, &status, ending)),
+    }
+}
+
+/// What is public about a party.
+struct About {
+    study: Study,
+    party: String,
+    protects: bool,
+}
+
+impl About {
+    fn new(premises: &Premises) -> Self {
+        Self {
+            study: premises.study().clone(),
+            party: premises.name().to_owned(),
+            protects: premises.protects(),
+        }
+    }
+}
+
+/// The terminal, or the log.
+struct Console<'a> {
+    format: LogFormat,
+    quiet: bool,
+    bar: Course,
+    about: About,
+    out: &'a Path,
+    last: Option<Status>,
+}
+
+impl Watch for Console<'_> {
+    fn notice(&mut self, notice: &Notice) {
+        match self.format {
+            LogFormat::Json => {
+                let line = Line {
+                    time: seconds(),
+                    party: &self.about.party,
+                    notice,
+                };
+                // Every map has string keys, so that nothing is left to fail.
+                let line = serde_json::to_string(&line).unwrap_or_default();
+                eprintln!("{line}");
+            }
+            LogFormat::Text if self.quiet => {}
+            // The bar tells of iterations.
+            LogFormat::Text if matches!(notice, Notice::Iterated { .. }) => {}
+            LogFormat::Text => self.bar.say(&notice.to_string()),
+        }
+    }
+
+    fn status(&mut self, status: &Status) {
+        self.bar.at(status);
+        self.last = Some(status.clone());
+    }
+
+    fn results(&mut self, party: &Party, _: &Bill) -> Result<Vec<String>, String> {
+        let trained = Trained {
+            party: self.about.party.clone(),
+            iterations: party.iterations(),
+            guarantee: Some(ModelGuarantee {
+                total: party.spent(),
+                protects: self.about.protects,
+                caveat: caveat(self.about.protects).to_owned(),
+            }),
+            weights: party.node().model().values().to_vec(),
+        };
+        let model = ModelFile::new(&self.about.study, trained).map_err(|e| e.to_string())?;
+        let path = self.out.join("model.json");
+        files::write_whole(&path, &model.to_json()).map_err(|e| e.to_string())?;
+        Ok(vec![path.display().to_string()])
+    }
+}
+
+fn caveat(protects: bool) -> &'static str {
+    match protects {
+        true => "holds for the rows of this party, against everyone who sees all messages",
+        false => "noise repeats from a seed, or there is none: it protects nobody",
+    }
+}
+
+/// One line of a log.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// Seconds since 1970.
+    time: f64,
+    party: &'a str,
+    #[serde(flatten)]
+    notice: &'a Notice,
+}
+
+fn seconds() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
+}
+
+/// How a node ended, for machines.
+#[derive(Serialize)]
+struct Ended<'a> {
+    party: &'a str,
+    study: &'a str,
+    study_sha256: String,
+    ending: &'static str,
+    iteration: u32,
+    iterations: u32,
+    total: Guarantee,
+    protects: bool,
+    consensus: f64,
+}
+
+impl<'a> Ended<'a> {
+    fn new(about: &'a About, status: &Status, ending: Ending) -> Self {
+        Self {
+            party: &about.party,
+            study: &about.study.name,
+            study_sha256: about.study.sha256(),
+            ending: match ending {
+                Ending::Over => "over",
+                Ending::Finished => "finished",
+                Ending::Stopped => "stopped",
+            },
+            iteration: status.iteration,
+            iterations: status.iterations,
+            total: status.spent,
+            protects: about.protects,
+            consensus: status.consensus,
+        }
+    }
+}
+
+fn ended(about: &About, status: &Status, ending: Ending) -> String {
+    let how = match ending {
+        Ending::Over => "done: every neighbour has what it needs",
+        Ending::Finished => {
+            "done; a neighbour may still need this party: start it again if one waits"
+        }
+        Ending::Stopped => "stopped; the same command goes on from here",
+    };
+    let mut text = format!(
+        "{}, study {}: iteration {} of {}, {how}\n",
+        about.party, about.study.name, status.iteration, status.iterations
+    );
+    text += &format!("spent by this study: {}\n", status.spent);
+    for (spent, limit) in &status.site {
+        text += &format!(
+            "spent on these rows by all studies: {} of {} at δ = {}\n",
+            epsilon(spent.epsilon),
+            limit,
+            spent.delta
+        );
+    }
+    if !about.protects {
+        text += "this run protects nobody: its noise repeats from a seed, or there is none\n";
+    }
+    text
+}
+
+/// What a check found, for machines.
+#[derive(Serialize)]
+struct Checked<'a> {
+    party: &'a str,
+    study: &'a str,
+    study_sha256: String,
+    bill: &'a Bill,
+    neighbours: Vec<Reach<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reach<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    reached: &'a Reached,
+}
+
+fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
+    let state = premises.path(&premises.site().state);
+    let store = premises::existing(&state)?;
+    let bill = premises.bill(store.as_ref())?;
+    let neighbours = probe(premises)?;
+    let wrong = |(_, reached): &&(String, Reached)| matches!(reached, Reached::Wrong(_));
+    let disagree = neighbours.iter().find(wrong).cloned();
+    match typed.json {
+        true => {
+            let reach = |(name, reached)| Reach { name, reached };
+            let checked = Checked {
+                party: premises.name(),
+                study: &premises.study().name,
+                study_sha256: premises.study().sha256(),
+                bill: &bill,
+                neighbours: neighbours.iter().map(|(n, r)| reach((n, r))).collect(),
+            };
+            files::print(&files::json(&checked))?;
+        }
+        false => files::print(&checked(premises, &bill, &neighbours))?,
+    }
+    match disagree {
+        Some((name, Reached::Wrong(what))) => Err(Failure::Disagrees { name, what }),
+        _ => Ok(()),
+    }
+}
+
+fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> String {
+    let study = premises.study();
+    let mut lines = vec![
+        format!(
+            "{} is party {} of study {} ({})",
+            premises.name(),
+            premises.me().0,
+            study.name,
+            &study.sha256()[..12]
+        ),
+        format!(
+            "rows: {}{}",
+            count(bill.rows, "row", "rows"),
+            match bill.dropped {
+                0 => String::new(),
+                dropped => format!(", {dropped} left out for a missing field"),
+            }
+        ),
+        format!(
+            "asks: {} over {}, {} recycled",
+            count(bill.data_steps, "data step", "data steps"),
+            count(
+                study.algorithm.iterations as usize,
+                "iteration",
+                "iterations"
+            ),
+            bill.recycled_steps
+        ),
+        match bill.law {
+            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
+            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
+            None => "noise: none".to_owned(),
+        },
+        format!("this study costs: {}", bill.total),
+    ];
+    for ((before, after), limit) in bill.before.iter().zip(&bill.after).zip(&bill.limits) {
+        lines.push(format!(
+            "on these rows, all studies, at δ = {}: ε {} spent, {} when this one is over, limit {}",
+            limit.delta,
+            epsilon(before.epsilon),
+            epsilon(after.epsilon),
+            limit.epsilon
+        ));
+    }
+    if !bill.protects {
+        lines.push("THIS PROTECTS NOBODY: noise repeats from a seed, or there is none".to_owned());
+    }
+    for (name, reached) in neighbours {
+        lines.push(match reached {
+            Reached::Same => format!("{name}: reached, and holds the same study"),
+            Reached::Wrong(what) => format!("{name}: reached, but {what}"),
+            Reached::Away(why) => {
+                format!("{name}: not there now ({why}); it is tried again when the node runs")
+            }
+            Reached::Dials => format!("{name}: has no address, and will dial this party"),
+        });
+    }
+    lines.join("\n") + "\n"
+}
