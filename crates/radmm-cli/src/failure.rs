@@ -11,6 +11,7 @@ use radmm_lab::audit::Unaudited;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
 };
+use radmm_node::key::KeyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -54,6 +55,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Model(#[from] ModelError),
     #[error("{0}")]
+    Key(#[from] KeyError),
+    #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
     Threshold(&'static str),
@@ -92,6 +95,7 @@ impl Failure {
             | Self::Threshold(_)
             | Self::Overwrites(_)
             | Self::Inspect(_) => ExitCode::from(2),
+            Self::Key(error) if !matches!(error, KeyError::Entropy) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

@@ -11,6 +11,7 @@ mod compare;
 mod data;
 mod failure;
 mod files;
+mod key;
 mod label;
 mod notes;
 mod predict;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Audit(typed) => audit::audit(&typed),
         Command::Predict(typed) => predict::predict(&typed),
         Command::Data(command) => data::data(command),
+        Command::Key(command) => key::key(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
 fn keep_caught_panics_quiet() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !radmm_data::decoding() {
+        if !radmm_data::decoding() && !radmm_node::quiet::catching() {
             usual(panic);
         }
     }));
