@@ -1,6 +1,9 @@
 //! One party of a real network: transport, durable ledger, recovery.
 
+pub mod about;
+mod event;
 pub mod frame;
+mod hex;
 pub mod key;
 pub mod link;
 pub mod notice;
@@ -9,4 +12,7 @@ pub mod premises;
 pub mod quiet;
 pub mod rows;
 mod shadow;
+pub mod statement;
 pub mod store;
+pub mod transcript;
+pub mod whole;
