@@ -28,11 +28,42 @@ pub(crate) enum Command {
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
+    /// Make and show the key by which other parties know a site
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(KeyCommand),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum DataCommand {
     Inspect(InspectArgs),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    New(NewKeyArgs),
+    Show(ShowKeyArgs),
+}
+
+/// Make a key, and print its public half
+///
+/// The file holds the secret and stays with this site: whoever has it can speak for the site. What is printed goes into the
+/// study, as this party's key. A file that is there already is not written over.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm key new site.key
+  radmm key new site.key | xargs printf 'key = \"%s\"\\n'")]
+pub(crate) struct NewKeyArgs {
+    /// Where the secret key goes
+    pub file: PathBuf,
+}
+
+/// Print the public half of a key
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm key show site.key")]
+pub(crate) struct ShowKeyArgs {
+    /// The secret key
+    pub file: PathBuf,
 }
 
 /// Draft the data section of a study from a file of rows

@@ -9,6 +9,7 @@ use radmm_data::DataError;
 use radmm_lab::accuracy::ContestError;
 use radmm_lab::audit::Unaudited;
 use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
+use radmm_node::key::KeyError;
 use radmm_node::premises::PremisesError;
 use radmm_node::rehearsal::RehearsalError;
 use radmm_node::rows::RowsError;
@@ -57,6 +58,8 @@ pub(crate) enum Failure {
     Data(#[from] DataError),
     #[error("{0}")]
     Model(#[from] ModelError),
+    #[error("{0}")]
+    Key(#[from] KeyError),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -143,6 +146,7 @@ impl Failure {
             | Self::Rehearsal(RehearsalError::Other(_))
             | Self::Inspect(_) => ExitCode::from(2),
             Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),
+            Self::Key(error) if !matches!(error, KeyError::Entropy) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

@@ -11,6 +11,7 @@ mod compare;
 mod data;
 mod failure;
 mod files;
+mod key;
 mod label;
 mod node;
 mod notes;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Up(typed) => up::up(&typed),
         Command::Predict(typed) => predict::predict(&typed),
         Command::Data(command) => data::data(command),
+        Command::Key(command) => key::key(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
 fn keep_caught_panics_quiet() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !radmm_data::decoding() {
+        if !radmm_data::decoding() && !radmm_node::quiet::catching() {
             usual(panic);
         }
     }));

@@ -8,15 +8,15 @@ use radmm_data::Split;
 use radmm_study::drown::Drowned;
 use radmm_study::equal;
 use radmm_study::plan::{Billed, Plan, TooDear, amount};
+use radmm_study::words::{self, Program};
 use radmm_study::{Method, Privacy, Study};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::experiment::Experiment;
-use crate::result::{Program, SCOPE};
+use crate::result::SCOPE;
 use crate::shown::noise;
 use crate::spread::Spread;
-use crate::statement;
 
 /// What a study will cost its parties.
 #[derive(Clone, Debug, Serialize)]
@@ -244,7 +244,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
         columns: study.data.schema.columns().len(),
         edges: plan.graph.edge_count(),
         privacy: study.privacy.clone(),
-        composition: statement::composition(&study.privacy),
+        composition: words::composition(&study.privacy),
         total: Guarantee::network(nodes.iter().map(|node| node.total)),
         scope: SCOPE,
         signal: study.problem.weight,

@@ -4,6 +4,7 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::GraphError;
 use radmm::sim::{Optimum, Snapshot};
+use radmm_study::words::Program;
 use radmm_study::{Noise, Study};
 use serde::Serialize;
 use thiserror::Error;
@@ -12,7 +13,6 @@ use crate::assemble::RunError;
 use crate::baseline::{Baseline, Criterion};
 use crate::contender::{Contender, HeldOut, Measured};
 use crate::experiment::Experiment;
-use crate::result::Program;
 use crate::rival::Rival;
 use crate::spread::Spread;
 

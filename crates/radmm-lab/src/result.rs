@@ -7,6 +7,7 @@ use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
 use radmm_study::table::Counts;
+use radmm_study::words::Program;
 use radmm_study::{Privacy, Study};
 use serde::Serialize;
 
@@ -43,21 +44,6 @@ struct Centralised<'a> {
     optimum: &'a Optimum,
     #[serde(skip_serializing_if = "Option::is_none")]
     held_out: Option<Score>,
-}
-
-/// What made a file.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Program {
-    name: &'static str,
-    version: &'static str,
-}
-
-impl Program {
-    /// This one.
-    pub(crate) const THIS: Self = Self {
-        name: "radmm",
-        version: env!("CARGO_PKG_VERSION"),
-    };
 }
 
 /// No ε without what it means.

@@ -4,12 +4,12 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::release::Precision;
-use radmm_study::Privacy;
+use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
 use crate::outcome::{NodeResult, Outcome};
-use crate::result::{Program, SCOPE, caveat};
+use crate::result::{SCOPE, caveat};
 
 /// What is promised about the rows of a run. docs/study.md describes it.
 #[derive(Serialize)]
@@ -44,10 +44,6 @@ struct Party<'a> {
     #[serde(flatten)]
     total: Guarantee,
 }
-
-/// Who may look.
-const ADVERSARY: &str = "sees every message on every edge from the first iteration to the last, and knows the study, the program, \
-     the rows of all other parties, and all rows of this one but one";
 
 impl<'a> PrivacyStatement<'a> {
     /// The statement of an outcome. Where repetitions differ, since one was stopped early, a party's total is its largest.
@@ -109,33 +105,5 @@ impl<'a> PrivacyStatement<'a> {
     pub fn to_json(&self) -> String {
         // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
         serde_json::to_string_pretty(self).expect("a statement is valid JSON") + "\n"
-    }
-}
-
-/// How the losses of a party's answers become its total.
-pub(crate) fn composition(privacy: &Privacy) -> &'static str {
-    match (privacy.noise.like(), privacy.bound, privacy.delta == 0.0) {
-        (Mechanism::None, ..) => "none: answers without noise have no finite loss",
-        _ if privacy.precision == Precision::Float => {
-            "none: the last digits of doubles have no finite loss"
-        }
-        (_, Bound::Paper, _) => "pure losses by the paper's Theorem IV.1, added up",
-        (_, Bound::Tight, true) => "pure losses, added up",
-        (Mechanism::Output { .. } | Mechanism::Gradient { .. }, Bound::Tight, false) => {
-            "Gaussian losses, composed exactly into those of one Gaussian mechanism, or Rényi losses, whichever is less"
-        }
-        (_, Bound::Tight, false) => {
-            "Rényi losses, added up at each order, and converted to ε at δ by the best order"
-        }
-    }
-}
-
-/// As in study files.
-fn mechanism(like: &Mechanism) -> &'static str {
-    match like {
-        Mechanism::None => "none",
-        Mechanism::Objective { .. } => "objective",
-        Mechanism::Output { .. } => "output",
-        Mechanism::Gradient { .. } => "gradient",
     }
 }

@@ -1,6 +1,9 @@
 //! One party of a real network: transport, durable ledger, recovery.
 
+pub mod about;
+mod event;
 pub mod frame;
+mod hex;
 pub mod key;
 pub mod link;
 mod metrics;
@@ -13,6 +16,9 @@ pub mod rehearsal;
 pub mod rows;
 pub mod run;
 mod shadow;
+pub mod statement;
 pub mod status;
 pub mod store;
+pub mod transcript;
 pub mod transport;
+pub mod whole;

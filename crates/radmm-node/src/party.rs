@@ -879,4 +879,4 @@ fn printable(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::about::About;
 use crate::key::{KeyError, SecretKey};
 use crate::party::{Halt, Opening, Party, Peer};
 use crate::rows::{Folders, Rows, RowsError};
@@ -270,6 +271,19 @@ impl Premises {
     /// Whether its noise protects anybody.
     pub fn protects(&self) -> bool {
         self.site.noise == NoiseOrigin::Secret && self.study.privacy.unprotected().is_none()
+    }
+
+    /// What everybody may know of this party; taken before it is opened.
+    pub fn about(&self) -> About {
+        About {
+            study: self.study.clone(),
+            graph: self.graph.clone(),
+            node: self.me,
+            rows: self.rows(),
+            mechanism: self.mechanism,
+            seeded: self.site.noise == NoiseOrigin::Seeded,
+            limit: self.site.limit.clone(),
+        }
     }
 
     /// The site's key.

@@ -71,6 +71,7 @@ mod spelling;
 mod split;
 pub mod table;
 mod test;
+pub mod words;
 
 use std::path::Path;
 

@@ -20,12 +20,12 @@ mod study;
 mod tests;
 
 use radmm::account::Guarantee;
+use radmm_study::words::Program;
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::assemble::RunError;
 use crate::experiment::Experiment;
-use crate::result::Program;
 use crate::shown;
 
 use case::Case;

@@ -18,7 +18,7 @@ use super::*;
 use crate::link::{Credit, Serials};
 use crate::store::fault::Disk;
 
-const STUDY: &str = r#"
+pub(crate) const STUDY: &str = r#"
 name = "rehearsal"
 [data]
 builtin = "clinic"
@@ -60,18 +60,18 @@ impl Link for Wire {
     fn close(&self) {}
 }
 
-struct Seat {
-    pem: String,
-    shard: Arc<Shard>,
+pub(crate) struct Seat {
+    pub(crate) pem: String,
+    pub(crate) shard: Arc<Shard>,
     disk: Disk,
-    party: Option<Party>,
+    pub(crate) party: Option<Party>,
 }
 
 /// Everyone, and the wires between them.
-struct World {
-    study: Study,
-    graph: Graph,
-    seats: Vec<Seat>,
+pub(crate) struct World {
+    pub(crate) study: Study,
+    pub(crate) graph: Graph,
+    pub(crate) seats: Vec<Seat>,
     wires: BTreeMap<(u32, u32), (Serial, Queue)>,
     serials: Serials,
     rng: ChaCha20Rng,
@@ -85,7 +85,11 @@ fn names(id: NodeId) -> String {
     ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
 }
 
-fn mechanisms(study: &Study, graph: &Graph, rows: &[usize]) -> Vec<radmm::private::Mechanism> {
+pub(crate) fn mechanisms(
+    study: &Study,
+    graph: &Graph,
+    rows: &[usize],
+) -> Vec<radmm::private::Mechanism> {
     let billed = |rows: &usize| Billed {
         name: String::new(),
         rows: *rows,
@@ -135,9 +139,13 @@ fn ledger(study: &Study, journal: &[Recorded]) -> Ledger {
 }
 
 impl World {
-    fn new(topology: &str, seed: u64) -> Self {
-        let text = STUDY.replace("TOPOLOGY", topology);
-        let (study, _) = Study::parse(&text, "rehearsal.toml").unwrap();
+    pub(crate) fn new(topology: &str, seed: u64) -> Self {
+        Self::of(&STUDY.replace("TOPOLOGY", topology), seed)
+    }
+
+    /// Five parties with keys of their own, and a study without them.
+    pub(crate) fn of(text: &str, seed: u64) -> Self {
+        let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
         let graph = Graph::new(&study.network.topology, 5).unwrap();
         let table = Table::read(&study, Path::new("")).unwrap();
         let seat = |rows: radmm_study::table::PartyRows| Seat {
@@ -146,8 +154,15 @@ impl World {
             disk: Disk::default(),
             party: None,
         };
+        let seats: Vec<Seat> = table.parties.into_iter().map(seat).collect();
+        let party = |(i, seat): (u32, &Seat)| radmm_study::Party {
+            name: names(NodeId(i)),
+            key: SecretKey::from_pem(&seat.pem).unwrap().public().into(),
+            address: None,
+        };
+        study.parties = (0..).zip(&seats).map(party).collect();
         let mut world = Self {
-            seats: table.parties.into_iter().map(seat).collect(),
+            seats,
             study,
             graph,
             wires: BTreeMap::new(),
@@ -222,12 +237,12 @@ impl World {
         Ok(())
     }
 
-    fn edges(&self) -> Vec<(u32, u32)> {
+    pub(crate) fn edges(&self) -> Vec<(u32, u32)> {
         self.graph.edges().map(|(a, b)| (a.0, b.0)).collect()
     }
 
     /// Puts a wire between two parties that are there.
-    fn connect(&mut self, a: u32, b: u32) -> Result<(), (u32, Halt)> {
+    pub(crate) fn connect(&mut self, a: u32, b: u32) -> Result<(), (u32, Halt)> {
         for (from, to) in [(a, b), (b, a)] {
             let (serial, queue) = (self.serials.next(), Queue::default());
             self.wires.insert((from, to), (serial, queue.clone()));
@@ -284,7 +299,7 @@ impl World {
     }
 
     /// Takes the first frame off a wire and hands it over.
-    fn deliver(&mut self, from: u32, to: u32) -> Result<bool, (u32, Halt)> {
+    pub(crate) fn deliver(&mut self, from: u32, to: u32) -> Result<bool, (u32, Halt)> {
         let Some((_, queue)) = self.wires.get(&(from, to)) else {
             return Ok(false);
         };
@@ -319,7 +334,7 @@ impl World {
 
     /// Goes on until everything is over; `trouble` in a thousand moments something is cut or killed, and disks fail in the middle
     /// of writing.
-    fn run(&mut self, trouble: u32) {
+    pub(crate) fn run(&mut self, trouble: u32) {
         for _ in 0..200_000 {
             if self.is_over() {
                 return;
