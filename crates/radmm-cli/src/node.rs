@@ -6,14 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use radmm::account::Guarantee;
 use radmm::private::Law;
 use radmm_lab::shown::{brief, count, epsilon};
+use radmm_node::about::About;
 use radmm_node::notice::Notice;
 use radmm_node::party::Party;
 use radmm_node::premises::{self, Bill, Premises};
 use radmm_node::probe::{Reached, probe};
+use radmm_node::results::write_all;
 use radmm_node::rows::Folders;
 use radmm_node::run::{Ending, Watch, run};
 use radmm_node::status::Status;
-use radmm_study::{ModelFile, ModelGuarantee, SiteFile, Study, Trained};
+use radmm_study::{SiteFile, Study};
 use serde::Serialize;
 
 use crate::args::{LogFormat, NodeArgs};
@@ -57,7 +59,7 @@ fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
         format: typed.log,
         quiet: typed.quiet,
         bar,
-        about: About::new(&premises),
+        about: premises.about(),
         out: &out,
         last: None,
     };
@@ -69,23 +71,6 @@ fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
     match typed.json {
         true => files::print(&files::json(&Ended::new(&console.about, &status, ending))),
         false => files::print(&ended(&console.about, &status, ending)),
-    }
-}
-
-/// What is public about a party.
-struct About {
-    study: Study,
-    party: String,
-    protects: bool,
-}
-
-impl About {
-    fn new(premises: &Premises) -> Self {
-        Self {
-            study: premises.study().clone(),
-            party: premises.name().to_owned(),
-            protects: premises.protects(),
-        }
     }
 }
 
@@ -105,7 +90,7 @@ impl Watch for Console<'_> {
             LogFormat::Json => {
                 let line = Line {
                     time: seconds(),
-                    party: &self.about.party,
+                    party: self.about.name(),
                     notice,
                 };
                 // Every map has string keys, so that nothing is left to fail.
@@ -124,28 +109,12 @@ impl Watch for Console<'_> {
         self.last = Some(status.clone());
     }
 
-    fn results(&mut self, party: &Party, _: &Bill) -> Result<Vec<String>, String> {
-        let trained = Trained {
-            party: self.about.party.clone(),
-            iterations: party.iterations(),
-            guarantee: Some(ModelGuarantee {
-                total: party.spent(),
-                protects: self.about.protects,
-                caveat: caveat(self.about.protects).to_owned(),
-            }),
-            weights: party.node().model().values().to_vec(),
-        };
-        let model = ModelFile::new(&self.about.study, trained).map_err(|e| e.to_string())?;
-        let path = self.out.join("model.json");
-        files::write_whole(&path, &model.to_json()).map_err(|e| e.to_string())?;
-        Ok(vec![path.display().to_string()])
-    }
-}
-
-fn caveat(protects: bool) -> &'static str {
-    match protects {
-        true => "holds for the rows of this party, against everyone who sees all messages",
-        false => "noise repeats from a seed, or there is none: it protects nobody",
+    fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
+        let files = write_all(party, &self.about, self.out).map_err(|e| e.to_string())?;
+        Ok(files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect())
     }
 }
 
@@ -181,7 +150,7 @@ struct Ended<'a> {
 impl<'a> Ended<'a> {
     fn new(about: &'a About, status: &Status, ending: Ending) -> Self {
         Self {
-            party: &about.party,
+            party: about.name(),
             study: &about.study.name,
             study_sha256: about.study.sha256(),
             ending: match ending {
@@ -192,7 +161,7 @@ impl<'a> Ended<'a> {
             iteration: status.iteration,
             iterations: status.iterations,
             total: status.spent,
-            protects: about.protects,
+            protects: about.protects(),
             consensus: status.consensus,
         }
     }
@@ -208,7 +177,10 @@ fn ended(about: &About, status: &Status, ending: Ending) -> String {
     };
     let mut text = format!(
         "{}, study {}: iteration {} of {}, {how}\n",
-        about.party, about.study.name, status.iteration, status.iterations
+        about.name(),
+        about.study.name,
+        status.iteration,
+        status.iterations
     );
     text += &format!("spent by this study: {}\n", status.spent);
     for (spent, limit) in &status.site {
@@ -219,9 +191,7 @@ fn ended(about: &About, status: &Status, ending: Ending) -> String {
             spent.delta
         );
     }
-    if !about.protects {
-        text += "this run protects nobody: its noise repeats from a seed, or there is none\n";
-    }
+    text += &format!("{}\n", about.caveat());
     text
 }
 

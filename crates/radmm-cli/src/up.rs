@@ -12,6 +12,7 @@ use std::thread;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::account::Guarantee;
+use radmm_lab::Experiment;
 use radmm_lab::report::Grid;
 use radmm_lab::shown::epsilon;
 use radmm_node::rehearsal::{Manner, Rehearsal};
@@ -52,13 +53,13 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
         None => PathBuf::from(format!("radmm-up-{}", plain(&study.name))),
     };
     files::make_folder(&dir)?;
-    let manner = manner(&study, typed.seeded)?;
-    let rehearsal = Rehearsal::prepare(&text, &study, &dir, manner)?;
     // The folder of a bare file name is written as nothing.
     let folder = match folder.as_os_str().is_empty() {
         true => PathBuf::from("."),
         false => folder,
     };
+    let manner = manner(&study, &folder, &name, typed.seeded)?;
+    let rehearsal = Rehearsal::prepare(&text, &study, &dir, manner)?;
     let fleet = Fleet::new(&rehearsal, &folder, &study, typed.quiet);
     fleet.run()?;
     let parties = results(&rehearsal, &dir)?;
@@ -78,22 +79,18 @@ const CLINIC: &str = include_str!("../../../studies/clinic.toml");
 /// More processes would not be tried out but endured.
 const MOST: u32 = 64;
 
-/// Twice what the study costs: as a site that wants to take part would allow.
-fn manner(study: &Study, seeded: bool) -> Result<Manner, Failure> {
+/// Twice what the study costs whom it costs most: as a site that wants to take part would allow.
+fn manner(study: &Study, folder: &Path, name: &str, seeded: bool) -> Result<Manner, Failure> {
+    // Reads the rows, so that what is wrong with them shows before any process starts.
+    let experiment = Experiment::prepare(study.clone(), folder);
+    let experiment = experiment.map_err(|error| Failure::of_study(name, error))?;
+    let bill = experiment.bill();
+    let total = bill.map_err(|cause| Failure::too_dear(name, cause))?.total;
     // Without noise nothing is protected, and no limit could be kept.
-    if study.privacy.unprotected().is_some() {
-        return Ok(Manner {
-            seeded: true,
-            limit: None,
-        });
-    }
-    let total = match study.privacy.noise {
-        radmm_study::Noise::Total(total) => total.epsilon,
-        radmm_study::Noise::Given(_) => 50.0,
-    };
+    let unprotected = study.privacy.unprotected().is_some();
     Ok(Manner {
-        seeded,
-        limit: Some(2.0 * total),
+        seeded: seeded || unprotected,
+        limit: (!unprotected).then(|| (20.0 * total.epsilon).ceil() / 10.0),
     })
 }
 

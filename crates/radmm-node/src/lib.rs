@@ -13,6 +13,7 @@ pub mod premises;
 pub mod probe;
 pub mod quiet;
 pub mod rehearsal;
+pub mod results;
 pub mod rows;
 pub mod run;
 mod shadow;

@@ -14,7 +14,7 @@ use crate::link::Event;
 use crate::metrics::{self, Shown};
 use crate::notice::Notice;
 use crate::party::{Halt, Party};
-use crate::premises::{Bill, Premises, PremisesError};
+use crate::premises::{Premises, PremisesError};
 use crate::status::{Counts, Status};
 use crate::store::Store;
 use crate::transport::{Neighbour, Network, Settings, TransportError};
@@ -67,7 +67,7 @@ pub trait Watch {
     fn status(&mut self, status: &Status);
 
     /// What is to be done with the results of a party that has finished; the files that came of it.
-    fn results(&mut self, party: &Party, bill: &Bill) -> Result<Vec<String>, String>;
+    fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
 }
 
 /// After the end, so long a neighbour is waited for that has everything, but does not know that nothing of it is missing here.
@@ -110,7 +110,6 @@ pub fn run_with(
         counts: Counts::default(),
         shown,
         watch,
-        bill,
         written: false,
     };
     desk.watch.notice(&Notice::Started {
@@ -153,7 +152,6 @@ struct Desk<'a> {
     counts: Counts,
     shown: Shown,
     watch: &'a mut dyn Watch,
-    bill: Bill,
     written: bool,
 }
 
@@ -196,7 +194,7 @@ impl Desk<'_> {
         self.shown.set(status);
         if party.is_finished() && !self.written {
             self.written = true;
-            let files = self.watch.results(party, &self.bill);
+            let files = self.watch.results(party);
             for file in files.map_err(RunError::Results)? {
                 self.watch.notice(&Notice::Wrote { file });
             }
