@@ -1,6 +1,7 @@
 //! Whether neighbours can be reached, and hold the same study: for who wants to know before anything begins.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -68,9 +69,9 @@ pub fn probe(premises: &Premises) -> Result<Vec<(String, Reached)>, RunError> {
             Event::Down { peer, reason, .. } => (peer, Some(Reached::Away(reason))),
             Event::Refused { .. } | Event::Stop => continue,
         };
-        if let Some(verdict) = verdict
-            && said.insert(peer, verdict).is_none()
-        {
+        // The first word counts: who has answered may hang up.
+        if let (Some(verdict), Entry::Vacant(place)) = (verdict, said.entry(peer)) {
+            place.insert(verdict);
             waiting -= 1;
         }
     }
