@@ -15,4 +15,5 @@ mod shadow;
 pub mod statement;
 pub mod store;
 pub mod transcript;
+pub mod verify;
 pub mod whole;
