@@ -12,6 +12,8 @@ use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, RunError, TableError, TooDear,
 };
 use radmm_node::key::KeyError;
+use radmm_node::ledger::LedgerError;
+use radmm_node::verify::VerifyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -57,6 +59,12 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Key(#[from] KeyError),
     #[error("{0}")]
+    Verify(#[from] VerifyError),
+    #[error("{0} not hold")]
+    Unverified(String),
+    #[error("{0}")]
+    Ledger(#[from] LedgerError),
+    #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
     Threshold(&'static str),
@@ -91,6 +99,7 @@ impl Failure {
             | Self::Compare(_)
             | Self::AccuracyBesideFigures
             | Self::Model(_)
+            | Self::Verify(_)
             | Self::WrongTable(_)
             | Self::Threshold(_)
             | Self::Overwrites(_)

@@ -13,6 +13,7 @@ mod failure;
 mod files;
 mod key;
 mod label;
+mod ledger;
 mod notes;
 mod predict;
 mod prepare;
@@ -25,6 +26,7 @@ mod reproduce;
 mod run;
 mod sheet;
 mod toml;
+mod verify;
 
 use std::panic;
 use std::process::ExitCode;
@@ -43,8 +45,10 @@ fn main() -> ExitCode {
         Command::Privacy(typed) => privacy::privacy(&typed),
         Command::Audit(typed) => audit::audit(&typed),
         Command::Predict(typed) => predict::predict(&typed),
+        Command::Verify(typed) => verify::verify(&typed),
         Command::Data(command) => data::data(command),
         Command::Key(command) => key::key(&command),
+        Command::Ledger(command) => ledger::ledger(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ mod event;
 pub mod frame;
 mod hex;
 pub mod key;
+pub mod ledger;
 pub mod link;
 pub mod notice;
 pub mod party;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use radmm::account::Guarantee;
 use radmm::public::graph::{Graph, GraphError, NodeId};
 use radmm_study::Study;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -63,6 +63,7 @@ pub struct Verdict {
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
     /// The file.
+    #[serde(serialize_with = "as_shown")]
     pub file: PathBuf,
     /// Whose it is.
     pub party: String,
@@ -94,6 +95,7 @@ pub struct Checked {
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckedStatement {
     /// The file.
+    #[serde(serialize_with = "as_shown")]
     pub file: PathBuf,
     /// Whose it is, by its signature.
     pub party: String,
@@ -105,6 +107,7 @@ pub struct CheckedStatement {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fault {
     /// Where it shows.
+    #[serde(serialize_with = "as_shown")]
     pub file: PathBuf,
     /// Whose doing it is, as far as that can be told.
     pub party: Option<String>,
@@ -112,6 +115,11 @@ pub struct Fault {
     pub iteration: Option<u32>,
     /// What it is.
     pub what: String,
+}
+
+/// Paths need not be UTF-8, and JSON is.
+fn as_shown<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 impl fmt::Display for Fault {
