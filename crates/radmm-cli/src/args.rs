@@ -25,17 +25,98 @@ pub(crate) enum Command {
     Node(NodeArgs),
     Up(UpArgs),
     Predict(PredictArgs),
+    Verify(VerifyArgs),
     /// Look at files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
     /// Make and show the key by which other parties know a site
     #[command(subcommand, arg_required_else_help = true)]
     Key(KeyCommand),
+    /// Look at the account of what was ever spent on a site's rows
+    #[command(subcommand, arg_required_else_help = true)]
+    Ledger(LedgerCommand),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum DataCommand {
     Inspect(InspectArgs),
+}
+
+/// Check what parties show of a study, trusting none of them
+///
+/// Every signature; every recycled value, computed again from earlier messages, to the bit; every other value, from the answer
+/// that was paid for; the charges, which must be those that the study asks of a party with so many neighbours and rows; that
+/// nobody told two neighbours different things; that a statement is its party's and its numbers are those of the transcript.
+///
+/// What nobody can check: that the noise was really drawn, that the rows are real and as many as is said, and that nothing else
+/// was ever asked of them. Exit code 1 if anything does not hold.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm verify --study study.toml alder/transcript.jsonl
+  radmm verify --study study.toml */transcript.jsonl --statement alder/privacy-statement.json
+  radmm verify --study study.toml */transcript.jsonl --json | jq .faults")]
+pub(crate) struct VerifyArgs {
+    /// The study that the parties agreed on
+    #[arg(long, value_name = "STUDY")]
+    pub study: PathBuf,
+
+    /// What nodes wrote as transcript.jsonl; of several the messages are compared
+    #[arg(required_unless_present = "statement", value_name = "TRANSCRIPT")]
+    pub transcripts: Vec<PathBuf>,
+
+    /// A privacy-statement.json; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub statement: Vec<PathBuf>,
+
+    /// Print everything as JSON in place of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum LedgerCommand {
+    Show(ShowLedgerArgs),
+    Verify(VerifyLedgerArgs),
+}
+
+/// Show what was ever spent on the rows of a site
+///
+/// All studies that were begun here, what each has cost, and what neighbours said that cannot be right. The state folder must
+/// not be in use by a running node.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm ledger show --state state
+  radmm ledger show --state state --charges --delta 1e-6
+  radmm ledger show --state state --json | jq '.studies[] | {name, totals}'")]
+pub(crate) struct ShowLedgerArgs {
+    /// The folder that the site file names as state
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+
+    /// At which totals of Gaussian noise are stated
+    #[arg(long, value_parser = delta, default_value_t = 1e-5, allow_negative_numbers = true)]
+    pub delta: f64,
+
+    /// Also every charge
+    #[arg(long)]
+    pub charges: bool,
+
+    /// Print everything as JSON in place of the tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Check that the account of a site is whole
+///
+/// The checksums of the file, the chain of hashes over all charges, an answer for every charge, and that charges are in order.
+/// Exit code 1 if anything does not hold.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm ledger verify --state state")]
+pub(crate) struct VerifyLedgerArgs {
+    /// The folder that the site file names as state
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
 }
 
 #[derive(Subcommand)]

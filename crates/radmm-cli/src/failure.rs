@@ -10,12 +10,14 @@ use radmm_lab::accuracy::ContestError;
 use radmm_lab::audit::Unaudited;
 use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
 use radmm_node::key::KeyError;
+use radmm_node::ledger::LedgerError;
 use radmm_node::premises::PremisesError;
 use radmm_node::rehearsal::RehearsalError;
 use radmm_node::rows::RowsError;
 use radmm_node::run::RunError;
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
+use radmm_node::verify::VerifyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -60,6 +62,12 @@ pub(crate) enum Failure {
     Model(#[from] ModelError),
     #[error("{0}")]
     Key(#[from] KeyError),
+    #[error("{0}")]
+    Verify(#[from] VerifyError),
+    #[error("{0} not hold")]
+    Unverified(String),
+    #[error("{0}")]
+    Ledger(#[from] LedgerError),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -139,6 +147,7 @@ impl Failure {
             | Self::Compare(_)
             | Self::AccuracyBesideFigures
             | Self::Model(_)
+            | Self::Verify(_)
             | Self::WrongTable(_)
             | Self::Threshold(_)
             | Self::Overwrites(_)

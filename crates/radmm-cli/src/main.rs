@@ -13,6 +13,7 @@ mod failure;
 mod files;
 mod key;
 mod label;
+mod ledger;
 mod node;
 mod notes;
 mod predict;
@@ -27,6 +28,7 @@ mod run;
 mod sheet;
 mod toml;
 mod up;
+mod verify;
 
 use std::panic;
 use std::process::ExitCode;
@@ -47,8 +49,10 @@ fn main() -> ExitCode {
         Command::Node(typed) => node::node(&typed),
         Command::Up(typed) => up::up(&typed),
         Command::Predict(typed) => predict::predict(&typed),
+        Command::Verify(typed) => verify::verify(&typed),
         Command::Data(command) => data::data(command),
         Command::Key(command) => key::key(&command),
+        Command::Ledger(command) => ledger::ledger(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

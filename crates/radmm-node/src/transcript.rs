@@ -463,4 +463,4 @@ impl<'a> Reading<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

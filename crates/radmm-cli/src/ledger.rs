@@ -1,0 +1,154 @@
+//! `radmm ledger`.
+
+use std::fmt::Write;
+
+use radmm::account::{Event, Guarantee, Ideal};
+use radmm::private::Law;
+use radmm_lab::report::Grid;
+use radmm_node::ledger::{Account, LedgerError, StudyAccount, check};
+use radmm_node::store::Store;
+use radmm_study::shown::{brief, count, epsilon, thousands};
+
+use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
+use crate::failure::Failure;
+use crate::files;
+use crate::render::{block, plain};
+
+pub(crate) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
+    match command {
+        LedgerCommand::Show(typed) => show(typed),
+        LedgerCommand::Verify(typed) => verify(typed),
+    }
+}
+
+fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
+    let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
+    let account = Account::new(&store, typed.delta)?;
+    match typed.json {
+        true => files::print(&files::json(&account)),
+        false => files::print(&page(&account, typed.charges)),
+    }
+}
+
+fn verify(typed: &VerifyLedgerArgs) -> Result<(), Failure> {
+    let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
+    let whole = check(&store)?;
+    let checked = format!(
+        "the checksums of its file; the hashes of {}, each of which covers all before it; {} that were paid for; the order of \
+         charges within {}",
+        count(whole.charges, "charge", "charges"),
+        count(whole.answers, "answer", "answers"),
+        count(whole.studies, "study", "studies"),
+    );
+    let state = format!("{}: the account is whole", typed.state.display());
+    files::print(&format!(
+        "{}\n{}\n",
+        block("so", &state),
+        block("checked", &checked)
+    ))
+}
+
+fn page(account: &Account, charges: bool) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    if account.studies.is_empty() {
+        page.push_str("no study was begun here: nothing was spent\n");
+        return page;
+    }
+    let _ = writeln!(page, "{}\n", plain(&studies(&account.studies)));
+    let meaning = format!(
+        "a study's total over all its messages at the δ beside it, for {}, by our bound; studies that asked the same rows add up",
+        Guarantee::RELATION
+    );
+    let _ = writeln!(page, "{}", block("ε", &meaning));
+    for study in &account.studies {
+        let title = format!("{} ({})", study.name, study.number);
+        if study.seeded {
+            let words = format!("{title}: its noise repeats from a seed, and protects nobody");
+            let _ = writeln!(page, "{}", block("note", &words));
+        }
+        for evidence in &study.evidence {
+            let words = format!("{title}: node {} said {}", evidence.from, evidence.what);
+            let _ = writeln!(page, "{}", block("evidence", &words));
+        }
+    }
+    if charges {
+        for study in &account.studies {
+            let _ = writeln!(
+                page,
+                "\n{} ({})\n{}",
+                study.name,
+                study.number,
+                plain(&all(study))
+            );
+        }
+    }
+    page
+}
+
+fn studies(studies: &[StudyAccount]) -> Grid {
+    let row = |study: &StudyAccount| {
+        let mut row = vec![study.name.clone(), study.number.to_string()];
+        row.push(study.node.to_string());
+        row.push(thousands(study.rows as usize));
+        row.push(thousands(study.charges.len()));
+        let last = study.charges.last().map_or(0, |charge| charge.iteration);
+        row.push(thousands(last as usize));
+        row.push(if study.finished { "yes" } else { "no" }.to_owned());
+        let total = |total: &Guarantee| format!("{} at {}", epsilon(total.epsilon), total.delta);
+        row.push(
+            study
+                .totals
+                .iter()
+                .map(total)
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
+        row
+    };
+    grid(
+        &[
+            "study", "number", "as node", "rows", "charges", "last", "over", "ε at δ",
+        ],
+        studies.iter().map(row).collect(),
+    )
+}
+
+fn all(study: &StudyAccount) -> Grid {
+    let row = |(iteration, event): (u32, &Event)| {
+        let noise = |law: &Law| match law {
+            Law::Gamma { rate } => format!("rate {}", brief(*rate)),
+            Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
+        };
+        let (what, sensitivity, noise) = match &event.ideal {
+            Ideal::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
+            Ideal::Objective {
+                sensitivity, law, ..
+            } => (
+                "minimiser, noise in the objective",
+                brief(*sensitivity),
+                noise(law),
+            ),
+            Ideal::Additive { sensitivity, law } => {
+                ("answer with noise", brief(*sensitivity), noise(law))
+            }
+        };
+        vec![iteration.to_string(), what.to_owned(), sensitivity, noise]
+    };
+    let charges = study.charges.iter();
+    grid(
+        &["iteration", "released", "sensitivity", "noise"],
+        charges
+            .map(|charge| row((charge.iteration, charge.event())))
+            .collect(),
+    )
+}
+
+fn grid(header: &[&str], rows: Vec<Vec<String>>) -> Grid {
+    Grid {
+        caption: String::new(),
+        header: header.iter().map(|name| (*name).to_owned()).collect(),
+        rows,
+        folded: false,
+    }
+}

@@ -1,0 +1,132 @@
+//! `radmm verify`.
+
+use std::fmt::Write;
+
+use radmm::account::Guarantee;
+use radmm_lab::report::Grid;
+use radmm_node::verify::{Checked, Verdict, verify as check};
+use radmm_study::shown::{count, epsilon, thousands};
+use serde::Serialize;
+
+use crate::args::VerifyArgs;
+use crate::failure::Failure;
+use crate::files;
+use crate::prepare;
+use crate::render::{block, plain};
+
+/// What no file can show.
+const BEYOND: &str = "whether the noise was really drawn, whether the rows are real and as many as is said, and what else was ever \
+     asked of them: nobody but the party can";
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    holds: bool,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+    not_checked: &'static str,
+}
+
+pub(crate) fn verify(typed: &VerifyArgs) -> Result<(), Failure> {
+    // Notes on the study are for those who run it.
+    let study = prepare::study(Some(&typed.study), true)?;
+    let verdict = check(study.study(), &typed.transcripts, &typed.statement)?;
+    match typed.json {
+        true => files::print(&files::json(&Printed {
+            holds: verdict.holds(),
+            verdict: &verdict,
+            not_checked: BEYOND,
+        }))?,
+        false => files::print(&page(&verdict, study.study().privacy.delta))?,
+    }
+    match verdict.faults.len() {
+        0 => Ok(()),
+        many => Err(Failure::Unverified(count(many, "thing does", "things do"))),
+    }
+}
+
+fn page(verdict: &Verdict, delta: f64) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    if !verdict.transcripts.is_empty() {
+        let _ = writeln!(page, "{}\n", plain(&table(&verdict.transcripts)));
+        let total = format!(
+            "by the charges on record, at δ = {delta}: each party's total over all its messages, for {}",
+            Guarantee::RELATION
+        );
+        let _ = writeln!(page, "{}", block("ε", &total));
+    }
+    for checked in &verdict.transcripts {
+        if checked.iterations < checked.of || !checked.finished {
+            let ends = format!(
+                "{} is not over: it ends at iteration {} of {}",
+                checked.party, checked.iterations, checked.of
+            );
+            let _ = writeln!(page, "{}", block("note", &ends));
+        }
+        if !checked.protects {
+            let says = format!("{} says that its noise protects nobody", checked.party);
+            let _ = writeln!(page, "{}", block("note", &says));
+        }
+    }
+    for stated in &verdict.statements {
+        let what = match stated.compared {
+            true => "signed by it, and compared with its transcript",
+            false => "signed by it; there is no transcript to compare it with",
+        };
+        let line = format!("{} of {}: {what}", stated.file.display(), stated.party);
+        let _ = writeln!(page, "{}", block("stated", &line));
+    }
+    let _ = writeln!(page, "{}", block("unseen", BEYOND));
+    for fault in &verdict.faults {
+        let _ = writeln!(page, "fault    {fault}");
+    }
+    if verdict.holds() {
+        let _ = writeln!(page, "{}", block("so", "everything that was checked holds"));
+    }
+    page
+}
+
+fn table(transcripts: &[Checked]) -> Grid {
+    let row = |checked: &Checked| {
+        let Checked {
+            party,
+            rows,
+            iterations,
+            messages,
+            signed,
+            recycled,
+            answered,
+            charges,
+            total,
+            ..
+        } = checked;
+        let mut row = vec![party.clone()];
+        row.push(thousands(*rows as usize));
+        row.push(thousands(*iterations as usize));
+        row.push(thousands(*messages));
+        row.push(thousands(*signed));
+        row.push(thousands(*recycled));
+        row.push(thousands(*answered));
+        row.push(thousands(*charges));
+        row.push(total.map_or("–".to_owned(), |total| epsilon(total.epsilon)));
+        row
+    };
+    Grid {
+        caption: "Transcripts".to_owned(),
+        header: [
+            "party",
+            "rows",
+            "iterations",
+            "messages",
+            "signed",
+            "recycled",
+            "answered",
+            "charges",
+            "ε",
+        ]
+        .map(str::to_owned)
+        .into(),
+        rows: transcripts.iter().map(row).collect(),
+        folded: false,
+    }
+}
