@@ -68,7 +68,7 @@ pub enum Halt {
     Store(#[from] StoreError),
     /// This party's own curator refuses, or the algorithm diverges.
     #[error("{0}")]
-    Stopped(Stop),
+    Stopped(Box<Stop>),
     /// A neighbour's word is worth nothing.
     #[error(
         "{peer} lies: {what}; what it said is kept as evidence (radmm ledger show): talk to {peer} before you start again"
@@ -238,8 +238,10 @@ impl Party {
             let at = signed.message.iteration;
             self.edges[place].kept = Some(at);
             self.edges[place].at = self.edges[place].at.max(at);
-            let mut record =
-                |t| journal.pop_front_if(|recorded: &mut Recorded| recorded.iteration == t);
+            let mut record = |t| match journal.front() {
+                Some(next) if next.iteration == t => journal.pop_front(),
+                _ => None,
+            };
             // What was fine before is fine now, or this is another program.
             match self.take(place, signed, &mut record)? {
                 Taken::Fine => {}
@@ -624,7 +626,7 @@ impl Party {
             self.fresh.clear();
         }
         if let Some(stop) = stopped {
-            return Err(Halt::Stopped(stop));
+            return Err(Halt::Stopped(Box::new(stop)));
         }
         let (spent, iterations) = (self.spent(), self.iterations);
         if step.finished {

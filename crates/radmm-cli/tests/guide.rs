@@ -1,0 +1,192 @@
+//! The operator's guide works as it is written, and what it leads to can be verified, continued and added up.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const GUIDE: &str = include_str!("../../../docs/node.md");
+
+/// All commands of the guide, in their order.
+fn commands() -> String {
+    let mut inside = false;
+    let mut script = "set -e\n".to_owned();
+    for line in GUIDE.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            _ if inside => script += &format!("{line}\n"),
+            _ => {}
+        }
+    }
+    script
+}
+
+fn shell(folder: &Path, script: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_radmm"));
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", program.parent().unwrap().display());
+    Command::new("bash")
+        .args(["-c", script])
+        .current_dir(folder)
+        .env("PATH", path)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// What a command says and its exit code.
+fn radmm(folder: &Path, arguments: &str) -> (String, i32) {
+    let output = shell(folder, &format!("radmm {arguments}"));
+    (said(&output), output.status.code().unwrap())
+}
+
+#[test]
+fn the_guide_works_word_for_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = shell(folder.path(), &commands());
+    assert!(output.status.success(), "{}", said(&output));
+    let all = said(&output);
+    for words in [
+        "alder is party 0 of study readmission",
+        "birch is connected",
+        "everything that was checked holds",
+        "the account is whole",
+    ] {
+        assert!(all.contains(words), "{words}\n{all}");
+    }
+    let trial = folder.path().join("trial");
+    what_is_forged_shows(&trial);
+    a_study_that_is_over_stays_so(&trial);
+    another_study_adds_up_and_ends_at_the_limit(&trial);
+    rows_that_changed_are_noticed(&trial);
+}
+
+fn what_is_forged_shows(trial: &Path) {
+    let path = trial.join("alder/results/transcript.jsonl");
+    let transcript = fs::read_to_string(&path).unwrap();
+    let verify = "verify --study study.toml alder/results/transcript.jsonl";
+    assert_eq!(radmm(trial, verify).1, 0);
+    // One digit of the last message.
+    let last = transcript.trim_end().rfind("\"units\":[").unwrap() + 10;
+    let digit = match &transcript[last..=last] {
+        "1" => "2",
+        _ => "1",
+    };
+    let forged = format!("{}{digit}{}", &transcript[..last], &transcript[last + 1..]);
+    fs::write(&path, forged).unwrap();
+    let (text, code) = radmm(trial, verify);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("alder") || text.contains("birch") || text.contains("cedar"),
+        "{text}"
+    );
+    fs::write(&path, transcript).unwrap();
+    // Another study.
+    let study = fs::read_to_string(trial.join("study.toml")).unwrap();
+    fs::write(
+        trial.join("other.toml"),
+        study.replace("penalty = 3.0", "penalty = 3.5"),
+    )
+    .unwrap();
+    let (text, code) = radmm(
+        trial,
+        "verify --study other.toml alder/results/transcript.jsonl",
+    );
+    assert_ne!(code, 0, "{text}");
+    assert_eq!(
+        radmm(
+            trial,
+            "verify --study missing.toml alder/results/transcript.jsonl"
+        )
+        .1,
+        2
+    );
+}
+
+fn a_study_that_is_over_stays_so(trial: &Path) {
+    let before = radmm(trial, "ledger show --state alder/state --json").0;
+    fs::remove_file(trial.join("alder/results/model.json")).unwrap();
+    // Nobody is there to be waited for, so it is stopped; its results are written all the same.
+    let output = shell(
+        trial,
+        "radmm node --study study.toml --site alder/site.toml & \
+         until [ -f alder/results/model.json ]; do sleep 0.05; done; kill -INT $!; wait $!",
+    );
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(
+        radmm(trial, "ledger show --state alder/state --json").0,
+        before
+    );
+}
+
+fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
+    let study = fs::read_to_string(trial.join("study.toml")).unwrap();
+    let again = study.replace("name = \"readmission\"", "name = \"again\"");
+    assert_ne!(again, study);
+    fs::write(trial.join("again.toml"), &again).unwrap();
+    let (text, code) = radmm(
+        trial,
+        "node --study again.toml --site alder/site.toml --check --json 2> checked",
+    );
+    assert_eq!(code, 0, "{text}");
+    let bill: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let epsilon = |of: &str| bill["bill"][of][0]["epsilon"].as_f64().unwrap();
+    assert!(epsilon("before") > 2.0 && epsilon("after") > epsilon("before") + 0.5);
+    assert!(epsilon("after") <= epsilon("limits"));
+    // What does not fit is refused before anything begins, and no study can change it.
+    fs::write(
+        trial.join("dear.toml"),
+        again.replace("epsilon = 2.0", "epsilon = 4.5"),
+    )
+    .unwrap();
+    let (text, code) = radmm(trial, "node --study dear.toml --site alder/site.toml");
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("[limit]") && text.contains("nothing was spent"),
+        "{text}"
+    );
+    let (text, _) = radmm(trial, "ledger show --state alder/state");
+    assert!(
+        !text.contains("dear") && text.contains("readmission"),
+        "{text}"
+    );
+}
+
+fn rows_that_changed_are_noticed(trial: &Path) {
+    let rows = fs::read_to_string(trial.join("alder/rows.csv")).unwrap();
+    fs::write(trial.join("alder/rows.csv"), format!("{rows}33,no,no\n")).unwrap();
+    let (text, code) = radmm(
+        trial,
+        "node --study again.toml --site alder/site.toml --check",
+    );
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("continues = ["), "{text}");
+    // Whoever says that they are the same people's goes on with the account.
+    let start = text.find("continues = [\"").unwrap() + 14;
+    let fingerprint = &text[start..start + 64];
+    let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
+    let says = format!("path = \"rows.csv\"\ncontinues = [\"{fingerprint}\"]");
+    fs::write(
+        trial.join("alder/site.toml"),
+        site.replace("path = \"rows.csv\"", &says),
+    )
+    .unwrap();
+    let (text, code) = radmm(
+        trial,
+        "node --study again.toml --site alder/site.toml --check",
+    );
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("ε 0.0000 spent"), "{text}");
+    // The study that was begun on the rows as they were does not go on.
+    let (text, code) = radmm(
+        trial,
+        "node --study study.toml --site alder/site.toml --check",
+    );
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("on other rows"), "{text}");
+}
