@@ -26,6 +26,7 @@ mod codec;
 mod dial;
 mod edge;
 mod line;
+mod outbox;
 mod reason;
 mod refusal;
 mod talk;

@@ -27,8 +27,9 @@ use tonic::{Request, Response, Status};
 use tower_service::Service;
 
 use super::codec::{Frames, PATH, Queue};
-use super::edge::{Edge, Outbox};
+use super::edge::Edge;
 use super::line::{Grip, Line};
+use super::outbox::Outbox;
 use super::refusal::Refusals;
 use super::talk::Talk;
 use super::tls::{PROTOCOL, key_in};

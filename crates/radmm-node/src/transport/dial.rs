@@ -22,8 +22,9 @@ use tower_service::Service;
 
 use super::backoff::Backoff;
 use super::codec::{Frames, PATH};
-use super::edge::{Edge, Outbox};
+use super::edge::Edge;
 use super::line::{Grip, Line};
+use super::outbox::Outbox;
 use super::talk::Talk;
 use super::tls::PROTOCOL;
 use super::{ANSWER, HANDSHAKE, HEADERS, PING, PONG, reason, window};
@@ -114,6 +115,10 @@ impl Dialler {
 
     async fn secure(&self, address: std::net::SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(address).await?;
+        // On one machine, a port where nobody listens may be the one that is dialled from: that reaches oneself.
+        if stream.local_addr()? == stream.peer_addr()? {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
         stream.set_nodelay(true)?;
         // It is not sent, and not looked at.
         let name = ServerName::IpAddress(address.ip().into());
@@ -185,7 +190,6 @@ fn refusal(code: Code) -> String {
             "it still has an older link to this side, and will find out that it is dead"
         }
         Code::ResourceExhausted => "it is not ready for another link",
-        Code::Unavailable => "it is about to stop",
         Code::Unimplemented => "it does not know this version's way of talking",
         _ => return format!("it takes no link: {code}"),
     };

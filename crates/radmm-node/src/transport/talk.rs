@@ -10,8 +10,9 @@ use tonic::Code;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
 
-use super::edge::{Edge, End, Outbox};
+use super::edge::Edge;
 use super::line::Grip;
+use super::outbox::{End, Outbox};
 use super::{LINGER, PING, PONG};
 use crate::link::Serial;
 
@@ -48,10 +49,8 @@ impl Talk {
                 });
                 true
             }
-            None => {
-                self.grip.cut();
-                false
-            }
+            // The connection stays for the answer to leave; whoever dialled closes it.
+            None => false,
         }
     }
 

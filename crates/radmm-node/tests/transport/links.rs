@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use radmm_node::link::Event;
@@ -48,8 +48,16 @@ fn if_both_dial_at_once_there_is_one_link() {
         low_settings.listen = Some(low_address);
         let mut high_settings = high.settings(vec![low.at(low_address)]);
         high_settings.listen = Some(high_address);
-        let mut low_party = Party::start(low_settings).unwrap();
-        let mut high_party = Party::start(high_settings).unwrap();
+        let barrier = Barrier::new(2);
+        let start = |settings| {
+            barrier.wait();
+            Party::start(settings).unwrap()
+        };
+        let (mut low_party, mut high_party) = thread::scope(|scope| {
+            let low_party = scope.spawn(|| start(low_settings));
+            let high_party = start(high_settings);
+            (low_party.join().unwrap(), high_party)
+        });
         exchange((&mut low_party, &low), (&mut high_party, &high));
         for party in [&mut low_party, &mut high_party] {
             assert_eq!(party.times("up"), 1, "{:#?}", party.log);
@@ -198,13 +206,12 @@ fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
                 let stopped = stopped.clone();
                 thread::spawn(move || {
                     let mut bytes = [0; 4096];
-                    while let Ok(count @ 1..) = from.read(&mut bytes) {
-                        if stopped.load(Ordering::SeqCst) {
-                            loop {
-                                thread::park();
-                            }
+                    loop {
+                        let count = from.read(&mut bytes).unwrap_or(0);
+                        while stopped.load(Ordering::SeqCst) {
+                            thread::park();
                         }
-                        if into.write_all(&bytes[..count]).is_err() {
+                        if count == 0 || into.write_all(&bytes[..count]).is_err() {
                             break;
                         }
                     }
@@ -217,6 +224,21 @@ fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
 }
 
 #[test]
+fn who_comes_back_is_told_that_its_old_link_was_not_missed_yet() {
+    let (steady, mortal) = (person(0), person(1));
+    let mut other = mortal.start(vec![steady.dialling()]);
+    let stopped = Arc::new(AtomicBool::new(false));
+    let address = relay(other.address(), stopped.clone());
+    let mut party = steady.start(vec![mortal.at(address)]);
+    let _links = (party.up(&mortal), other.up(&steady));
+    // Nobody tells the steady one that the other has gone.
+    stopped.store(true, Ordering::SeqCst);
+    drop(other);
+    let reason = mortal.start(vec![steady.at(party.address())]).unreachable();
+    assert!(reason.starts_with("it still has an older link"), "{reason}");
+}
+
+#[test]
 #[ignore = "takes as long as a link may be silent, a quarter of a minute"]
 fn a_half_dead_link_is_found() {
     let (listening, dialling) = (person(0), person(1));
@@ -226,6 +248,10 @@ fn a_half_dead_link_is_found() {
     let mut here = dialling.start(vec![listening.at(address)]);
     let _links = (here.up(&listening), there.up(&dialling));
     stopped.store(true, Ordering::SeqCst);
-    println!("{}", here.down(&listening));
-    println!("{}", there.down(&dialling));
+    for reason in [here.down(&listening), there.down(&dialling)] {
+        assert!(
+            reason.starts_with("nothing was heard from it for"),
+            "{reason}"
+        );
+    }
 }

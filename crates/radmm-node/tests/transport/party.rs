@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -63,10 +64,18 @@ impl Person {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago. Not one that the operating system gives to whoever dials: by the time that a
+/// party listens on it, it might be taken.
 pub fn free() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        // Tests that run at the same time in other processes look elsewhere.
+        let offset = std::process::id() % 300 * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (offset % 20_000) as u16));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 pub struct Party {
