@@ -326,6 +326,8 @@ impl Party {
         let edge = &mut self.edges[place];
         edge.link = Some((serial, link));
         edge.greeted = false;
+        // What was under way on the link before may not have arrived.
+        edge.told = false;
         self.send(place, &Frame::Hello(hello));
     }
 

@@ -79,6 +79,26 @@ struct World {
     said: BTreeMap<(u32, u32), Vec<u8>>,
     /// Whether parties' noise is their own secret.
     secret: bool,
+    suffered: Suffered,
+}
+
+/// What went wrong so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suffered {
+    /// Parties that were there and were killed from outside.
+    kills: u32,
+    /// Wires that were there and were cut.
+    cuts: u32,
+    /// Parties that ended since their disk failed in the middle of something.
+    disks: u32,
+}
+
+impl std::ops::AddAssign for Suffered {
+    fn add_assign(&mut self, other: Self) {
+        self.kills += other.kills;
+        self.cuts += other.cuts;
+        self.disks += other.disks;
+    }
 }
 
 fn names(id: NodeId) -> String {
@@ -155,6 +175,7 @@ impl World {
             rng: ChaCha20Rng::seed_from_u64(seed),
             said: BTreeMap::new(),
             secret: false,
+            suffered: Suffered::default(),
         };
         for i in 0..5 {
             world.open(i).unwrap();
@@ -330,8 +351,14 @@ impl World {
             let luck = self.rng.random_range(0..1000);
             let halted = if luck < trouble {
                 match luck % 3 {
-                    0 => self.cut(a, b),
-                    1 => self.kill(i),
+                    0 => {
+                        self.suffered.cuts += u32::from(self.wires.contains_key(&(a, b)));
+                        self.cut(a, b);
+                    }
+                    1 => {
+                        self.suffered.kills += u32::from(self.seats[i as usize].party.is_some());
+                        self.kill(i);
+                    }
                     _ => {
                         let after = self.rng.random_range(0..40);
                         self.seats[i as usize].disk.fail_after(after);
@@ -359,7 +386,10 @@ impl World {
             match halted {
                 Ok(()) => {}
                 // A disk failed: the process ends, and another begins.
-                Err((i, Halt::Store(_))) => self.kill(i),
+                Err((i, Halt::Store(_))) => {
+                    self.suffered.disks += 1;
+                    self.kill(i);
+                }
                 Err((i, halt)) => panic!("{}: {halt}", names(NodeId(i))),
             }
         }
@@ -424,13 +454,41 @@ fn parties_that_are_left_alone_come_to_what_nodes_alone_do() {
 
 #[test]
 fn whatever_is_cut_killed_or_fails_the_same_bytes_are_said_once() {
+    let mut suffered = Suffered::default();
     for seed in 0..12 {
         let topology = ["ring", "complete", "star"][seed as usize % 3];
         let mut world = World::new(topology, seed);
         world.run(60);
         assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
         world.assert_ledgers_are_the_plan();
+        suffered += world.suffered;
     }
+    assert!(
+        suffered.kills > 100 && suffered.cuts > 100 && suffered.disks > 100,
+        "{suffered:?}"
+    );
+}
+
+#[test]
+fn on_every_new_link_it_is_told_anew_that_nothing_is_missing() {
+    let mut world = World::new("ring", 2);
+    world.run(0);
+    let told = |world: &World| world.seats[0].party.as_ref().unwrap().is_known_to_be_done();
+    while !told(&world) {
+        for (a, b) in world.edges() {
+            world.deliver(a, b).unwrap();
+            world.deliver(b, a).unwrap();
+        }
+    }
+    // The link before it may have been replaced with something still on it.
+    world.connect(0, 1).unwrap();
+    assert!(!told(&world));
+    // A greeting, and the word that all is well.
+    for _ in 0..2 {
+        world.deliver(0, 1).unwrap();
+        world.deliver(1, 0).unwrap();
+    }
+    assert!(told(&world));
 }
 
 #[test]
