@@ -491,6 +491,50 @@ fn on_every_new_link_it_is_told_anew_that_nothing_is_missing() {
     assert!(told(&world));
 }
 
+/// A link whose other side has gone.
+struct Gone;
+
+impl Link for Gone {
+    fn send(&self, _: Vec<u8>) -> bool {
+        false
+    }
+
+    fn close(&self) {}
+}
+
+#[test]
+fn what_was_said_last_is_heard_although_nothing_can_be_said_any_more() {
+    let mut world = World::new("ring", 2);
+    let serial = world.serials.next();
+    let peer = NodeId(1);
+    let hello = Frame::Hello(Hello {
+        version: PROTOCOL,
+        study: world.study.digest(),
+        from: peer,
+        at: 0,
+        heard: None,
+        probe: false,
+    });
+    let party = world.seats[0].party.as_mut().unwrap();
+    let link = Box::new(Gone);
+    party.handle(Event::Up { peer, serial, link }).unwrap();
+    for frame in [hello, Frame::Bye("its operator stopped it".to_owned())] {
+        let event = Event::Frame {
+            peer,
+            serial,
+            bytes: frame.encode(),
+            credit: Credit::new(|| ()),
+        };
+        party.handle(event).unwrap();
+    }
+    let gone = Notice::Disconnected {
+        peer: "birch".to_owned(),
+        reason: "its operator stopped it".to_owned(),
+    };
+    let notices = party.take_notices();
+    assert!(notices.contains(&gone), "{notices:?}");
+}
+
 #[test]
 fn with_secret_noise_too_nothing_is_answered_twice() {
     // That no two contents are ever said is checked on the wires.
