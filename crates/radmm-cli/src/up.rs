@@ -1,6 +1,7 @@
 //! `radmm up`: all parties of a study as processes of this machine.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -201,7 +202,13 @@ impl<'a> Fleet<'a> {
                         self.say(&format!(
                             "{name} was killed; starting it again where it was"
                         ));
-                        crew.insert(party, self.start(party, &sender)?);
+                        // Those who have ended come back too: who was killed after the last iteration has to hear from
+                        // them that nothing of it is missing there.
+                        for party in 0..count {
+                            if let Entry::Vacant(place) = crew.entry(party) {
+                                place.insert(self.start(party, &sender)?);
+                            }
+                        }
                         continue;
                     }
                     let error = errors[party].take();

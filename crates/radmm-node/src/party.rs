@@ -328,6 +328,8 @@ impl Party {
         let edge = &mut self.edges[place];
         edge.link = Some((serial, link));
         edge.greeted = false;
+        // What was under way on the link before may not have arrived.
+        edge.told = false;
         self.send(place, &Frame::Hello(hello));
     }
 
@@ -709,15 +711,9 @@ impl Party {
     }
 
     fn send_bytes(&mut self, place: usize, bytes: Vec<u8>) -> bool {
-        let Some((_, link)) = &self.edges[place].link else {
-            return false;
-        };
-        let sent = link.send(bytes);
-        if !sent {
-            // It comes back, and is told what it missed.
-            self.close(place);
-        }
-        sent
+        let link = self.edges[place].link.as_ref();
+        // Where it has gone, that is an event of its own, and comes after what was last said on it.
+        link.is_some_and(|(_, link)| link.send(bytes))
     }
 
     fn close(&mut self, place: usize) {

@@ -51,6 +51,9 @@ const EVIDENCE: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("evide
 /// The file of the state folder.
 const FILE: &str = "state.redb";
 
+/// What it is called until it is whole.
+const UNFINISHED: &str = "state.redb.new";
+
 /// Of what is written here.
 const FORMAT: u32 = 1;
 
@@ -183,7 +186,8 @@ impl Store {
             path: folder.to_owned(),
             cause,
         })?;
-        Self::of(folder, |builder| builder.create(folder.join(FILE)))
+        make_file(folder)?;
+        Self::of(folder, |builder| builder.open(folder.join(FILE)))
     }
 
     /// Opens the store of a folder that has one.
@@ -632,6 +636,37 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes the file if there is none. It gets its name once it is whole: who is killed in the middle must not leave what looks
+/// like a damaged account.
+fn make_file(folder: &Path) -> Result<(), StoreError> {
+    let (file, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
+    if file.exists() {
+        return Ok(());
+    }
+    let failed = |cause| StoreError::Folder {
+        path: folder.to_owned(),
+        cause,
+    };
+    let held = fs::File::open(folder).map_err(failed)?;
+    // Where a file system has no locks, nobody is kept out; once the file has its name, its own lock does that.
+    if let Err(fs::TryLockError::WouldBlock) = held.try_lock() {
+        return Err(StoreError::InUse(folder.to_owned()));
+    }
+    if file.exists() {
+        return Ok(());
+    }
+    match fs::remove_file(&unfinished) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
+        _ => {}
+    }
+    drop(Store::of(folder, |builder| builder.create(&unfinished))?);
+    fs::File::open(&unfinished)
+        .and_then(|made| made.sync_all())
+        .map_err(failed)?;
+    fs::rename(&unfinished, &file).map_err(failed)?;
+    held.sync_all().map_err(failed)
 }
 
 fn answer_bytes(answer: Option<&Release>) -> Vec<u8> {

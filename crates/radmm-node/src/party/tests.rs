@@ -79,6 +79,26 @@ pub(crate) struct World {
     said: BTreeMap<(u32, u32), Vec<u8>>,
     /// Whether parties' noise is their own secret.
     secret: bool,
+    suffered: Suffered,
+}
+
+/// What went wrong so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suffered {
+    /// Parties that were there and were killed from outside.
+    kills: u32,
+    /// Wires that were there and were cut.
+    cuts: u32,
+    /// Parties that ended since their disk failed in the middle of something.
+    disks: u32,
+}
+
+impl std::ops::AddAssign for Suffered {
+    fn add_assign(&mut self, other: Self) {
+        self.kills += other.kills;
+        self.cuts += other.cuts;
+        self.disks += other.disks;
+    }
 }
 
 fn names(id: NodeId) -> String {
@@ -170,6 +190,7 @@ impl World {
             rng: ChaCha20Rng::seed_from_u64(seed),
             said: BTreeMap::new(),
             secret: false,
+            suffered: Suffered::default(),
         };
         for i in 0..5 {
             world.open(i).unwrap();
@@ -345,8 +366,14 @@ impl World {
             let luck = self.rng.random_range(0..1000);
             let halted = if luck < trouble {
                 match luck % 3 {
-                    0 => self.cut(a, b),
-                    1 => self.kill(i),
+                    0 => {
+                        self.suffered.cuts += u32::from(self.wires.contains_key(&(a, b)));
+                        self.cut(a, b);
+                    }
+                    1 => {
+                        self.suffered.kills += u32::from(self.seats[i as usize].party.is_some());
+                        self.kill(i);
+                    }
                     _ => {
                         let after = self.rng.random_range(0..40);
                         self.seats[i as usize].disk.fail_after(after);
@@ -374,7 +401,10 @@ impl World {
             match halted {
                 Ok(()) => {}
                 // A disk failed: the process ends, and another begins.
-                Err((i, Halt::Store(_))) => self.kill(i),
+                Err((i, Halt::Store(_))) => {
+                    self.suffered.disks += 1;
+                    self.kill(i);
+                }
                 Err((i, halt)) => panic!("{}: {halt}", names(NodeId(i))),
             }
         }
@@ -439,13 +469,85 @@ fn parties_that_are_left_alone_come_to_what_nodes_alone_do() {
 
 #[test]
 fn whatever_is_cut_killed_or_fails_the_same_bytes_are_said_once() {
+    let mut suffered = Suffered::default();
     for seed in 0..12 {
         let topology = ["ring", "complete", "star"][seed as usize % 3];
         let mut world = World::new(topology, seed);
         world.run(60);
         assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
         world.assert_ledgers_are_the_plan();
+        suffered += world.suffered;
     }
+    assert!(
+        suffered.kills > 100 && suffered.cuts > 100 && suffered.disks > 100,
+        "{suffered:?}"
+    );
+}
+
+#[test]
+fn on_every_new_link_it_is_told_anew_that_nothing_is_missing() {
+    let mut world = World::new("ring", 2);
+    world.run(0);
+    let told = |world: &World| world.seats[0].party.as_ref().unwrap().is_known_to_be_done();
+    while !told(&world) {
+        for (a, b) in world.edges() {
+            world.deliver(a, b).unwrap();
+            world.deliver(b, a).unwrap();
+        }
+    }
+    // The link before it may have been replaced with something still on it.
+    world.connect(0, 1).unwrap();
+    assert!(!told(&world));
+    // A greeting, and the word that all is well.
+    for _ in 0..2 {
+        world.deliver(0, 1).unwrap();
+        world.deliver(1, 0).unwrap();
+    }
+    assert!(told(&world));
+}
+
+/// A link whose other side has gone.
+struct Gone;
+
+impl Link for Gone {
+    fn send(&self, _: Vec<u8>) -> bool {
+        false
+    }
+
+    fn close(&self) {}
+}
+
+#[test]
+fn what_was_said_last_is_heard_although_nothing_can_be_said_any_more() {
+    let mut world = World::new("ring", 2);
+    let serial = world.serials.next();
+    let peer = NodeId(1);
+    let hello = Frame::Hello(Hello {
+        version: PROTOCOL,
+        study: world.study.digest(),
+        from: peer,
+        at: 0,
+        heard: None,
+        probe: false,
+    });
+    let party = world.seats[0].party.as_mut().unwrap();
+    let link = Box::new(Gone);
+    party.handle(Event::Up { peer, serial, link }).unwrap();
+    for frame in [hello, Frame::Bye("its operator stopped it".to_owned())] {
+        let event = Event::Frame {
+            peer,
+            serial,
+            bytes: frame.encode(),
+            credit: Credit::new(|| ()),
+        };
+        party.handle(event).unwrap();
+    }
+    let gone = Notice::Disconnected {
+        peer: "birch".to_owned(),
+        reason: "its operator stopped it".to_owned(),
+    };
+    let notices = party.take_notices();
+    assert!(notices.contains(&gone), "{notices:?}");
 }
 
 #[test]

@@ -213,6 +213,31 @@ fn a_file_that_is_no_store_is_told_apart_from_an_empty_folder() {
 }
 
 #[test]
+fn who_was_killed_while_it_made_its_store_makes_it_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let unfinished = folder.path().join(UNFINISHED);
+    // Its length is there, and nothing else.
+    fs::write(&unfinished, [0; 8192]).unwrap();
+    let missing = Store::existing(folder.path());
+    assert!(matches!(missing, Err(StoreError::Missing(_))));
+    let store = Store::open(folder.path()).unwrap();
+    store.begin(begun).unwrap();
+    assert!(!unfinished.exists());
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.studies().unwrap(), [begun(0)]);
+}
+
+#[test]
+fn an_account_that_was_emptied_is_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    fs::write(folder.path().join(FILE), []).unwrap();
+    let refused = Store::open(folder.path()).err().unwrap().to_string();
+    assert!(refused.contains("the state is corrupt"), "{refused}");
+}
+
+#[test]
 fn rows_have_another_name_in_every_folder() {
     let stores = [Disk::default(), Disk::default()].map(|disk| open(&disk).unwrap());
     let names = stores.each_ref().map(|store| store.fingerprint(&[3; 32]));
