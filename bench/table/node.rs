@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -39,10 +40,11 @@ pub fn overhead() -> Found {
     let mut lines = Vec::new();
     for columns in [12, 105] {
         let trial = Trial::new(columns);
-        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        let (mut ours, mut bare, mut durable) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TURNS {
             ours.push(trial.nodes(&binary));
             bare.push(trial.bare());
+            durable.push(trial.durable());
         }
         let (iteration, trip, computing) = (median(ours), median(bare), trial.computing());
         let beside = iteration - computing;
@@ -58,6 +60,7 @@ pub fn overhead() -> Found {
             say_length(columns).to_string(),
             duration(iteration),
             duration(computing),
+            duration(median(durable)),
             duration(trip),
             times(beside / (2.0 * trip)),
         ]);
@@ -69,6 +72,7 @@ pub fn overhead() -> Found {
             "bytes of a message",
             "iteration",
             "of it computing",
+            "one durable write",
             "bare round trip",
             "ratio",
         ],
@@ -77,7 +81,8 @@ pub fn overhead() -> Found {
             "`radmm node` in {PARTIES} processes on a ring, on this machine's loopback: {ITERATIONS} iterations of R-ADMM, every second \
              one recycled, {ROWS} rows a party, a limit at every site, a log line an iteration, and every iteration in one durable \
              transaction before its message leaves. Computing is what the simulator takes for an iteration of all parties on one \
-             thread, its losses left in, over the cores that there are. A bare round trip is the time in which each of {PARTIES} processes \
+             thread, its losses left in, over the cores that there are. A durable write is a page that has reached the disk, in the mean and with nothing else to do: \
+             an iteration waits for the slowest of three. A bare round trip is the time in which each of {PARTIES} processes \
              with the same transport and keys sends as many bytes to both its neighbours and has them back, all at once. Medians of \
              {TURNS} runs in turns.",
         )],
@@ -166,6 +171,19 @@ impl Trial {
         median(children.into_iter().map(seconds).collect())
     }
 
+    /// Seconds until a page is on the disk on which the states are.
+    fn durable(&self) -> f64 {
+        let mut file = File::create(self.folder.join("page")).unwrap();
+        let mut write = || {
+            file.rewind().unwrap();
+            file.write_all(&[7; 4096]).unwrap();
+            file.sync_data().unwrap();
+        };
+        write();
+        let (seconds, ()) = timed(|| (0..ITERATIONS).for_each(|_| write()));
+        seconds / f64::from(ITERATIONS)
+    }
+
     /// Seconds of an iteration in which all cores do nothing but compute.
     fn computing(&self) -> f64 {
         let (study, _) = Study::parse(&study(self.columns), "node.toml").unwrap();
@@ -185,7 +203,9 @@ fn between(log: &Path) -> f64 {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let iterated = lines.filter(|line| line["event"] == "iterated");
-    let when: Vec<f64> = iterated.map(|line| line["time"].as_f64().unwrap()).collect();
+    let when: Vec<f64> = iterated
+        .map(|line| line["time"].as_f64().unwrap())
+        .collect();
     assert!(when.len() > 1, "{}: no iterations", log.display());
     (when[when.len() - 1] - when[0]) / (when.len() - 1) as f64
 }
@@ -298,7 +318,10 @@ impl Echo {
             } => match bytes[0] {
                 ASK => {
                     bytes.fill(ANSWER);
-                    assert!(self.links[&peer].send(bytes), "a link does not take a frame");
+                    assert!(
+                        self.links[&peer].send(bytes),
+                        "a link does not take a frame"
+                    );
                 }
                 ANSWER => self.back += 1,
                 _ => self.done += 1,

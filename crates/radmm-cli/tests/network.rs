@@ -132,7 +132,9 @@ fn delays_cuts_and_an_outage_change_no_bit() {
             Proxy::new(fleet.address(neighbour), seed)
         };
         let proxies = fleet.neighbours(party).map(|other| (other, proxy(other)));
-        let addresses = proxies.each_ref().map(|(other, proxy)| (*other, proxy.address));
+        let addresses = proxies
+            .each_ref()
+            .map(|(other, proxy)| (*other, proxy.address));
         fleet.dials(party, &addresses);
         edges.extend(proxies.map(|(other, proxy)| (party, other, proxy)));
     }

@@ -69,7 +69,11 @@ fn mutated(mut bytes: Vec<u8>, dice: &mut ChaCha8Rng) -> Vec<u8> {
             1 => bytes.insert(at, dice.random()),
             2 if at < bytes.len() => bytes[at] ^= 1 << dice.random_range(0..8),
             // Lengths and iterations as large as they get.
-            3 => bytes.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff),
+            3 => bytes
+                .iter_mut()
+                .skip(at)
+                .take(4)
+                .for_each(|byte| *byte = 0xff),
             _ => bytes.extend_from_within(at..),
         }
     }

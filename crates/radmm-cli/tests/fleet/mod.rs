@@ -118,7 +118,7 @@ impl Fleet {
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{complaint}");
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let nodes = result["runs"][0]["nodes"].as_array().unwrap();
+        let nodes = result["nodes"].as_array().unwrap();
         nodes.iter().map(|node| bits(&node["model"])).collect()
     }
 
@@ -232,7 +232,10 @@ impl Process {
     pub fn times(&self, event: &str) -> usize {
         let log = self.log.lines.lock().unwrap();
         let event = format!("\"event\":\"{event}\"");
-        log.lines.iter().filter(|line| line.contains(&event)).count()
+        log.lines
+            .iter()
+            .filter(|line| line.contains(&event))
+            .count()
     }
 
     pub fn is_alive(&mut self) -> bool {
@@ -254,10 +257,19 @@ impl Process {
             match self.child.try_wait().unwrap() {
                 Some(status) => break status,
                 None if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
-                None => panic!("{} does not end; it said\n{}", self.name, ends(&self.lines())),
+                None => panic!(
+                    "{} does not end; it said\n{}",
+                    self.name,
+                    ends(&self.lines())
+                ),
             }
         };
-        assert!(status.success(), "{}: {status}\n{}", self.name, ends(&self.lines()));
+        assert!(
+            status.success(),
+            "{}: {status}\n{}",
+            self.name,
+            ends(&self.lines())
+        );
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
