@@ -713,6 +713,12 @@ impl Party {
         let sent = link.send(bytes);
         if !sent {
             // It comes back, and is told what it missed.
+            let edge = &self.edges[place];
+            if edge.greeted {
+                let peer = edge.peer.name.clone();
+                let reason = "the link does not take what is to be said".to_owned();
+                self.notices.push(Notice::Disconnected { peer, reason });
+            }
             self.close(place);
         }
         sent

@@ -214,7 +214,9 @@ impl Process {
             seen = log.lines.len();
             let left = until.saturating_duration_since(Instant::now());
             if log.over || left.is_zero() {
-                panic!("{} did not say: {what}; it said\n{}", self.name, ends(&log));
+                let said = ends(&log);
+                drop(log);
+                panic!("{} did not say: {what}; it said\n{said}", self.name);
             }
             log = self.log.changed.wait_timeout(log, left).unwrap().0;
         }
