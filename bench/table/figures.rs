@@ -27,15 +27,20 @@ pub fn reproduce() -> Found {
     }
 }
 
-/// The program, built as users build it.
-fn binary() -> std::path::PathBuf {
+/// The program, built as users build it; or as this one is, where that is for a first look.
+pub fn binary() -> std::path::PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let this = std::env::current_exe().unwrap();
+    let (folder, how) = match this.starts_with(super::target().join("debug")) {
+        true => ("debug", "dev"),
+        false => ("release", "release"),
+    };
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--bin", "radmm"])
+        .args(["build", "--quiet", "--profile", how, "--bin", "radmm"])
         .current_dir(workspace)
         .status()
         .unwrap();
     assert!(built.success(), "radmm could not be built");
-    super::target().join("release/radmm")
+    super::target().join(folder).join("radmm")
 }

@@ -10,6 +10,7 @@ mod clock;
 mod figures;
 mod machine;
 mod network;
+mod node;
 mod passes;
 mod peers;
 mod pooled;
@@ -28,7 +29,7 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 11] = [
+const ALL: [Measurement; 12] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
@@ -40,6 +41,7 @@ const ALL: [Measurement; 11] = [
     ("alone", steps::alone),
     ("reproduce", figures::reproduce),
     ("reading", reading::reading),
+    ("node", node::overhead),
 ];
 
 fn main() -> ExitCode {
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
         }
         ["--child", "reading", path, split] => {
             reading::read_once(path.as_ref(), split);
+            ExitCode::SUCCESS
+        }
+        ["--child", "bare", study, site, bytes] => {
+            node::bare(study.as_ref(), site.as_ref(), bytes.parse().unwrap());
             ExitCode::SUCCESS
         }
         _ => measure(args.into_iter().filter(|&arg| arg != "--bench").collect()),

@@ -1,0 +1,332 @@
+//! What a real network costs beside computing: an iteration of five processes over TLS, against the bare exchange of the same
+//! bytes over the same transport.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use radmm::public::graph::NodeId;
+use radmm_lab::Experiment;
+use radmm_node::frame::say_length;
+use radmm_node::link::{Event, Link};
+use radmm_node::premises::Premises;
+use radmm_node::rehearsal::{Manner, Rehearsal};
+use radmm_node::rows::Folders;
+use radmm_node::transport::{Neighbour, Network, Settings};
+use radmm_study::{SiteFile, Study};
+use serde_json::Value;
+
+use crate::clock::{median, on_threads, timed};
+use radmm_bench::report::{Detail, Found, Ratio, Target, duration, times};
+
+const PARTIES: usize = 5;
+const ROWS: usize = 40;
+const ITERATIONS: u32 = 1_000;
+const TURNS: usize = 3;
+
+/// Nothing takes that long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An iteration of five processes beside its computing, against two round trips of the same bytes.
+pub fn overhead() -> Found {
+    let binary = crate::figures::binary();
+    let mut found = Found::default();
+    let mut lines = Vec::new();
+    for columns in [12, 105] {
+        let trial = Trial::new(columns);
+        let (mut ours, mut bare, mut durable) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            ours.push(trial.nodes(&binary));
+            bare.push(trial.bare());
+            durable.push(trial.durable());
+        }
+        let (iteration, trip, computing) = (median(ours), median(bare), trial.computing());
+        let beside = iteration - computing;
+        found.ratios.push(Ratio {
+            work: format!("an iteration of five processes beside its computing, d = {columns}"),
+            ours: duration(beside),
+            other: format!("{}, two bare round trips", duration(2.0 * trip)),
+            ratio: beside / (2.0 * trip),
+            target: Target::AtMost(2.0),
+        });
+        lines.push(vec![
+            columns.to_string(),
+            say_length(columns).to_string(),
+            duration(iteration),
+            duration(computing),
+            duration(median(durable)),
+            duration(trip),
+            times(beside / (2.0 * trip)),
+        ]);
+    }
+    found.details.push(Detail {
+        title: "Real nodes".to_owned(),
+        head: vec![
+            "columns",
+            "bytes of a message",
+            "iteration",
+            "of it computing",
+            "one durable write",
+            "bare round trip",
+            "ratio",
+        ],
+        lines,
+        notes: vec![format!(
+            "`radmm node` in {PARTIES} processes on a ring, on this machine's loopback: {ITERATIONS} iterations of R-ADMM, every second \
+             one recycled, {ROWS} rows a party, a limit at every site, a log line an iteration, and every iteration in one durable \
+             transaction before its message leaves. Computing is what the simulator takes for an iteration of all parties on one \
+             thread, its losses left in, over the cores that there are. A durable write is a page that has reached the disk, in the mean and with nothing else to do: \
+             an iteration waits for the slowest of three. A bare round trip is the time in which each of {PARTIES} processes \
+             with the same transport and keys sends as many bytes to both its neighbours and has them back, all at once. Medians of \
+             {TURNS} runs in turns.",
+        )],
+    });
+    found
+}
+
+/// Everything that five parties need, in a folder.
+struct Trial {
+    folder: PathBuf,
+    rehearsal: Rehearsal,
+    columns: usize,
+}
+
+impl Trial {
+    fn new(columns: usize) -> Self {
+        let folder = super::target().join(format!("bench-data/node-{columns}"));
+        // What an earlier run left has other ports.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("rows.svm"), rows(columns)).unwrap();
+        let text = study(columns);
+        let (parsed, _) = Study::parse(&text, "node.toml").unwrap();
+        let manner = Manner {
+            seeded: true,
+            limit: Some(1e6),
+        };
+        Self {
+            rehearsal: Rehearsal::prepare(&text, &parsed, &folder, manner).unwrap(),
+            folder,
+            columns,
+        }
+    }
+
+    /// Seconds of an iteration.
+    fn nodes(&self, binary: &Path) -> f64 {
+        let logs: Vec<PathBuf> = self.parties().map(|party| party.join("log")).collect();
+        for party in self.parties() {
+            // Everything from the start.
+            let _ = fs::remove_dir_all(party.join("state"));
+        }
+        let start = |((_, site), log): (&(String, PathBuf), &PathBuf)| {
+            Command::new(binary)
+                .args(["node", "--log", "json", "--study"])
+                .arg(&self.rehearsal.study)
+                .arg("--site")
+                .arg(site)
+                .stdout(Stdio::null())
+                .stderr(File::create(log).unwrap())
+                .spawn()
+                .unwrap()
+        };
+        let children: Vec<Child> = self.rehearsal.sites.iter().zip(&logs).map(start).collect();
+        for child in children {
+            let ended = child.wait_with_output().unwrap().status;
+            assert!(ended.success(), "radmm node: {ended}");
+        }
+        median(logs.iter().map(|log| between(log)).collect())
+    }
+
+    fn parties(&self) -> impl Iterator<Item = PathBuf> {
+        let folder = |(name, _): &(String, PathBuf)| self.folder.join(name);
+        self.rehearsal.sites.iter().map(folder)
+    }
+
+    /// Seconds of a round trip.
+    fn bare(&self) -> f64 {
+        let this = std::env::current_exe().unwrap();
+        let start = |(_, site): &(String, PathBuf)| {
+            Command::new(&this)
+                .args(["--child", "bare"])
+                .arg(&self.rehearsal.study)
+                .arg(site)
+                .arg(say_length(self.columns).to_string())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let children: Vec<Child> = self.rehearsal.sites.iter().map(start).collect();
+        let seconds = |child: Child| {
+            let ended = child.wait_with_output().unwrap();
+            assert!(ended.status.success(), "bare: {}", ended.status);
+            let said = String::from_utf8(ended.stdout).unwrap();
+            said.trim().parse::<f64>().unwrap()
+        };
+        median(children.into_iter().map(seconds).collect())
+    }
+
+    /// Seconds until a page is on the disk on which the states are.
+    fn durable(&self) -> f64 {
+        let mut file = File::create(self.folder.join("page")).unwrap();
+        let mut write = || {
+            file.rewind().unwrap();
+            file.write_all(&[7; 4096]).unwrap();
+            file.sync_data().unwrap();
+        };
+        write();
+        let (seconds, ()) = timed(|| (0..ITERATIONS).for_each(|_| write()));
+        seconds / f64::from(ITERATIONS)
+    }
+
+    /// Seconds of an iteration in which all cores do nothing but compute.
+    fn computing(&self) -> f64 {
+        let (study, _) = Study::parse(&study(self.columns), "node.toml").unwrap();
+        let experiment = Experiment::prepare(study, &self.folder).unwrap();
+        let noise = experiment.noise().unwrap();
+        let once = || on_threads(1, || timed(|| experiment.repeat(&noise, None, &|_| ())).0);
+        let seconds = median((0..TURNS).map(|_| once()).collect());
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get().min(PARTIES));
+        seconds / f64::from(ITERATIONS) / cores as f64
+    }
+}
+
+/// From the first iteration of a log to its last, for each.
+fn between(log: &Path) -> f64 {
+    let text = fs::read_to_string(log).unwrap();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let iterated = lines.filter(|line| line["event"] == "iterated");
+    let when: Vec<f64> = iterated
+        .map(|line| line["time"].as_f64().unwrap())
+        .collect();
+    assert!(when.len() > 1, "{}: no iterations", log.display());
+    (when[when.len() - 1] - when[0]) / (when.len() - 1) as f64
+}
+
+fn study(columns: usize) -> String {
+    format!(
+        "name = \"node\"\n[data]\npath = \"rows.svm\"\ncolumns = {columns}\npositive = \"+1\"\n\
+         [network]\nnodes = {PARTIES}\ntopology = \"ring\"\n[problem]\nweight = 100.0\nridge = 0.5\n\
+         [algorithm]\nname = \"r-admm\"\niterations = {ITERATIONS}\nrecycle = 1\npenalty = 3.0\ndamping = 1.0\n\
+         [privacy]\nmechanism = \"objective\"\nnoise = \"gaussian\"\nsigma = 50.0\ndelta = 1e-4\n[run]\nseed = 1\n"
+    )
+}
+
+/// Full rows, of numbers that look like any.
+fn rows(columns: usize) -> String {
+    let mut state = 1_u32;
+    let mut text = String::new();
+    for row in 0..PARTIES * ROWS {
+        text += if row % 2 == 0 { "+1" } else { "-1" };
+        for column in 1..=columns {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let value = f64::from(state) / f64::from(u32::MAX) - 0.5;
+            text += &format!(" {column}:{value}");
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// One of the processes that only exchange bytes: prints the seconds of a round trip.
+pub fn bare(study: &Path, site: &Path, bytes: usize) {
+    let (agreed, _) = Study::parse(&fs::read_to_string(study).unwrap(), "study").unwrap();
+    let (own, _) = SiteFile::parse(&fs::read_to_string(site).unwrap(), "site").unwrap();
+    let folders = Folders {
+        study: study.parent().unwrap(),
+        site: site.parent().unwrap(),
+    };
+    let premises = Premises::new(agreed, own, folders, ("study", "site")).unwrap();
+    let neighbour = |(peer, address): (radmm_node::party::Peer, _)| Neighbour {
+        id: peer.id,
+        key: peer.key,
+        address,
+    };
+    let settings = Settings {
+        me: premises.me(),
+        key: Arc::new(premises.key().unwrap()),
+        listen: premises.site().listen,
+        neighbours: premises.neighbours().map(neighbour).collect(),
+        largest_frame: bytes,
+    };
+    let neighbours = settings.neighbours.len();
+    let (sender, events) = channel();
+    let network = Network::start(settings, sender).unwrap();
+    let mut echo = Echo {
+        events,
+        links: BTreeMap::new(),
+        back: 0,
+        done: 0,
+    };
+    while echo.links.len() < neighbours {
+        echo.attend();
+    }
+    let mut seconds = 0.0;
+    // The first half warms up.
+    for rounds in [ITERATIONS / 2, ITERATIONS] {
+        let begun = Instant::now();
+        for _ in 0..rounds {
+            echo.back = 0;
+            echo.say(vec![ASK; bytes]);
+            while echo.back < neighbours {
+                echo.attend();
+            }
+        }
+        seconds = begun.elapsed().as_secs_f64() / f64::from(rounds);
+    }
+    // The others are answered until they are done as well.
+    echo.say(vec![DONE; bytes]);
+    while echo.done < neighbours {
+        echo.attend();
+    }
+    network.shutdown();
+    println!("{seconds}");
+}
+
+const ASK: u8 = 0;
+const ANSWER: u8 = 1;
+const DONE: u8 = 2;
+
+/// Sends back what it is asked.
+struct Echo {
+    events: Receiver<Event>,
+    links: BTreeMap<NodeId, Box<dyn Link>>,
+    /// How many have answered.
+    back: usize,
+    done: usize,
+}
+
+impl Echo {
+    fn say(&self, frame: Vec<u8>) {
+        for link in self.links.values() {
+            assert!(link.send(frame.clone()), "a link does not take a frame");
+        }
+    }
+
+    fn attend(&mut self) {
+        match self.events.recv_timeout(PATIENCE).unwrap() {
+            Event::Up { peer, link, .. } => drop(self.links.insert(peer, link)),
+            Event::Frame {
+                peer, mut bytes, ..
+            } => match bytes[0] {
+                ASK => {
+                    bytes.fill(ANSWER);
+                    assert!(
+                        self.links[&peer].send(bytes),
+                        "a link does not take a frame"
+                    );
+                }
+                ANSWER => self.back += 1,
+                _ => self.done += 1,
+            },
+            _ => {}
+        }
+    }
+}
