@@ -156,6 +156,7 @@ impl Failure {
             | Self::Inspect(_) => ExitCode::from(2),
             Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),
             Self::Key(error) if !matches!(error, KeyError::Entropy) => ExitCode::from(2),
+            Self::Ledger(LedgerError::Store(StoreError::Missing(_))) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

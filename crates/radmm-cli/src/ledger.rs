@@ -57,7 +57,7 @@ fn page(account: &Account, charges: bool) -> String {
     }
     let _ = writeln!(page, "{}\n", plain(&studies(&account.studies)));
     let meaning = format!(
-        "a study's total over all its messages at the δ beside it, for {}, by our bound; studies that asked the same rows add up",
+        "a study's total over all its messages at the δ beside it, for {}, by our bound; what several studies asked of the same rows counts together",
         Guarantee::RELATION
     );
     let _ = writeln!(page, "{}", block("ε", &meaning));

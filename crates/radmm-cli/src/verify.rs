@@ -91,7 +91,6 @@ fn table(transcripts: &[Checked]) -> Grid {
         let Checked {
             party,
             rows,
-            iterations,
             messages,
             signed,
             recycled,
@@ -102,7 +101,6 @@ fn table(transcripts: &[Checked]) -> Grid {
         } = checked;
         let mut row = vec![party.clone()];
         row.push(thousands(*rows as usize));
-        row.push(thousands(*iterations as usize));
         row.push(thousands(*messages));
         row.push(thousands(*signed));
         row.push(thousands(*recycled));
@@ -114,15 +112,7 @@ fn table(transcripts: &[Checked]) -> Grid {
     Grid {
         caption: "Transcripts".to_owned(),
         header: [
-            "party",
-            "rows",
-            "iterations",
-            "messages",
-            "signed",
-            "recycled",
-            "answered",
-            "charges",
-            "ε",
+            "party", "rows", "messages", "signed", "recycled", "answered", "charges", "ε",
         ]
         .map(str::to_owned)
         .into(),

@@ -1,0 +1,120 @@
+//! `radmm ledger`, as a user runs it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "support/rehearsal.rs"]
+mod rehearsal;
+mod support;
+
+use std::fs;
+
+use radmm_node::store::Store;
+use serde_json::Value;
+
+use rehearsal::{PARTIES, file, rehearse};
+use support::{radmm, text};
+
+#[test]
+fn the_account_of_a_site_is_shown_and_whole() {
+    let folder = rehearse();
+    let maple = PARTIES[3];
+    let state = file(maple, "state");
+    let shown = radmm(
+        folder.path(),
+        &["ledger", "show", "--state", &state, "--delta", "1e-4"],
+    );
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    // Long lines are broken.
+    let page = text(&shown.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("rehearsal") && page.contains("at 0.0001"),
+        "{page}"
+    );
+    assert!(page.contains("one row of one party replaced"), "{page}");
+    assert!(!page.contains("σ"), "{page}");
+
+    let charges = radmm(
+        folder.path(),
+        &["ledger", "show", "--state", &state, "--charges"],
+    );
+    let page = text(&charges.stdout);
+    assert_eq!(page.matches("σ 5").count(), 3, "{page}");
+    assert!(page.contains("at 0.00001"), "{page}");
+
+    let json = radmm(
+        folder.path(),
+        &[
+            "ledger", "show", "--state", &state, "--delta", "1e-4", "--json",
+        ],
+    );
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let study = &json["studies"][0];
+    assert_eq!(
+        (&study["node"], &study["finished"]),
+        (&3.into(), &true.into())
+    );
+    assert_eq!(study["charges"][2]["iteration"], 5);
+    // The same total that the party stated.
+    let stated = fs::read_to_string(folder.path().join(file(maple, "privacy-statement.json")));
+    let stated: Value = serde_json::from_str(&stated.unwrap()).unwrap();
+    assert_eq!(
+        study["totals"][0]["epsilon"],
+        stated["statement"]["epsilon"]
+    );
+
+    let whole = radmm(folder.path(), &["ledger", "verify", "--state", &state]);
+    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
+    let page = text(&whole.stdout).replace("\n         ", " ");
+    assert!(page.contains("the account is whole"), "{page}");
+    assert!(
+        page.contains("the hashes of 3 charges") && page.contains("3 answers"),
+        "{page}"
+    );
+}
+
+#[test]
+fn an_account_that_is_damaged_missing_or_in_use_is_told_as_such() {
+    let folder = rehearse();
+    let missing = radmm(folder.path(), &["ledger", "verify", "--state", "alder"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("there is no state here"));
+
+    let store = Store::open(&folder.path().join("alder/state")).unwrap();
+    for command in ["show", "verify"] {
+        let used = radmm(
+            folder.path(),
+            &["ledger", command, "--state", "alder/state"],
+        );
+        assert_eq!(used.status.code(), Some(1));
+        assert!(text(&used.stderr).contains("in use by another process"));
+    }
+    drop(store);
+
+    let path = folder.path().join("alder/state/state.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    // Somebody gives the study another name, wherever the file has it.
+    let name = b"\"name\":\"rehearsal\"";
+    let places = bytes.windows(name.len()).enumerate();
+    let places: Vec<usize> = places
+        .filter(|(_, w)| w == name)
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at + name.len() - 2] = b'x';
+    }
+    fs::write(&path, bytes).unwrap();
+    let damaged = radmm(
+        folder.path(),
+        &["ledger", "verify", "--state", "alder/state"],
+    );
+    assert_eq!(damaged.status.code(), Some(1), "{}", text(&damaged.stdout));
+    let told = text(&damaged.stderr);
+    assert!(
+        told.starts_with("error: alder/state: the state is corrupt"),
+        "{told}"
+    );
+    assert!(
+        told.contains("do not delete it") && !told.contains("panicked"),
+        "{told}"
+    );
+}

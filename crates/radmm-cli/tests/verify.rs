@@ -1,0 +1,118 @@
+//! `radmm verify`, as a user runs it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "support/rehearsal.rs"]
+mod rehearsal;
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use rehearsal::{PARTIES, file, rehearse};
+use support::{radmm, text};
+
+fn verify(folder: &Path, parties: &[&str], more: &[&str]) -> Output {
+    let files: Vec<String> = parties
+        .iter()
+        .map(|party| file(party, "transcript.jsonl"))
+        .collect();
+    let mut args = vec!["verify", "--study", "study.toml"];
+    args.extend(files.iter().map(String::as_str));
+    args.extend(more);
+    radmm(folder, &args)
+}
+
+#[test]
+fn what_parties_show_of_a_study_holds() {
+    let folder = rehearse();
+    let stated = file("cedar", "privacy-statement.json");
+    let output = verify(folder.path(), &PARTIES, &["--statement", &stated]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    // Long lines are broken.
+    let page = text(&output.stdout).replace("\n         ", " ");
+    let header = page.lines().next().unwrap();
+    assert!(
+        header.contains("recycled") && header.contains("ε"),
+        "{page}"
+    );
+    // Seven messages of three parties each, three data steps.
+    let alder = page.lines().find(|line| line.contains("alder")).unwrap();
+    let numbers: Vec<&str> = alder.split_whitespace().skip(2).take(5).collect();
+    assert_eq!(numbers, ["21", "21", "3", "3", "3"], "{page}");
+    assert!(page.contains("at δ = 0.0001"), "{page}");
+    assert!(page.contains("one row of one party replaced"), "{page}");
+    assert!(
+        page.contains("whether the noise was really drawn"),
+        "{page}"
+    );
+    assert!(page.contains("everything that was checked holds"), "{page}");
+    assert!(page.contains("cedar: signed by it, and compared"), "{page}");
+
+    let json = verify(
+        folder.path(),
+        &PARTIES[..2],
+        &["--json", "--statement", &stated],
+    );
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["holds"], true);
+    assert_eq!(json["transcripts"][1]["party"], "birch");
+    assert_eq!(json["transcripts"][1]["total"]["delta"], 1e-4);
+    assert_eq!(json["statements"][0]["compared"], false);
+}
+
+#[test]
+fn what_does_not_hold_is_named_and_fails() {
+    let folder = rehearse();
+    let path = folder.path().join(file("birch", "transcript.jsonl"));
+    let whole = fs::read_to_string(&path).unwrap();
+    let without = whole
+        .lines()
+        .filter(|line| !line.starts_with("{\"charge\":{\"iteration\":3"));
+    let changed: String = without.map(|line| format!("{line}\n")).collect();
+    assert_ne!(whole, changed);
+    fs::write(&path, changed).unwrap();
+    let output = verify(folder.path(), &["alder", "birch"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let page = text(&output.stdout);
+    let fault = "birch, iteration 3: the study charges here, and the transcript does not";
+    assert!(page.contains(fault), "{page}");
+    assert!(
+        !page.contains("everything that was checked holds"),
+        "{page}"
+    );
+    assert_eq!(text(&output.stderr), "error: 2 things do not hold\n");
+    let json = verify(folder.path(), &["birch"], &["--json"]);
+    assert_eq!(json.status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["faults"][0]["iteration"], 3);
+    assert_eq!(json["holds"], false);
+}
+
+#[test]
+fn wrong_use_is_told_apart() {
+    let folder = rehearse();
+    for args in [
+        &["verify", "--study", "study.toml"][..],
+        &["verify", "alder/transcript.jsonl"],
+        &["verify", "--study", "study.toml", "nowhere.jsonl"],
+        &["verify", "--study", "no.toml", "alder/transcript.jsonl"],
+    ] {
+        assert_eq!(
+            radmm(folder.path(), args).status.code(),
+            Some(2),
+            "{args:?}"
+        );
+    }
+    // A study for simulations names nobody whose signature could be checked.
+    let text_of = fs::read_to_string(folder.path().join("study.toml")).unwrap();
+    let alone = text_of.split("[[parties]]").next().unwrap();
+    let alone = alone.replace("[network]", "[network]\nnodes = 5");
+    fs::write(folder.path().join("alone.toml"), alone).unwrap();
+    let args = ["verify", "--study", "alone.toml", "alder/transcript.jsonl"];
+    let output = radmm(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the study has no [[parties]]"));
+}
