@@ -119,7 +119,7 @@ fn is_wrong_use(error: &RunError) -> bool {
             PremisesError::Store(StoreError::Missing(_)) => true,
             PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
             PremisesError::Rows(error) => matches!(
-                error,
+                **error,
                 RowsError::Open { .. } | RowsError::Table(TableError::Open { .. })
             ),
             _ => true,

@@ -60,14 +60,14 @@ pub enum PremisesError {
     },
     /// There are no rows.
     #[error(transparent)]
-    Rows(#[from] RowsError),
+    Rows(Box<RowsError>),
     /// The study's privacy cannot be had.
     #[error("{study}: {cause}")]
     TooDear {
         /// The study's name.
         study: String,
         /// Why.
-        cause: TooDear,
+        cause: Box<TooDear>,
     },
     /// The study spends more than the site allows.
     #[error(
@@ -122,6 +122,12 @@ pub enum PremisesError {
     /// The party cannot go on.
     #[error(transparent)]
     Halt(#[from] Halt),
+}
+
+impl From<RowsError> for PremisesError {
+    fn from(error: RowsError) -> Self {
+        Self::Rows(Box::new(error))
+    }
 }
 
 /// A study and a site that belong together.
@@ -206,7 +212,7 @@ impl Premises {
         let rows = Rows::read(&study, &site.data.rows, folders, me)?;
         let dear = |cause| PremisesError::TooDear {
             study: study_name.to_owned(),
-            cause,
+            cause: Box::new(cause),
         };
         let billed = Billed {
             name: study.parties[me.0 as usize].name.clone(),
@@ -309,7 +315,7 @@ impl Premises {
     pub fn bill(&self, store: Option<&Store>) -> Result<Bill, PremisesError> {
         let charges = store.map_or(Ok(Vec::new()), Store::charges)?;
         let own = self.begun(store)?.map(|begun| begun.number);
-        let (account, before) = self.account(&charges)?;
+        let (account, before) = self.account(store, &charges)?;
         let done = charges.iter().filter(|charge| Some(charge.study) == own);
         let left = self.plan.iter().skip(done.count());
         // On an account of its own, which is forgotten: what all of this study will have cost.
@@ -357,12 +363,18 @@ impl Premises {
     }
 
     /// The account of these rows after everything on record, and what that comes to.
-    fn account(&self, charges: &[Charge]) -> Result<(Option<Site>, Vec<Guarantee>), PremisesError> {
+    fn account(
+        &self,
+        store: Option<&Store>,
+        charges: &[Charge],
+    ) -> Result<(Option<Site>, Vec<Guarantee>), PremisesError> {
         let Some(limit) = &self.site.limit else {
             return Ok((None, Vec::new()));
         };
         let journal_of = charges.iter().map(|charge| (charge.study, charge.event));
-        let site = Site::replay(limit.limits.clone(), journal_of);
+        let own = limit.limits.order();
+        let order = store.map_or(Ok(own), |store| store.order(own))?;
+        let site = Site::replay(limit.limits.clone().at_order(order), journal_of);
         let site = site.map_err(PremisesError::Journal)?;
         let before = site.spent().map_err(journal)?.totals;
         Ok((Some(site), before))
@@ -424,7 +436,11 @@ impl Premises {
                 finished: false,
             })?,
         };
-        let (account, _) = self.account(&store.charges()?)?;
+        if let Some(limit) = &self.site.limit {
+            // Before the first question: what is released must have no part in it.
+            store.keep_order(limit.limits.order())?;
+        }
+        let (account, _) = self.account(Some(&store), &store.charges()?)?;
         let recorded = store.recorded(begun.number)?;
         let events = recorded.iter().map(|recorded| recorded.event);
         let ledger = Ledger::resumed(self.budget()?, self.study.privacy.bound, events);

@@ -188,9 +188,10 @@ impl<'a> Statement<'a> {
 }
 
 impl Account {
-    fn new(limit: &Limit, charges: &[Charge]) -> Result<Self, NoTotal> {
+    /// `order` is the one at which the limits are kept.
+    fn new(limit: &Limit, order: f64, charges: &[Charge]) -> Result<Self, NoTotal> {
         let journal = charges.iter().map(|charge| (charge.study, charge.event));
-        let site = Site::replay(limit.limits.clone(), journal)?;
+        let site = Site::replay(limit.limits.clone().at_order(order), journal)?;
         let spent = site.spent().map_err(radmm::account::SpendError::from)?;
         let limits = [limit.pure, limit.relaxed.map(|(epsilon, _)| epsilon)];
         let totals = spent.totals.into_iter().zip(limits.into_iter().flatten());
@@ -257,7 +258,10 @@ pub fn write_results(party: &Party, about: &About, out: &Path) -> Result<Vec<Pat
     })?;
     let (store, _) = party.store();
     let account = match &about.limit {
-        Some(limit) => Some(Account::new(limit, &store.charges()?)?),
+        Some(limit) => {
+            let order = store.order(limit.limits.order())?;
+            Some(Account::new(limit, order, &store.charges()?)?)
+        }
         None => None,
     };
     let text = Statement::new(about, &summary, account)?.signed(party.key());

@@ -5,7 +5,7 @@
 //! moment, the store holds a step or nothing of it.
 //!
 //! ```text
-//! meta      what → bytes                        format, salt of fingerprints
+//! meta      what → bytes                        format, salt of fingerprints, order of the limits
 //! studies   number → JSON                       every study that was begun here
 //! secrets   number → 32 bytes                   where its noise comes from
 //! charges   sequence → study, data, event, hash every charge ever made on these rows; each hash covers all before it
@@ -324,6 +324,29 @@ impl Store {
         }
         transaction.commit().map_err(|e| self.fault(e))?;
         Ok(begun)
+    }
+
+    /// The order of Rényi losses at which the limits of these rows are kept: `order`, if nothing was kept before.
+    pub fn order(&self, order: f64) -> Result<f64, StoreError> {
+        let table = self.read(META)?;
+        let kept = table.get("order").map_err(|e| self.fault(e))?;
+        let kept = kept.and_then(|kept| kept.value().try_into().ok());
+        Ok(kept.map_or(order, |bits| f64::from_bits(u64::from_le_bytes(bits))))
+    }
+
+    /// Keeps that order, for good.
+    pub fn keep_order(&self, order: f64) -> Result<(), StoreError> {
+        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
+        {
+            let mut meta = transaction.open_table(META).map_err(|e| self.fault(e))?;
+            let kept = meta.get("order").map_err(|e| self.fault(e))?.is_some();
+            // A pure limit has none.
+            if !kept && order.is_finite() {
+                let bits = order.to_bits().to_le_bytes();
+                meta.insert("order", &bits[..]).map_err(|e| self.fault(e))?;
+            }
+        }
+        transaction.commit().map_err(|e| self.fault(e))
     }
 
     /// Where a study's noise comes from. It does not leave this crate.

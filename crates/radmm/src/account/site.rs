@@ -22,7 +22,11 @@ use super::{BadBudget, Budget, Event, Guarantee, SpendError};
 
 /// What may be spent on a data set in all: a pure limit, one at a `δ`, or both, and then within both.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits(Vec<Budget>);
+pub struct Limits {
+    budgets: Vec<Budget>,
+    /// Of Rényi losses, for the limit at a `δ`.
+    order: f64,
+}
 
 /// Limits that limit nothing.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
@@ -54,7 +58,23 @@ impl Limits {
         if limits.is_empty() {
             return Err(BadLimits::Missing);
         }
-        Ok(Self(limits))
+        let relaxed = limits.iter().find(|limit| limit.delta > 0.0);
+        Ok(Self {
+            order: relaxed.map_or(f64::INFINITY, |limit| order_for(limit.epsilon, limit.delta)),
+            budgets: limits,
+        })
+    }
+
+    /// The order of Rényi losses at which the limit at a `δ` is kept; infinite if there is none.
+    pub fn order(&self) -> f64 {
+        self.order
+    }
+
+    /// The same limits, kept at the order of those that were set first.
+    // Privacy: the order must not depend on what was released. A limit that is changed later, having seen releases, keeps it:
+    // then what is promised is the largest limit that was ever set.
+    pub fn at_order(self, order: f64) -> Self {
+        Self { order, ..self }
     }
 }
 
@@ -120,13 +140,14 @@ struct Line {
 impl Site {
     /// A data set that nobody has used yet.
     pub fn new(limits: Limits) -> Self {
+        let order = limits.order;
         let fresh = |limit: Budget| Line {
             limit,
-            order: order_for(limit.epsilon, limit.delta),
+            order,
             spent: 0.0,
         };
         Self(Arc::new(Mutex::new(Account {
-            lines: limits.0.into_iter().map(fresh).collect(),
+            lines: limits.budgets.into_iter().map(fresh).collect(),
             total: Total::nothing(),
             charges: 0,
             studies: 0,
