@@ -1,4 +1,4 @@
-//! A long run takes no more memory and no more file handles at its end than at its beginning.
+//! A long run takes hardly more memory and no more file handles at its end than at its beginning.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -83,8 +83,8 @@ fn taken(parties: &Parties, party: usize) -> Taken {
 }
 
 #[test]
-#[ignore = "it takes a minute"]
-fn ten_thousand_iterations_take_no_more_than_a_thousand() {
+#[ignore = "it takes a minute or two"]
+fn ten_thousand_iterations_take_hardly_more_than_a_thousand() {
     let mut parties = Parties::of(STUDY);
     fs::write(parties.folder().join("rows.csv"), rows()).unwrap();
     parties.start_all();
@@ -104,6 +104,7 @@ fn ten_thousand_iterations_take_no_more_than_a_thousand() {
             "{}: {early:?}, then {late:?}: {grown} bytes of state an iteration",
             parties.name(party)
         );
+        // The state grows, since it keeps every message, and with it the part of it that is held in memory, up to 8 MB.
         assert!(
             late.memory <= early.memory * 6 / 5 + 4096,
             "{early:?}, then {late:?}"

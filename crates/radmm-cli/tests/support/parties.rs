@@ -198,11 +198,6 @@ impl Parties {
         (0..self.count()).for_each(|party| self.start(party));
     }
 
-    /// Whether its process is there, ended or not.
-    pub fn is_started(&self, party: usize) -> bool {
-        self.processes[party].is_some()
-    }
-
     /// The number of its process.
     pub fn pid(&self, party: usize) -> u32 {
         self.processes[party].as_ref().unwrap().child.id()

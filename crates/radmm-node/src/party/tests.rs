@@ -480,7 +480,7 @@ fn whatever_is_cut_killed_or_fails_the_same_bytes_are_said_once() {
         suffered += world.suffered;
     }
     assert!(
-        suffered.kills > 100 && suffered.cuts > 100 && suffered.disks > 100,
+        suffered.kills > 100 && suffered.cuts > 100 && suffered.disks > 50,
         "{suffered:?}"
     );
 }
