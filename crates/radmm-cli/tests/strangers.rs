@@ -109,7 +109,7 @@ fn strangers_are_named_and_nobody_else_notices() {
     alder.tells("connected", &["birch"]);
 
     let random: Vec<u8> = (0..2000_u32)
-        .map(|k| (k * k * 31 >> 3) as u8 | 0x80)
+        .map(|k| ((k * k * 31) >> 3) as u8 | 0x80)
         .collect();
     let request = b"GET / HTTP/1.1\r\nHost: alder\r\n\r\n";
     for bytes in [&b"hello\r\n"[..], request, &random] {
