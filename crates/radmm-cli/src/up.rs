@@ -7,9 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::account::Guarantee;
@@ -76,6 +77,9 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
 
 /// Five hospitals: small, and quickly done.
 const CLINIC: &str = include_str!("../../../studies/clinic.toml");
+
+/// So long nobody may say anything after a signal.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// More processes would not be tried out but endured.
 const MOST: u32 = 64;
@@ -175,8 +179,12 @@ impl<'a> Fleet<'a> {
         let mut errors: Vec<Option<String>> = vec![None; count];
         let mut finished = vec![false; count];
         while !crew.is_empty() {
-            let Ok(Said { party, what }) = said.recv() else {
-                break;
+            let Said { party, what } = match said.recv_timeout(PATIENCE) {
+                Ok(said) => said,
+                Err(RecvTimeoutError::Disconnected) => break,
+                // Ctrl-C reaches them all; a signal to this process alone does not, and to end them loses nothing.
+                Err(RecvTimeoutError::Timeout) if stopping.load(Ordering::Relaxed) => break,
+                Err(RecvTimeoutError::Timeout) => continue,
             };
             let (name, _) = &self.rehearsal.sites[party];
             match what {

@@ -29,8 +29,7 @@ use radmm::private::Recorded;
 use radmm::public::graph::NodeId;
 use radmm::public::release::{Precision, Release};
 use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageError,
-    TableDefinition,
+    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -61,7 +60,7 @@ const FORMAT: u32 = 1;
 const CACHE: usize = 8 << 20;
 
 /// As many lies of a study are kept.
-const MOST_EVIDENCE: u64 = 100;
+const MOST_EVIDENCE: u32 = 100;
 
 /// Why something was not kept or could not be read. Then nothing may be said.
 #[derive(Debug, Error)]
@@ -532,10 +531,11 @@ impl Store {
             let mut table = transaction
                 .open_table(EVIDENCE)
                 .map_err(|e| self.fault(e))?;
-            let count = table.len().map_err(|e| self.fault(e))?;
+            let range = (study, 0)..=(study, u32::MAX);
+            let count = table.range(range).map_err(|e| self.fault(e))?.count() as u32;
             if count < MOST_EVIDENCE {
                 table
-                    .insert((study, count as u32), &json[..])
+                    .insert((study, count), &json[..])
                     .map_err(|e| self.fault(e))?;
             }
         }

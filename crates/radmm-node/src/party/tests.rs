@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use radmm::account::{Budget, Ledger};
@@ -768,44 +767,4 @@ fn a_recycled_value_that_does_not_follow_is_caught_where_the_neighbourhood_is_kn
         text.contains("birch lies: its value of iteration 2 does not follow"),
         "{text}"
     );
-}
-
-/// A link that takes a greeting, and nothing after it.
-#[derive(Default)]
-struct Deaf(AtomicBool);
-
-impl Link for Deaf {
-    fn send(&self, _: Vec<u8>) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
-    }
-
-    fn close(&self) {}
-}
-
-#[test]
-fn a_neighbour_whose_link_takes_nothing_has_gone() {
-    let mut world = World::new("ring", 5);
-    let serial = world.serials.next();
-    let greeting = world.seats[1].party.as_ref().unwrap().hello(0);
-    let party = world.seats[0].party.as_mut().unwrap();
-    let up = Event::Up {
-        peer: NodeId(1),
-        serial,
-        link: Box::new(Deaf::default()),
-    };
-    let greeted = Event::Frame {
-        peer: NodeId(1),
-        serial,
-        bytes: Frame::Hello(greeting).encode(),
-        credit: Credit::new(|| ()),
-    };
-    for event in [up, greeted] {
-        party.handle(event).unwrap();
-    }
-    let told = party.take_notices();
-    let expected = matches!(
-        &told[..],
-        [Notice::Connected { .. }, Notice::Disconnected { peer, .. }] if peer == "birch"
-    );
-    assert!(expected, "{told:?}");
 }
