@@ -20,7 +20,8 @@ pub enum Notice {
         study: String,
         /// Its hash.
         study_sha256: String,
-        /// Which party this is.
+        /// Which party this is; a line of a log says it anyway.
+        #[serde(skip)]
         party: String,
         /// Where others may dial, if they may.
         listening: Option<String>,

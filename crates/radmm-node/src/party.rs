@@ -69,6 +69,16 @@ pub enum Halt {
     /// This party's own curator refuses, or the algorithm diverges.
     #[error("{0}")]
     Stopped(Box<Stop>),
+    /// The state is older than what was said.
+    #[error(
+        "{peer} has heard this party up to iteration {heard} of this study, and this state folder does not know of it: the state was lost, or is an old copy. To go on would answer questions again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
+    )]
+    Forgotten {
+        /// Who remembers.
+        peer: String,
+        /// The last iteration that it has of this party.
+        heard: u32,
+    },
     /// A neighbour's word is worth nothing.
     #[error(
         "{peer} lies: {what}; what it said is kept as evidence (radmm ledger show): talk to {peer} before you start again"
@@ -412,11 +422,23 @@ impl Party {
             self.close(place);
             return Ok(());
         }
+        let now = self.node.iteration();
+        let known = hello.heard.map_or(0, |heard| heard.saturating_add(1));
+        // Privacy: everything that was said is on record, so this state is older than what was said, or lost and begun anew with
+        // another secret. A neighbour that knows could say something else than before, and get a second answer that the
+        // account does not know of.
+        if known > now + 1 {
+            let peer = self.edges[place].peer.name.clone();
+            return Err(Halt::Forgotten {
+                peer,
+                heard: known - 1,
+            });
+        }
         let edge = &mut self.edges[place];
         edge.greeted = true;
         edge.complaint = None;
         edge.at = hello.at;
-        edge.next = hello.heard.map_or(0, |heard| heard.saturating_add(1));
+        edge.next = known;
         edge.done = hello.heard == Some(self.iterations);
         let peer = edge.peer.name.clone();
         self.notices.push(Notice::Connected {
@@ -525,7 +547,7 @@ impl Party {
             Some(false) => {
                 let bytes = signed.to_bytes();
                 let what = format!(
-                    "its value of iteration {t} does not follow from the messages before it"
+                    "its value of iteration {t} does not follow from the messages before it, or somebody who is a neighbour of both told it something else than us: everyone's transcripts (radmm verify) will tell which"
                 );
                 return Err(self.caught(place, what, &[&bytes]));
             }
@@ -773,7 +795,7 @@ impl Party {
         for place in 0..self.edges.len() {
             self.close(place);
         }
-        match self.store.keep_evidence(self.begun.number, &evidence) {
+        match self.store.keep_proof(self.begun.number, &evidence) {
             Ok(()) => Halt::Lied { peer, what },
             Err(error) => Halt::Store(error),
         }
@@ -791,7 +813,16 @@ impl Party {
 
     /// Whether, beyond that, every neighbour has everything that this party will ever say.
     pub fn is_over(&self) -> bool {
-        self.is_finished() && self.edges.iter().all(|edge| edge.done)
+        self.is_finished() && (self.begun.over || self.edges.iter().all(|edge| edge.done))
+    }
+
+    /// Keeps that it is over, so that it need not be found out again.
+    pub fn keep_over(&mut self) -> Result<(), Halt> {
+        if self.is_over() && !self.begun.over {
+            self.begun.over = true;
+            self.store.keep_begun(&self.begun)?;
+        }
+        Ok(())
     }
 
     /// How the neighbours are doing, by name.

@@ -71,11 +71,20 @@ pub enum PremisesError {
     },
     /// The study spends more than the site allows.
     #[error(
-        "the study asks for more than this site's [limit] leaves: {refusal}; nothing was spent. Lower the study's epsilon or its number of data steps, or wait for other rows"
+        "{site}: [limit] epsilon = {} at delta = {:?}: all studies have spent {spent:.4} of it on these rows, and with this one it would be {after:.4}; {}; nothing was spent",
+        limit.epsilon,
+        limit.delta,
+        beyond(*after, limit)
     )]
     BeyondLimit {
-        /// How much.
-        refusal: SpendError,
+        /// The site file.
+        site: String,
+        /// ε so far.
+        spent: f64,
+        /// ε when the study is over.
+        after: f64,
+        /// Which limit.
+        limit: Guarantee,
     },
     /// Noise that protects nobody needs no limit, and noise that does needs one.
     #[error(
@@ -106,6 +115,14 @@ pub enum PremisesError {
         /// Of rows that were charged.
         before: Fingerprint,
     },
+    /// The rows were asked with noise that protects nobody.
+    #[error(
+        "study {study} asked these rows with noise = \"seeded\" in this state folder: whoever knows the seed knows the answers without noise, so nothing asked of them later is private. Rehearse on other rows, in another state folder"
+    )]
+    Rehearsed {
+        /// The rehearsal's name.
+        study: String,
+    },
     /// The study was begun on other rows, with other noise, or as another party.
     #[error(
         "study {study} was begun in this state folder {how}, and cannot go on otherwise; restore what was, or give the study a new name to begin anew"
@@ -124,6 +141,17 @@ pub enum PremisesError {
     Halt(#[from] Halt),
 }
 
+/// What would help.
+fn beyond(after: f64, limit: &Guarantee) -> &'static str {
+    match (after.is_infinite(), limit.delta == 0.0) {
+        (true, true) => {
+            "Gaussian noise has no pure total: give the limit a delta, or the study gamma noise"
+        }
+        (true, false) => "without noise there is no total",
+        _ => "lower the study's epsilon or its number of data steps, or raise the limit if you may",
+    }
+}
+
 impl From<RowsError> for PremisesError {
     fn from(error: RowsError) -> Self {
         Self::Rows(Box::new(error))
@@ -136,6 +164,7 @@ pub struct Premises {
     graph: Graph,
     site: SiteFile,
     site_folder: PathBuf,
+    site_name: String,
     me: NodeId,
     shard: Shard,
     hash: [u8; 32],
@@ -227,6 +256,7 @@ impl Premises {
         let charges = plan.charges_of(me.0 as usize, &mechanism).map_err(dear)?;
         Ok(Self {
             site_folder: folders.site.to_owned(),
+            site_name: site_name.to_owned(),
             me,
             shard: rows.shard,
             hash: rows.hash,
@@ -315,28 +345,39 @@ impl Premises {
     pub fn bill(&self, store: Option<&Store>) -> Result<Bill, PremisesError> {
         let charges = store.map_or(Ok(Vec::new()), Store::charges)?;
         let own = self.begun(store)?.map(|begun| begun.number);
-        let (account, before) = self.account(store, &charges)?;
+        let (_, before) = self.account(store, &charges)?;
         let done = charges.iter().filter(|charge| Some(charge.study) == own);
         let left = self.plan.iter().skip(done.count());
-        // On an account of its own, which is forgotten: what all of this study will have cost.
-        let mut ledger = Ledger::new(self.budget()?, self.study.privacy.bound);
-        if let Some(account) = &account {
-            ledger = ledger.at(account);
-        }
-        for (_, event) in left {
-            let spent = ledger.spend(*event);
-            spent.map_err(|refusal| PremisesError::BeyondLimit { refusal })?;
-        }
+        // As if everything that is left had been charged: an account that is forgotten.
+        let mut future = charges.clone();
+        future.extend(left.map(|(iteration, event)| Charge {
+            study: own.unwrap_or(u32::MAX),
+            iteration: *iteration,
+            data: Fingerprint(self.hash),
+            event: *event,
+        }));
+        let (_, after) = self.account(store, &future)?;
         let all = self.plan.iter().map(|(_, event)| (*event, 1));
         let total = Ledger::total_of(self.budget()?, self.study.privacy.bound, all);
-        let after = match &account {
-            Some(account) => account.spent().map_err(journal)?.totals,
-            None => Vec::new(),
-        };
         let limits = self.site.limit.iter().flat_map(|limit| {
             let pure = limit.pure.map(|epsilon| (epsilon, 0.0));
             [pure, limit.relaxed].into_iter().flatten()
         });
+        let limits: Vec<Guarantee> = limits
+            .map(|(epsilon, delta)| Guarantee { epsilon, delta })
+            .collect();
+        for ((limit, before), after) in limits.iter().zip(&before).zip(&after) {
+            // Written so that a NaN is refused.
+            let within = after.epsilon <= limit.epsilon;
+            if !within {
+                return Err(PremisesError::BeyondLimit {
+                    site: self.site_name.clone(),
+                    spent: before.epsilon,
+                    after: after.epsilon,
+                    limit: *limit,
+                });
+            }
+        }
         Ok(Bill {
             rows: self.rows(),
             dropped: self.dropped,
@@ -346,9 +387,7 @@ impl Premises {
             total: total.map_err(PremisesError::Journal)?,
             before,
             after,
-            limits: limits
-                .map(|(epsilon, delta)| Guarantee { epsilon, delta })
-                .collect(),
+            limits,
             protects: self.protects(),
         })
     }
@@ -396,8 +435,19 @@ impl Premises {
                 before: other.data,
             });
         }
+        // Privacy: who knows the seed subtracts the noise, so what was asked with it has no finite price.
+        let seeded =
+            |begun: &&Begun| begun.seeded && charges.iter().any(|c| c.study == begun.number);
+        let studies = store.studies()?;
+        if let (NoiseOrigin::Secret, Some(rehearsed)) =
+            (self.site.noise, studies.iter().find(seeded))
+        {
+            return Err(PremisesError::Rehearsed {
+                study: rehearsed.name.clone(),
+            });
+        }
         let sha256 = self.study.sha256();
-        let begun = store.studies()?.into_iter();
+        let begun = studies.into_iter();
         let Some(begun) = { begun }.find(|begun| begun.sha256 == sha256) else {
             return Ok(None);
         };
@@ -434,6 +484,7 @@ impl Premises {
                 rows: self.shard.rows() as u64,
                 seeded: self.site.noise == NoiseOrigin::Seeded,
                 finished: false,
+                over: false,
             })?,
         };
         if let Some(limit) = &self.site.limit {

@@ -91,12 +91,12 @@ pub fn run_with(
     sender: Sender<Event>,
     events: &Receiver<Event>,
 ) -> Result<Ending, RunError> {
+    let store = Store::open(&premises.path(&premises.site().state)).map_err(PremisesError::from)?;
     let shown = Shown::default();
     if let Some(address) = premises.site().metrics {
         metrics::serve(address, shown.clone())
             .map_err(|cause| RunError::Metrics { address, cause })?;
     }
-    let store = Store::open(&premises.path(&premises.site().state)).map_err(PremisesError::from)?;
     let settings = settings(&premises)?;
     let study = premises.study().name.clone();
     let study_sha256 = premises.study().sha256();
@@ -111,6 +111,7 @@ pub fn run_with(
         shown,
         watch,
         written: false,
+        unwritten: None,
     };
     desk.watch.notice(&Notice::Started {
         study,
@@ -121,7 +122,10 @@ pub fn run_with(
         iterations: party.iterations(),
         protects,
     });
-    let ended = desk.attend(&mut party, events);
+    let mut ended = desk.attend(&mut party, events);
+    if let (Ok(_), Some(why)) = (&ended, desk.unwritten) {
+        ended = Err(RunError::Results(why));
+    }
     // Frames that were queued leave, whatever happened.
     network.shutdown();
     ended
@@ -153,6 +157,7 @@ struct Desk<'a> {
     shown: Shown,
     watch: &'a mut dyn Watch,
     written: bool,
+    unwritten: Option<String>,
 }
 
 impl Desk<'_> {
@@ -161,6 +166,7 @@ impl Desk<'_> {
         self.tell(party)?;
         loop {
             if party.is_over() {
+                party.keep_over()?;
                 let since = *over_since.get_or_insert_with(Instant::now);
                 if party.is_known_to_be_done() || since.elapsed() > FAREWELL {
                     return Ok(Ending::Over);
@@ -194,9 +200,14 @@ impl Desk<'_> {
         self.shown.set(status);
         if party.is_finished() && !self.written {
             self.written = true;
-            let files = self.watch.results(party);
-            for file in files.map_err(RunError::Results)? {
-                self.watch.notice(&Notice::Wrote { file });
+            // Neighbours need this party whether or not its own files can be written.
+            match self.watch.results(party) {
+                Ok(files) => {
+                    for file in files {
+                        self.watch.notice(&Notice::Wrote { file });
+                    }
+                }
+                Err(why) => self.unwritten = Some(why),
             }
         }
         Ok(())

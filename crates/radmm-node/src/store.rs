@@ -138,6 +138,9 @@ pub struct Begun {
     pub seeded: bool,
     /// Whether all iterations are done.
     pub finished: bool,
+    /// Whether, beyond that, every neighbour has everything.
+    #[serde(default)]
+    pub over: bool,
 }
 
 /// What is kept in one go.
@@ -226,7 +229,11 @@ impl Store {
             salt: [0; 32],
         };
         // All of it, once a start: what is damaged must not be found out in the middle of a study.
-        store.check()?;
+        if let Err(error) = store.check() {
+            // What panicked once would panic again when it is closed; nothing of it is looked at any more.
+            std::mem::forget(store);
+            return Err(error);
+        }
         store.salt = store.guarded(|store| store.prepare())?;
         Ok(store)
     }
@@ -344,6 +351,19 @@ impl Store {
                 let bits = order.to_bits().to_le_bytes();
                 meta.insert("order", &bits[..]).map_err(|e| self.fault(e))?;
             }
+        }
+        transaction.commit().map_err(|e| self.fault(e))
+    }
+
+    /// Keeps what became of a study.
+    pub fn keep_begun(&self, begun: &Begun) -> Result<(), StoreError> {
+        let json = serde_json::to_string(begun).map_err(|e| self.corrupt(e))?;
+        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
+        {
+            let mut studies = transaction.open_table(STUDIES).map_err(|e| self.fault(e))?;
+            studies
+                .insert(begun.number, json.as_str())
+                .map_err(|e| self.fault(e))?;
         }
         transaction.commit().map_err(|e| self.fault(e))
     }
@@ -523,8 +543,17 @@ impl Store {
         transaction.commit().map_err(|e| self.fault(e))
     }
 
-    /// Keeps what somebody said that cannot be right; of the first hundred times.
+    /// Keeps what somebody said that cannot be right; of the first hundred times in a study.
     pub fn keep_evidence(&self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
+        self.keep_words(study, evidence, MOST_EVIDENCE)
+    }
+
+    /// Keeps what ends a study, however much was kept before.
+    pub fn keep_proof(&self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
+        self.keep_words(study, evidence, u32::MAX)
+    }
+
+    fn keep_words(&self, study: u32, evidence: &Evidence, most: u32) -> Result<(), StoreError> {
         let json = serde_json::to_vec(evidence).map_err(|e| self.corrupt(e))?;
         let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
         {
@@ -533,7 +562,7 @@ impl Store {
                 .map_err(|e| self.fault(e))?;
             let range = (study, 0)..=(study, u32::MAX);
             let count = table.range(range).map_err(|e| self.fault(e))?.count() as u32;
-            if count < MOST_EVIDENCE {
+            if count < most {
                 table
                     .insert((study, count), &json[..])
                     .map_err(|e| self.fault(e))?;

@@ -96,7 +96,7 @@ pub struct Neighbour {
 #[derive(Debug, Error)]
 pub enum TransportError {
     /// The address cannot be had.
-    #[error("cannot listen on {address}: {}", listening(.error))]
+    #[error("listen = \"{address}\" in the site file: {}; choose another address or port", listening(.error))]
     Listen {
         /// Which.
         address: SocketAddr,

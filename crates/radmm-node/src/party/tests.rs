@@ -216,6 +216,7 @@ impl World {
                 rows: seat.shard.rows() as u64,
                 seeded: true,
                 finished: false,
+                over: false,
             })?,
         };
         let id = NodeId(i);

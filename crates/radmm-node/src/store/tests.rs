@@ -47,6 +47,7 @@ fn begun(number: u32) -> Begun {
         rows: 10,
         seeded: false,
         finished: false,
+        over: false,
     }
 }
 
