@@ -6,6 +6,7 @@
 //! 3 say      from u32 · iteration u32 · form u8 (0 grid, 1 doubles) · columns u32 · columns × 8 bytes · signature 64 bytes
 //! 4 ack      through u32
 //! 5 bye      why, UTF-8
+//! 6 over     nothing
 //! ```
 //! The first byte is the kind; integers are little-endian, and lengths must fit to the byte. Whoever sends is hostile until
 //! proved otherwise: nothing is allocated for bytes that are not there.
@@ -44,6 +45,8 @@ pub enum Frame {
     },
     /// The link is going to end.
     Bye(String),
+    /// This side needs nothing more, and knows that nobody needs anything of it.
+    Over,
 }
 
 /// Who is there, and how far it is.
@@ -203,6 +206,7 @@ impl Frame {
             Self::Say(signed) => signed.to_bytes(),
             Self::Ack { through } => [&[4][..], &through.to_le_bytes()].concat(),
             Self::Bye(reason) => [&[5], reason.as_bytes()].concat(),
+            Self::Over => vec![6],
         }
     }
 
@@ -280,6 +284,8 @@ impl Frame {
                 _ => Err(length),
             },
             5 => text(LONGEST_REASON).map(Self::Bye),
+            6 if body.is_empty() => Ok(Self::Over),
+            6 => Err(length),
             _ => Err(Malformed::Kind(kind)),
         }
     }

@@ -124,8 +124,8 @@ struct Edge {
     kept: Option<u32>,
     /// Whether it has kept all of ours.
     done: bool,
-    /// Whether it was told that all of its own is kept.
-    told: bool,
+    /// Whether it has said that it is over.
+    settled: bool,
     /// Its value of this iteration.
     heard: Option<Release>,
     /// Its value of the next one.
@@ -200,7 +200,7 @@ impl Party {
                 next: 0,
                 kept: None,
                 done: false,
-                told: false,
+                settled: false,
                 heard: None,
                 early: None,
                 complaint: None,
@@ -339,7 +339,6 @@ impl Party {
         edge.link = Some((serial, link));
         edge.greeted = false;
         // What was under way on the link before may not have arrived.
-        edge.told = false;
         self.send(place, &Frame::Hello(hello));
     }
 
@@ -373,13 +372,19 @@ impl Party {
                 self.close(place);
                 Ok(())
             }
-            Frame::Say(_) | Frame::Ack { .. } if !self.edges[place].greeted => {
+            Frame::Say(_) | Frame::Ack { .. } | Frame::Over if !self.edges[place].greeted => {
                 let what = "it speaks without a greeting".to_owned();
                 self.lie(place, what, &[bytes])
             }
             Frame::Say(signed) => self.hear(place, signed, bytes),
             Frame::Ack { through } => {
                 self.edges[place].done |= through == self.iterations;
+                Ok(())
+            }
+            Frame::Over => {
+                // Who has not finished would not know.
+                self.edges[place].settled |= self.is_finished();
+                self.edges[place].done |= self.is_finished();
                 Ok(())
             }
             Frame::Bye(reason) => {
@@ -447,6 +452,9 @@ impl Party {
         });
         if self.is_finished() {
             self.acknowledge(place);
+        }
+        if self.begun.over {
+            self.send(place, &Frame::Over);
         }
         self.pump(place)
     }
@@ -724,7 +732,7 @@ impl Party {
     fn acknowledge(&mut self, place: usize) {
         if self.edges[place].greeted {
             let through = self.iterations;
-            self.edges[place].told |= self.send(place, &Frame::Ack { through });
+            self.send(place, &Frame::Ack { through });
         }
     }
 
@@ -816,11 +824,16 @@ impl Party {
         self.is_finished() && (self.begun.over || self.edges.iter().all(|edge| edge.done))
     }
 
-    /// Keeps that it is over, so that it need not be found out again.
-    pub fn keep_over(&mut self) -> Result<(), Halt> {
+    /// Keeps that it is over, so that it need not be found out again, and says so.
+    pub fn settle(&mut self) -> Result<(), Halt> {
         if self.is_over() && !self.begun.over {
             self.begun.over = true;
             self.store.keep_begun(&self.begun)?;
+            for place in 0..self.edges.len() {
+                if self.edges[place].greeted {
+                    self.send(place, &Frame::Over);
+                }
+            }
         }
         Ok(())
     }
@@ -866,9 +879,10 @@ impl Party {
         spent.map_or_else(Vec::new, |spent| spent.totals)
     }
 
-    /// Whether every neighbour was told that nothing of it is missing here.
-    pub fn is_known_to_be_done(&self) -> bool {
-        self.edges.iter().all(|edge| edge.told)
+    /// Whether every neighbour has said that it is over too. Until then one of them may have missed that nothing of it is missing
+    /// here.
+    pub fn is_settled(&self) -> bool {
+        self.edges.iter().all(|edge| edge.settled)
     }
 
     /// The node.

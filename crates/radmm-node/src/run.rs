@@ -166,9 +166,9 @@ impl Desk<'_> {
         self.tell(party)?;
         loop {
             if party.is_over() {
-                party.keep_over()?;
+                party.settle()?;
                 let since = *over_since.get_or_insert_with(Instant::now);
-                if party.is_known_to_be_done() || since.elapsed() > FAREWELL {
+                if party.is_settled() || since.elapsed() > FAREWELL {
                     return Ok(Ending::Over);
                 }
             }
