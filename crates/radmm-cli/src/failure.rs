@@ -1,6 +1,7 @@
 //! Why a command failed, and its exit code.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -86,6 +87,21 @@ pub(crate) enum Failure {
     Process { name: String, cause: io::Error },
     #[error("{name}: {error}")]
     Party { name: String, error: String },
+    #[error("{}: {cause}; results could not be written there: choose another folder for out in the site file", path.display())]
+    NoResults { path: PathBuf, cause: io::Error },
+    #[error("{}: the results of study {study} are here, and would be lost; choose another folder for out in the site file, or move them", path.display())]
+    OtherResults { path: PathBuf, study: String },
+    #[error(
+        "the rows cannot be read; radmm node --check tells where and why, on the terminal of who may see rows"
+    )]
+    RowsUnread,
+    #[error("{site}: {key} = \"{address}\": {cause}; choose another address or port")]
+    Address {
+        site: String,
+        key: &'static str,
+        address: SocketAddr,
+        cause: io::Error,
+    },
     #[error("{name} disagrees: {what}")]
     Disagrees { name: String, what: String },
     #[error("{0}")]
@@ -131,6 +147,17 @@ fn is_wrong_use(error: &RunError) -> bool {
 }
 
 impl Failure {
+    /// Whether its words may hold what stands in a row.
+    pub(crate) fn quotes_rows(&self) -> bool {
+        match self {
+            Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
+                **error,
+                RowsError::Data(_) | RowsError::Table(TableError::Data(_))
+            ),
+            _ => false,
+        }
+    }
+
     /// 2 for what the user can put right in what was typed or written, 1 for the rest.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
@@ -152,6 +179,9 @@ impl Failure {
             | Self::Threshold(_)
             | Self::Overwrites(_)
             | Self::TooManyProcesses { .. }
+            | Self::NoResults { .. }
+            | Self::OtherResults { .. }
+            | Self::Address { .. }
             | Self::Rehearsal(RehearsalError::Other(_))
             | Self::Inspect(_) => ExitCode::from(2),
             Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),

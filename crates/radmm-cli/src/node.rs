@@ -1,5 +1,7 @@
 //! `radmm node`: one party of a real network.
 
+use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +26,13 @@ use crate::files::{self, StudyText};
 use crate::progress::Course;
 
 pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
-    let premises = premises(typed)?;
+    let premises = match premises(typed) {
+        // Privacy: what goes into logs says nothing of rows, and errors about rows quote them.
+        Err(failure) if typed.log == LogFormat::Json && failure.quotes_rows() => {
+            return Err(Failure::RowsUnread);
+        }
+        premises => premises?,
+    };
     match typed.check {
         true => check(typed, &premises),
         false => go(typed, premises),
@@ -50,7 +58,7 @@ fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
 
 fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
     let out = premises.path(&premises.site().out);
-    files::make_folder(&out)?;
+    ready_for_results(&out, premises.study())?;
     let bar = Course::new(
         u64::from(premises.study().algorithm.iterations),
         typed.quiet || typed.log == LogFormat::Json,
@@ -71,6 +79,29 @@ fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
     match typed.json {
         true => files::print(&files::json(&Ended::new(&console.about, &status, ending))),
         false => files::print(&ended(&console.about, &status, ending)),
+    }
+}
+
+/// Before anything is spent: that results can be written, and that they do not take the place of another study's.
+fn ready_for_results(out: &Path, study: &Study) -> Result<(), Failure> {
+    let unwritable = |cause| Failure::NoResults {
+        path: out.to_owned(),
+        cause,
+    };
+    fs::create_dir_all(out).map_err(unwritable)?;
+    let trial = out.join(".radmm");
+    fs::write(&trial, "").map_err(unwritable)?;
+    fs::remove_file(&trial).map_err(unwritable)?;
+    let statement = fs::read_to_string(out.join("privacy-statement.json"));
+    let statement = statement
+        .ok()
+        .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+    match statement.map(|statement| statement["statement"].clone()) {
+        Some(of) if of["study_sha256"] != study.sha256().as_str() => Err(Failure::OtherResults {
+            path: out.to_owned(),
+            study: of["study"].as_str().unwrap_or("?").to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -216,6 +247,20 @@ fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
     let state = premises.path(&premises.site().state);
     let store = premises::existing(&state)?;
     let bill = premises.bill(store.as_ref())?;
+    ready_for_results(&premises.path(&premises.site().out), premises.study())?;
+    for (key, address) in [
+        ("listen", premises.site().listen),
+        ("metrics", premises.site().metrics),
+    ] {
+        if let Some(address) = address {
+            TcpListener::bind(address).map_err(|cause| Failure::Address {
+                site: typed.site.display().to_string(),
+                key,
+                address,
+                cause,
+            })?;
+        }
+    }
     let neighbours = probe(premises)?;
     let wrong = |(_, reached): &&(String, Reached)| matches!(reached, Reached::Wrong(_));
     let disagree = neighbours.iter().find(wrong).cloned();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::account::Guarantee;
@@ -63,7 +63,12 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
     let manner = manner(&study, &folder, &name, typed.seeded)?;
     let rehearsal = Rehearsal::prepare(&text, &study, &dir, manner)?;
     let fleet = Fleet::new(&rehearsal, &folder, &study, typed.quiet);
-    fleet.run()?;
+    if !fleet.run()? {
+        if !typed.quiet {
+            eprintln!("stopped; the same command goes on from here");
+        }
+        return Ok(());
+    }
     let parties = results(&rehearsal, &dir)?;
     match typed.json {
         true => files::print(&files::json(&Ended {
@@ -78,7 +83,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
 /// Five hospitals: small, and quickly done.
 const CLINIC: &str = include_str!("../../../studies/clinic.toml");
 
-/// So long nobody may say anything after a signal.
+/// So long processes may take to stop by themselves.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// More processes would not be tried out but endured.
@@ -165,7 +170,8 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    fn run(&self) -> Result<(), Failure> {
+    /// Whether all have finished.
+    fn run(&self) -> Result<bool, Failure> {
         let (sender, said) = channel();
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();
@@ -178,12 +184,18 @@ impl<'a> Fleet<'a> {
         }
         let mut errors: Vec<Option<String>> = vec![None; count];
         let mut finished = vec![false; count];
+        let mut until = None;
         while !crew.is_empty() {
-            let Said { party, what } = match said.recv_timeout(PATIENCE) {
+            if stopping.load(Ordering::Relaxed) {
+                // Ctrl-C reaches them all; a signal to this process alone does not, and to end them loses nothing.
+                let until = *until.get_or_insert_with(|| Instant::now() + PATIENCE);
+                if Instant::now() > until {
+                    break;
+                }
+            }
+            let Said { party, what } = match said.recv_timeout(PATIENCE / 10) {
                 Ok(said) => said,
                 Err(RecvTimeoutError::Disconnected) => break,
-                // Ctrl-C reaches them all; a signal to this process alone does not, and to end them loses nothing.
-                Err(RecvTimeoutError::Timeout) if stopping.load(Ordering::Relaxed) => break,
                 Err(RecvTimeoutError::Timeout) => continue,
             };
             let (name, _) = &self.rehearsal.sites[party];
@@ -229,13 +241,8 @@ impl<'a> Fleet<'a> {
             }
         }
         self.bars.iter().for_each(ProgressBar::finish_and_clear);
-        match finished.iter().position(|finished| !finished) {
-            Some(party) if stopping.load(Ordering::Relaxed) => Err(Failure::Party {
-                name: self.rehearsal.sites[party].0.clone(),
-                error: "it was stopped; the same command goes on from here".to_owned(),
-            }),
-            _ => Ok(()),
-        }
+        let stopped = stopping.load(Ordering::Relaxed);
+        Ok(!stopped || finished.iter().all(|finished| *finished))
     }
 
     /// Starts a process, and a thread that tells what it says and how it ended.

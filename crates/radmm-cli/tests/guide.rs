@@ -129,6 +129,17 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let again = study.replace("name = \"readmission\"", "name = \"again\"");
     assert_ne!(again, study);
     fs::write(trial.join("again.toml"), &again).unwrap();
+    // The first study's results are not overwritten.
+    let check = "node --study again.toml --site alder/site.toml --check";
+    let (text, code) = radmm(trial, check);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("the results of study readmission are here"),
+        "{text}"
+    );
+    let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
+    let later = site.replace("out = \"results\"", "out = \"later\"");
+    fs::write(trial.join("alder/site.toml"), later).unwrap();
     let (text, code) = radmm(
         trial,
         "node --study again.toml --site alder/site.toml --check --json 2> checked",

@@ -250,8 +250,9 @@ fn what_cannot_end_well_does_not_begin() {
     let limit = |_: &Path| "\n[limit]\nepsilon = 0.5\ndelta = 1e-4\n".to_owned();
     let said = turned_away(&mut parties, limit);
     assert!(
-        said.contains("the study asks for more than this site's [limit] leaves")
-            && said.contains("nothing was spent. Lower the study's epsilon"),
+        said.contains("[limit] epsilon = 0.5 at delta = 0.0001")
+            && said.contains("lower the study's epsilon")
+            && said.contains("nothing was spent"),
         "{said}"
     );
     let store = parties.store(0);

@@ -189,6 +189,10 @@ impl Store {
             cause,
         })?;
         make_file(folder)?;
+        for_this_user_alone(&folder.join(FILE)).map_err(|cause| StoreError::Folder {
+            path: folder.to_owned(),
+            cause,
+        })?;
         Self::of(folder, |builder| builder.open(folder.join(FILE)))
     }
 
@@ -690,6 +694,18 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The file holds the secret of noise: nobody else may read it, whoever made the folder.
+fn for_this_user_alone(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the file if there is none. It gets its name once it is whole: who is killed in the middle must not leave what looks
 /// like a damaged account.
 fn make_file(folder: &Path) -> Result<(), StoreError> {
@@ -717,6 +733,7 @@ fn make_file(folder: &Path) -> Result<(), StoreError> {
     fs::File::open(&unfinished)
         .and_then(|made| made.sync_all())
         .map_err(failed)?;
+    for_this_user_alone(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, &file).map_err(failed)?;
     held.sync_all().map_err(failed)
 }
