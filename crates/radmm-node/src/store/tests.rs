@@ -289,6 +289,31 @@ fn nobody_else_can_read_what_the_noise_comes_from() {
     drop(Store::open(&theirs).unwrap());
     assert_eq!(mode(&theirs), 0o755);
     assert_eq!(mode(&theirs.join(FILE)), 0o600);
+    // A copy that came back with other rights loses them.
+    fs::set_permissions(theirs.join(FILE), fs::Permissions::from_mode(0o644)).unwrap();
+    drop(Store::open(&theirs).unwrap());
+    assert_eq!(mode(&theirs.join(FILE)), 0o600);
+}
+
+#[test]
+fn no_study_takes_the_room_of_anothers_evidence_and_proof_always_has_some() {
+    let store = open(&Disk::default()).unwrap();
+    let words = |what: &str| Evidence {
+        from: 1,
+        what: what.to_owned(),
+        frames: vec!["00".to_owned()],
+    };
+    for _ in 0..=MOST_EVIDENCE {
+        store.keep_evidence(0, &words("noise")).unwrap();
+    }
+    assert_eq!(store.evidence(0).unwrap().len(), MOST_EVIDENCE as usize);
+    store.keep_proof(0, &words("two values")).unwrap();
+    assert_eq!(
+        store.evidence(0).unwrap().last(),
+        Some(&words("two values"))
+    );
+    store.keep_evidence(1, &words("later")).unwrap();
+    assert_eq!(store.evidence(1).unwrap(), [words("later")]);
 }
 
 proptest! {

@@ -247,22 +247,30 @@ fn who_holds_another_study_is_shown_ours_and_told_no_value() {
 #[test]
 fn what_was_signed_for_something_else_is_not_taken_in() {
     let mut world = alder();
-    let start_of = |world: &World, of| {
-        let columns = world.seats[0].shard.columns();
-        assemble::start(&world.study, NodeId(of), columns)
-    };
-    // In another study; and somebody else's word, which is genuine.
-    let elsewhere = say_in(&[7; 32], &world, 1, 0, start_of(&world, 1));
+    let columns = world.seats[0].shard.columns();
+    let begin = assemble::start(&world.study, NodeId(1), columns);
+    let elsewhere = say_in(&[7; 32], &world, 1, 0, begin);
+    // Somebody else's word, which is genuine, and one that birch signs in his name.
     let rowans = start(&world, 4);
-    for bytes in [elsewhere, rowans] {
+    let mut message = Signed::from_bytes(&rowans).unwrap().message;
+    let key = SecretKey::from_pem(&world.seats[1].pem).unwrap();
+    let in_his_name = Signed::new(message.clone(), &world.study.digest(), &key).to_bytes();
+    // A signature of birch's, over the same value for another iteration.
+    message.from = NodeId(1);
+    let mut moved = Signed::new(message, &world.study.digest(), &key);
+    moved.message.iteration = 1;
+    let cases = [
+        (elsewhere, 0),
+        (rowans, 0),
+        (in_his_name, 0),
+        (moved.to_bytes(), 1),
+    ];
+    for (bytes, iteration) in cases {
         world.connect(0, 1).unwrap();
         greet(&mut world, 1);
         tell(&mut world, 1, bytes).unwrap();
-        let caught = lies(&mut world);
-        assert_eq!(
-            caught,
-            ["birch: a value for iteration 0 without its signature"]
-        );
+        let caught = format!("birch: a value for iteration {iteration} without its signature");
+        assert_eq!(lies(&mut world), [caught]);
         let heard = |(_, state)| state == PeerState::Heard;
         assert!(!party(&mut world).peers().any(heard));
     }

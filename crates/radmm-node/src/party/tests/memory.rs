@@ -84,7 +84,7 @@ impl World {
 #[test]
 fn nothing_is_on_a_wire_that_is_not_on_a_disk() {
     let mut failures = 0;
-    for operations in 0..24 {
+    for operations in (0..24).step_by(2) {
         let mut world = World::connected("ring", false);
         world.until(2).unwrap();
         let disk = world.seats[0].disk.clone();
@@ -128,7 +128,7 @@ fn nothing_is_on_a_wire_that_is_not_on_a_disk() {
             assert_eq!(kept, Some(signed), "after {operations} writes");
         }
     }
-    assert!(failures > 5, "{failures}");
+    assert!(failures > 3, "{failures}");
 }
 
 #[test]
