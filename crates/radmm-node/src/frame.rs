@@ -310,3 +310,6 @@ impl Reader<'_> {
             .map(|bits| f64::from_bits(u64::from_le_bytes(bits)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -557,3 +557,6 @@ pub fn existing(folder: &Path) -> Result<Option<Store>, StoreError> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,9 @@
 //! Parties on wires in memory, with disks whose power fails: whatever is cut, killed or delayed, in whatever order, the same
 //! bytes are said, and once.
 
+mod liars;
+mod memory;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -247,6 +247,75 @@ fn rows_have_another_name_in_every_folder() {
     assert_ne!(names[0], stores[0].fingerprint(&[4; 32]));
 }
 
+#[test]
+fn every_study_and_every_folder_has_a_secret_of_its_own() {
+    let disks = [Disk::default(), Disk::default()];
+    let stores = disks.each_ref().map(|disk| open(disk).unwrap());
+    let mut secrets = Vec::new();
+    for store in &stores {
+        for number in 0..2 {
+            assert_eq!(store.begin(begun).unwrap().number, number);
+            secrets.push(store.secret(number).unwrap());
+        }
+    }
+    for (k, secret) in secrets.iter().enumerate() {
+        assert_ne!(*secret, [0; 32]);
+        assert!(
+            !secrets[..k].contains(secret),
+            "secret {k} is another one's"
+        );
+    }
+    // Whoever comes back finds his own.
+    let again = open(&disks[0].after_kill()).unwrap();
+    assert_eq!(again.secret(0).unwrap(), secrets[0]);
+    assert_eq!(again.secret(1).unwrap(), secrets[1]);
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_what_the_noise_comes_from() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let parent = tempfile::tempdir().unwrap();
+    // A folder of its own is shut.
+    let own = parent.path().join("own");
+    drop(Store::open(&own).unwrap());
+    assert_eq!(mode(&own), 0o700);
+    assert_eq!(mode(&own.join(FILE)), 0o600);
+    // One that was there is somebody's: it stays as it is, and the file is shut.
+    let theirs = parent.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(Store::open(&theirs).unwrap());
+    assert_eq!(mode(&theirs), 0o755);
+    assert_eq!(mode(&theirs.join(FILE)), 0o600);
+    // A copy that came back with other rights loses them.
+    fs::set_permissions(theirs.join(FILE), fs::Permissions::from_mode(0o644)).unwrap();
+    drop(Store::open(&theirs).unwrap());
+    assert_eq!(mode(&theirs.join(FILE)), 0o600);
+}
+
+#[test]
+fn no_study_takes_the_room_of_anothers_evidence_and_proof_always_has_some() {
+    let store = open(&Disk::default()).unwrap();
+    let words = |what: &str| Evidence {
+        from: 1,
+        what: what.to_owned(),
+        frames: vec!["00".to_owned()],
+    };
+    for _ in 0..=MOST_EVIDENCE {
+        store.keep_evidence(0, &words("noise")).unwrap();
+    }
+    assert_eq!(store.evidence(0).unwrap().len(), MOST_EVIDENCE as usize);
+    store.keep_proof(0, &words("two values")).unwrap();
+    assert_eq!(
+        store.evidence(0).unwrap().last(),
+        Some(&words("two values"))
+    );
+    store.keep_evidence(1, &words("later")).unwrap();
+    assert_eq!(store.evidence(1).unwrap(), [words("later")]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
