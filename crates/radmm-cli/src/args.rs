@@ -46,10 +46,11 @@ pub(crate) enum DataCommand {
 ///
 /// Every signature; every recycled value, computed again from earlier messages, to the bit; every other value, from the answer
 /// that was paid for; the charges, which must be those that the study asks of a party with so many neighbours and rows; that
-/// nobody told two neighbours different things; that a statement is its party's and its numbers are those of the transcript.
+/// nobody told two neighbours different things, and that no transcript ends before what others heard of its party; that a
+/// statement is its party's and its numbers are those of the transcript. Parties without a transcript are named.
 ///
-/// What nobody can check: that the noise was really drawn, that the rows are real and as many as is said, and that nothing else
-/// was ever asked of them. Exit code 1 if anything does not hold.
+/// What nobody can check: that the noise was really drawn and protects, that the rows are real and as many as is said, and that
+/// nothing else was ever asked of them. Exit code 1 if anything does not hold.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   radmm verify --study study.toml alder/transcript.jsonl

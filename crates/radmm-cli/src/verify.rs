@@ -15,8 +15,9 @@ use crate::prepare;
 use crate::render::{block, plain};
 
 /// What no file can show.
-const BEYOND: &str = "whether the noise was really drawn, whether the rows are real and as many as is said, and what else was ever \
-     asked of them: nobody but the party can";
+const BEYOND: &str = "whether the noise was really drawn, and not from a seed that others know, so that \"protects\" is each \
+     party's word; whether the rows are real and as many as is said; and what else was ever asked of them, so that \"site\" of a \
+     statement is its party's word, but for what this study has spent: nobody but the party can";
 
 #[derive(Serialize)]
 struct Printed<'a> {
@@ -63,17 +64,31 @@ fn page(verdict: &Verdict, delta: f64) -> String {
             );
             let _ = writeln!(page, "{}", block("note", &ends));
         }
-        if !checked.protects {
-            let says = format!("{} says that its noise protects nobody", checked.party);
-            let _ = writeln!(page, "{}", block("note", &says));
-        }
+        let says = match checked.protects {
+            true => "says that its noise protects: its word, which no file can show",
+            false => "says that its noise protects nobody",
+        };
+        let says = format!("{} {says}", checked.party);
+        let _ = writeln!(page, "{}", block("note", &says));
+    }
+    if !verdict.missing.is_empty() {
+        let _ = writeln!(page, "{}", block("missing", &missing(verdict)));
     }
     for stated in &verdict.statements {
         let what = match stated.compared {
             true => "signed by it, and compared with its transcript",
             false => "signed by it; there is no transcript to compare it with",
         };
-        let line = format!("{} of {}: {what}", stated.file.display(), stated.party);
+        let site = match (stated.site, stated.compared) {
+            (false, _) => "",
+            (true, true) => "; its site was compared with this study, and is its word beyond that",
+            (true, false) => "; its site is its word",
+        };
+        let line = format!(
+            "{} of {}: {what}{site}",
+            stated.file.display(),
+            stated.party
+        );
         let _ = writeln!(page, "{}", block("stated", &line));
     }
     let _ = writeln!(page, "{}", block("unseen", BEYOND));
@@ -81,9 +96,25 @@ fn page(verdict: &Verdict, delta: f64) -> String {
         let _ = writeln!(page, "fault    {fault}");
     }
     if verdict.holds() {
-        let _ = writeln!(page, "{}", block("so", "everything that was checked holds"));
+        let but = match verdict.missing.len() {
+            0 => String::new(),
+            many => format!(
+                ", and {} not there to be checked",
+                count(many, "party's transcript was", "parties' transcripts were")
+            ),
+        };
+        let so = format!("everything that was checked holds{but}");
+        let _ = writeln!(page, "{}", block("so", &so));
     }
     page
+}
+
+/// Of whom there is nothing, or only what others heard.
+fn missing(verdict: &Verdict) -> String {
+    format!(
+        "no transcript of {}: of what they did only what others heard was checked, and not their charges and totals",
+        verdict.missing.join(", ")
+    )
 }
 
 fn table(transcripts: &[Checked]) -> Grid {

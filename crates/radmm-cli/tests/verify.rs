@@ -48,8 +48,22 @@ fn what_parties_show_of_a_study_holds() {
         page.contains("whether the noise was really drawn"),
         "{page}"
     );
-    assert!(page.contains("everything that was checked holds"), "{page}");
+    assert!(
+        page.ends_with("everything that was checked holds\n"),
+        "{page}"
+    );
     assert!(page.contains("cedar: signed by it, and compared"), "{page}");
+    assert!(!page.contains("no transcript of"), "{page}");
+    // What is a party's word is told as such.
+    let words = [
+        "\"protects\" is each party's word",
+        "\"site\" of a statement is its party's word",
+        "alder says that its noise protects: its word",
+        "its site was compared with this study, and is its word beyond that",
+    ];
+    for word in words {
+        assert!(page.contains(word), "{word}: {page}");
+    }
 
     let json = verify(
         folder.path(),
@@ -61,6 +75,34 @@ fn what_parties_show_of_a_study_holds() {
     assert_eq!(json["transcripts"][1]["party"], "birch");
     assert_eq!(json["transcripts"][1]["total"]["delta"], 1e-4);
     assert_eq!(json["statements"][0]["compared"], false);
+    assert_eq!(json["statements"][0]["site"], true);
+    let beyond = json["not_checked"].as_str().unwrap();
+    assert!(beyond.contains("\"protects\" is each party's word"));
+    assert!(beyond.contains("\"site\" of a statement is its party's word"));
+}
+
+#[test]
+fn parties_whose_transcripts_were_not_given_are_named() {
+    let folder = rehearse();
+    let some = &PARTIES[..2];
+    let output = verify(folder.path(), some, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = text(&output.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("no transcript of cedar, maple, rowan: "),
+        "{page}"
+    );
+    let so = "everything that was checked holds, and 3 parties' transcripts were not there to be checked\n";
+    assert!(page.ends_with(so), "{page}");
+    let json = verify(folder.path(), some, &["--json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let missing: Vec<&str> = json["missing"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    assert_eq!(missing, ["cedar", "maple", "rowan"]);
 }
 
 #[test]
@@ -106,6 +148,10 @@ fn wrong_use_is_told_apart() {
             "{args:?}"
         );
     }
+    let output = verify(folder.path(), &["alder", "birch", "alder"], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the same transcript as"));
+    assert!(output.stdout.is_empty());
     // A study for simulations names nobody whose signature could be checked.
     let text_of = fs::read_to_string(folder.path().join("study.toml")).unwrap();
     let alone = text_of.split("[[parties]]").next().unwrap();

@@ -9,6 +9,7 @@ pub mod ledger;
 pub mod link;
 mod metrics;
 pub mod notice;
+mod once;
 pub mod party;
 pub mod premises;
 pub mod probe;

@@ -19,6 +19,7 @@ use thiserror::Error;
 use crate::about::{About, NoTotal, total};
 use crate::hex;
 use crate::key::{SecretKey, verify};
+use crate::once::{self, NotOnce};
 use crate::party::Party;
 use crate::store::Charge;
 use crate::transcript::{self, Summary};
@@ -26,6 +27,9 @@ use crate::whole::{WriteError, write_whole};
 
 /// What a signature is over, before the statement itself.
 const SIGNED: &str = "radmm statement v1\0";
+
+/// Of the file.
+const PARTS: [&str; 3] = ["statement", "signed_by", "signature"];
 
 /// No statement is longer.
 const LONGEST: u64 = 1 << 16;
@@ -221,7 +225,14 @@ impl SignedStatement {
             return Err(form("it is too long"));
         }
         let bytes = fs::read(path).map_err(open)?;
-        let file: Value = serde_json::from_slice(&bytes).map_err(|_| form("it is not JSON"))?;
+        let file = once::value(&bytes).map_err(|error| match error {
+            NotOnce::Json(_) => form("it is not JSON"),
+            NotOnce::Twice(key) => form(&format!("{key:?} is there twice")),
+        })?;
+        let mut parts = file.as_object().into_iter().flat_map(Map::keys);
+        if let Some(name) = parts.find(|name| !PARTS.contains(&name.as_str())) {
+            return Err(form(&format!("{name:?} is beside what is signed")));
+        }
         let text = |name: &str| file.get(name).and_then(Value::as_str);
         let Some(Value::Object(fields)) = file.get("statement") else {
             return Err(form("there is no \"statement\""));

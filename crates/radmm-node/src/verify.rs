@@ -3,31 +3,32 @@
 //! Of one transcript: every message is signed by who is said to have sent it; nobody's is missing; every recycled value follows
 //! from earlier messages to the bit, and every other one from the recorded answer; the charges are those that the study asks
 //! of a party with so many neighbours and rows. Of several: nobody told two neighbours different things, and what one says it
-//! heard is what the other says it said. Of a statement: its party signed it, and its numbers are those of the transcript.
+//! heard is what the other says it said, and no transcript ends before what others heard of its party. Of a statement: its party
+//! signed it, its numbers are those of the transcript, and what all studies together have spent is not less than what this one has.
 //!
-//! What nobody can check is that the noise was really drawn, that the rows are real and as many as is said, and that there are no
-//! other charges on the same rows than those of this study.
+//! What nobody can check is that the noise was really drawn, and not from a seed that others know, that the rows are real and as many
+//! as is said, and that there are no other charges on the same rows than those of this study and those that the party states.
 
+mod account;
 mod course;
+mod said;
 mod stated;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use radmm::account::Guarantee;
-use radmm::public::graph::{Graph, GraphError, NodeId};
+use radmm::public::graph::{Graph, GraphError};
 use radmm_study::Study;
 use serde::{Serialize, Serializer};
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::frame::put_release;
 use crate::statement::StatementError;
 use crate::transcript::{Transcript, TranscriptError};
 use course::Course;
+use said::Said;
 
 /// Why nothing was checked.
 #[derive(Debug, Error)]
@@ -46,6 +47,14 @@ pub enum VerifyError {
     /// A file cannot be opened.
     #[error(transparent)]
     Statement(StatementError),
+    /// Compared with itself, a transcript always agrees.
+    #[error("{}: the same transcript as {}; give each once", path.display(), before.display())]
+    Twice {
+        /// Which file.
+        path: PathBuf,
+        /// Given before it.
+        before: PathBuf,
+    },
 }
 
 /// What came of checking.
@@ -55,6 +64,8 @@ pub struct Verdict {
     pub transcripts: Vec<Checked>,
     /// The same of statements.
     pub statements: Vec<CheckedStatement>,
+    /// The parties without a transcript that could be read: of them only what others heard was checked.
+    pub missing: Vec<String>,
     /// What does not hold.
     pub faults: Vec<Fault>,
 }
@@ -69,7 +80,7 @@ pub struct Checked {
     pub party: String,
     /// How many rows it says it has.
     pub rows: u32,
-    /// Whether its noise protects anybody, as it says.
+    /// Whether its noise protects anybody, as it says: nobody else can tell.
     pub protects: bool,
     /// The iteration of its last value.
     pub iterations: u32,
@@ -101,6 +112,9 @@ pub struct CheckedStatement {
     pub party: String,
     /// Whether there was a transcript of this party to compare it with.
     pub compared: bool,
+    /// Whether it states what all studies together have spent. That this is not less than what the study itself has spent is
+    /// compared; the rest is the party's word.
+    pub site: bool,
 }
 
 /// Something that does not hold.
@@ -155,11 +169,35 @@ pub fn verify(
     let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
     let mut verdict = Verdict::default();
     let mut said = Said::default();
-    let mut courses = Vec::new();
-    for path in transcripts {
+    let mut courses: Vec<Course> = Vec::new();
+    for (k, path) in transcripts.iter().enumerate() {
+        let twice = |before: &PathBuf| VerifyError::Twice {
+            path: path.clone(),
+            before: before.clone(),
+        };
+        if transcripts[..k].contains(path) {
+            return Err(twice(path));
+        }
         // One at a time: of the others only what they come to is kept.
         match Transcript::read(path, study, &graph) {
             Ok(transcript) => {
+                let sha256 = transcript.sha256;
+                let mut before = courses.iter();
+                if let Some(same) = before.find(|before| before.summary.sha256 == sha256) {
+                    return Err(twice(same.file()));
+                }
+                let mut before = courses.iter();
+                if let Some(other) = before.find(|before| before.node == transcript.node) {
+                    verdict.faults.push(Fault {
+                        file: path.clone(),
+                        party: Some(other.checked.party.clone()),
+                        iteration: None,
+                        what: format!(
+                            "its transcript is another one than {}, and a party has one",
+                            other.file().display()
+                        ),
+                    });
+                }
                 let course = Course::follow(study, &graph, path, &transcript);
                 verdict.faults.extend(course.faults.iter().cloned());
                 let told = said.compare(study, path, &transcript, &course);
@@ -178,52 +216,17 @@ pub fn verify(
             }),
         }
     }
+    for course in &courses {
+        verdict.faults.extend(said.beyond(study, course));
+    }
+    let parties = study.parties.iter().enumerate();
+    let missing =
+        parties.filter(|(i, _)| courses.iter().all(|course| course.node.0 as usize != *i));
+    verdict.missing = missing.map(|(_, party)| party.name.clone()).collect();
     for path in statements {
-        let (checked, faults) = stated::check(study, path, &courses)?;
+        let (checked, faults) = stated::check(study, path, &courses, &said)?;
         verdict.statements.extend(checked);
         verdict.faults.extend(faults);
     }
     Ok(verdict)
-}
-
-/// What everybody said, by all transcripts so far: a hash of it, and in which it was seen first.
-#[derive(Default)]
-struct Said(BTreeMap<(NodeId, u32), ([u8; 32], PathBuf, NodeId)>);
-
-impl Said {
-    /// Messages that this transcript and another one have otherwise. Only what is signed counts: anybody can write the rest.
-    fn compare(
-        &mut self,
-        study: &Study,
-        path: &Path,
-        transcript: &Transcript,
-        course: &Course,
-    ) -> Vec<Fault> {
-        let name = |id: NodeId| study.parties[id.0 as usize].name.as_str();
-        let mut faults = Vec::new();
-        for (&(t, from), signed) in &transcript.messages {
-            if course.forged.contains(&(t, from)) {
-                continue;
-            }
-            let mut bytes = Vec::new();
-            put_release(&mut bytes, &signed.message.release);
-            let hash: [u8; 32] = Sha256::digest(&bytes).into();
-            let entry = self.0.entry((from, t));
-            let (before, file, of) = entry.or_insert((hash, path.to_owned(), transcript.node));
-            if *before != hash {
-                faults.push(Fault {
-                    file: path.to_owned(),
-                    party: Some(name(from).to_owned()),
-                    iteration: Some(t),
-                    what: format!(
-                        "it said two different things: one in the transcript of {} ({}), another in that of {}; both have its signature",
-                        name(*of),
-                        file.display(),
-                        name(transcript.node)
-                    ),
-                });
-            }
-        }
-        faults
-    }
 }

@@ -2,15 +2,18 @@
 
 use serde_json::{Map, Value};
 
+use crate::once::{self, NotOnce};
+
 /// A JSON object.
 pub(super) struct Line(Map<String, Value>);
 
 impl Line {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        match serde_json::from_slice(bytes) {
+        match once::value(bytes) {
             Ok(Value::Object(object)) => Ok(Self(object)),
             Ok(_) => Err("it is not a JSON object".to_owned()),
-            Err(error) => Err(format!("it is not JSON (column {})", error.column())),
+            Err(NotOnce::Json(error)) => Err(format!("it is not JSON (column {})", error.column())),
+            Err(NotOnce::Twice(key)) => Err(format!("{key:?} is there twice")),
         }
     }
 

@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use radmm::account::Event;
+use radmm::public::graph::NodeId;
 use radmm_study::Study;
 use serde_json::Value;
 
+use super::account;
 use super::course::Course;
+use super::said::Said;
 use super::{CheckedStatement, Fault, VerifyError};
 use crate::statement::{SignedStatement, Statement, StatementError};
 
-/// What no transcript tells: with which version it was made, and what other studies spent.
+/// What no transcript tells, or not all of it: with which version it was made, and what all studies together have spent.
 const ITS_OWN: [&str; 2] = ["program", "site"];
 
 /// Who signed it, if anybody did, and what does not hold.
@@ -17,6 +21,7 @@ pub(super) fn check(
     study: &Study,
     path: &Path,
     courses: &[Course],
+    said: &Said,
 ) -> Result<(Option<CheckedStatement>, Vec<Fault>), VerifyError> {
     let mut faults = Vec::new();
     let mut fault = |party: Option<&str>, what: String| {
@@ -91,17 +96,32 @@ pub(super) fn check(
                     format!("it states {name:?}, which means nothing"),
                 );
             }
+            if let Some(site) = stated.fields.get("site") {
+                let charges = course.summary.charges.iter();
+                let events: Vec<Event> = charges.map(|(_, event)| *event).collect();
+                for what in account::faults(site, &events) {
+                    fault(Some(party), what);
+                }
+            }
         }
         None => {
             differs("study_sha256", &study.sha256().into(), "the study has");
             differs("party", &party.into(), "it is signed by");
             differs("node", &signer.into(), "it is signed by node");
+            let end = stated.fields.get("iterations").and_then(Value::as_u64);
+            // Beyond what any message has.
+            let end = end.map_or(0, |end| u32::try_from(end).unwrap_or(u32::MAX));
+            if let Some((t, told)) = said.after(study, NodeId(signer as u32), end) {
+                let what = format!("it states iterations = {end}, and of iteration {t} {told}");
+                fault(Some(party), what);
+            }
         }
     }
     let checked = CheckedStatement {
         file: path.to_owned(),
         party: party.to_owned(),
         compared: expected.is_some(),
+        site: stated.fields.contains_key("site"),
     };
     Ok((Some(checked), faults))
 }

@@ -1,11 +1,16 @@
+mod forgeries;
+
 use std::fs;
 
 use radmm::message::Message;
+use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
+use radmm_study::Limit;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::about::About;
 use crate::frame::Signed;
 use crate::hex;
 use crate::key::SecretKey;
@@ -33,12 +38,21 @@ impl Shown {
     }
 
     fn by(world: World) -> Self {
+        Self::under(world, None)
+    }
+
+    /// At sites with such a limit.
+    fn under(world: World, limit: Option<&Limit>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (mut transcripts, mut statements) = (Vec::new(), Vec::new());
         for i in 0..5 {
             let out = folder.path().join(&world.study.parties[i as usize].name);
             let party = world.seats[i as usize].party.as_ref().unwrap();
-            let written = write_results(party, &about(&world, i), &out).unwrap();
+            let about = About {
+                limit: limit.cloned(),
+                ..about(&world, i)
+            };
+            let written = write_results(party, &about, &out).unwrap();
             transcripts.push(written[0].clone());
             statements.push(written[1].clone());
         }
