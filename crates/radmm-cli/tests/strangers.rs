@@ -97,6 +97,7 @@ fn hello(fleet: &Fleet) -> Hello {
         from: NodeId(ROWAN as u32),
         at: 0,
         heard: None,
+        seen: None,
         probe: false,
     }
 }

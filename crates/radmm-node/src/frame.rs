@@ -1,7 +1,7 @@
 //! What goes over a link, byte by byte.
 //!
 //! ```text
-//! 1 hello    version u16 · study 32 bytes · from u32 · at u32 · heard u32 (2³²−1: nothing yet) · probe u8
+//! 1 hello    version u16 · study 32 bytes · from u32 · at u32 · heard u32, seen u32 (2³²−1: nothing yet) · probe u8
 //! 2 study    its canonical form, UTF-8
 //! 3 say      from u32 · iteration u32 · form u8 (0 grid, 1 doubles) · columns u32 · columns × 8 bytes · signature 64 bytes
 //! 4 ack      through u32
@@ -62,6 +62,8 @@ pub struct Hello {
     pub at: u32,
     /// The last iteration of which it has kept the other side's value.
     pub heard: Option<u32>,
+    /// The last iteration of which it has seen the other side's value, kept or not.
+    pub seen: Option<u32>,
     /// Whether it only wants to know that the other side is there.
     pub probe: bool,
 }
@@ -199,6 +201,7 @@ impl Frame {
                 bytes.extend_from_slice(&hello.from.0.to_le_bytes());
                 bytes.extend_from_slice(&hello.at.to_le_bytes());
                 bytes.extend_from_slice(&hello.heard.unwrap_or(NOTHING).to_le_bytes());
+                bytes.extend_from_slice(&hello.seen.unwrap_or(NOTHING).to_le_bytes());
                 bytes.push(u8::from(hello.probe));
                 bytes
             }
@@ -234,10 +237,11 @@ impl Frame {
                         rest.u32()?,
                         rest.u32()?,
                         rest.u32()?,
+                        rest.u32()?,
                         rest.array::<1>()?[0],
                     ))
                 })();
-                let (version, study, from, at, heard, probe) = hello.ok_or(length.clone())?;
+                let (version, study, from, at, heard, seen, probe) = hello.ok_or(length.clone())?;
                 // A later protocol may have more to say in its greeting; that it is a later one must be readable.
                 if version == PROTOCOL && !rest.0.is_empty() {
                     return Err(length);
@@ -248,6 +252,7 @@ impl Frame {
                     from: NodeId(from),
                     at,
                     heard: (heard != NOTHING).then_some(heard),
+                    seen: (seen != NOTHING).then_some(seen),
                     probe: match probe {
                         0 => false,
                         1 => true,

@@ -349,8 +349,17 @@ impl Party {
             from: self.node.id(),
             at: self.node.iteration(),
             heard: self.edges[place].kept,
+            seen: self.seen(place),
             probe: false,
         }
+    }
+
+    /// The last iteration of which a neighbour's value was seen.
+    fn seen(&self, place: usize) -> Option<u32> {
+        let edge = &self.edges[place];
+        let early = edge.early.as_ref().map(|early| early.message.iteration);
+        let heard = edge.heard.as_ref().map(|_| self.node.iteration());
+        early.or(heard).max(edge.kept)
     }
 
     fn frame(&mut self, place: usize, bytes: &[u8]) -> Result<(), Halt> {
@@ -428,7 +437,8 @@ impl Party {
             return Ok(());
         }
         let now = self.node.iteration();
-        let known = hello.heard.map_or(0, |heard| heard.saturating_add(1));
+        let after = |last: Option<u32>| last.map_or(0, |last| last.saturating_add(1));
+        let known = after(hello.seen.max(hello.heard));
         // Privacy: everything that was said is on record, so this state is older than what was said, or lost and begun anew with
         // another secret. A neighbour that knows could say something else than before, and get a second answer that the
         // account does not know of.
@@ -443,7 +453,7 @@ impl Party {
         edge.greeted = true;
         edge.complaint = None;
         edge.at = hello.at;
-        edge.next = known;
+        edge.next = after(hello.heard);
         edge.done = hello.heard == Some(self.iterations);
         let peer = edge.peer.name.clone();
         self.notices.push(Notice::Connected {

@@ -58,6 +58,7 @@ pub fn probe(premises: &Premises) -> Result<Vec<(String, Reached)>, RunError> {
                     from: premises.me(),
                     at: 0,
                     heard: None,
+                    seen: None,
                     probe: true,
                 };
                 link.send(Frame::Hello(hello).encode());

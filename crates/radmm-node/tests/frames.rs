@@ -34,6 +34,7 @@ fn valid() -> Vec<Vec<u8>> {
             from: NodeId(3),
             at: 16,
             heard,
+            seen: heard,
             probe,
         })
     };

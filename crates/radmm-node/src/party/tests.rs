@@ -537,6 +537,7 @@ fn what_was_said_last_is_heard_although_nothing_can_be_said_any_more() {
         from: peer,
         at: 0,
         heard: None,
+        seen: None,
         probe: false,
     });
     let party = world.seats[0].party.as_mut().unwrap();

@@ -138,6 +138,7 @@ impl Office {
                 from: peer,
                 at: 0,
                 heard: None,
+                seen: None,
                 probe: false,
             };
             let say = Frame::Say(Signed::new(message, &study.digest(), &key));

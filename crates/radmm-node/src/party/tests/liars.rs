@@ -33,6 +33,7 @@ fn hello(world: &World, from: u32) -> Hello {
         from: NodeId(from),
         at: 0,
         heard: None,
+        seen: None,
         probe: false,
     }
 }

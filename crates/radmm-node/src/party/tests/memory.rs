@@ -147,6 +147,25 @@ fn who_lost_its_state_stops_before_it_answers_anew() {
 }
 
 #[test]
+fn who_lost_its_first_answer_stops_though_nobody_has_kept_it() {
+    let mut world = World::connected("ring", true);
+    world.until(1).unwrap();
+    // Both neighbours have seen alder's first answer, and wait for others before they keep it.
+    for _ in 0..4 {
+        for peer in [1, 4] {
+            world.deliver(0, peer).unwrap();
+            world.deliver(peer, 0).unwrap();
+        }
+    }
+    assert!(world.said.contains_key(&(0, 1)));
+    world.set_back(Disk::default()).unwrap();
+    let (who, halt) = world.until(2).unwrap_err();
+    assert_eq!(who, 0);
+    assert!(matches!(halt, Halt::Forgotten { heard: 1, .. }), "{halt}");
+    assert!(world.alder().store().0.charges().unwrap().is_empty());
+}
+
+#[test]
 fn an_old_copy_of_a_disk_stops_before_it_says_anything_else() {
     let mut world = World::connected("ring", true);
     world.until(2).unwrap();
@@ -162,6 +181,7 @@ fn an_old_copy_of_a_disk_stops_before_it_says_anything_else() {
         from: NodeId(1),
         at: 9,
         heard: None,
+        seen: None,
         probe: false,
     };
     let lie = said_by_birch(&world, 2, vec![0.5; columns]);
