@@ -71,7 +71,7 @@ pub enum Halt {
     Stopped(Box<Stop>),
     /// The state is older than what was said.
     #[error(
-        "{peer} has heard this party up to iteration {heard} of this study, and this state folder does not know of it: the state was lost, or is an old copy. To go on would answer questions again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
+        "{peer} shows that it has heard this party up to iteration {heard} of this study, and this state folder does not know of it: the state was lost, or is an old copy. To go on would answer questions again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
     )]
     Forgotten {
         /// Who remembers.
@@ -362,6 +362,30 @@ impl Party {
         early.or(heard).max(edge.kept)
     }
 
+    /// What a neighbour said last.
+    fn last_of(&self, place: usize) -> Result<Option<Signed>, Halt> {
+        let edge = &self.edges[place];
+        let is_last = |signed: &&Signed| {
+            let message = &signed.message;
+            message.from == edge.peer.id && Some(message.iteration) == self.seen(place)
+        };
+        let recent = self.fresh.iter().chain(&edge.early).find(is_last);
+        match (recent, edge.kept) {
+            (Some(signed), _) => Ok(Some(signed.clone())),
+            (None, Some(kept)) => Ok(self.store.heard(self.begun.number, kept, edge.peer.id)?),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether these are this party's own words, of an iteration that it has no record of.
+    fn proves_forgotten(&self, place: usize, signed: &Signed) -> bool {
+        let message = &signed.message;
+        !self.edges[place].greeted
+            && message.from == self.node.id()
+            && message.iteration > self.node.iteration()
+            && signed.is_by(&self.key.public(), &self.digest)
+    }
+
     fn frame(&mut self, place: usize, bytes: &[u8]) -> Result<(), Halt> {
         let frame = match Frame::decode(bytes) {
             Ok(frame) => frame,
@@ -381,6 +405,10 @@ impl Party {
                 self.close(place);
                 Ok(())
             }
+            Frame::Say(own) if self.proves_forgotten(place, &own) => Err(Halt::Forgotten {
+                peer: self.edges[place].peer.name.clone(),
+                heard: own.message.iteration,
+            }),
             Frame::Say(_) | Frame::Ack { .. } | Frame::Over if !self.edges[place].greeted => {
                 let what = "it speaks without a greeting".to_owned();
                 self.lie(place, what, &[bytes])
@@ -442,12 +470,16 @@ impl Party {
         // Privacy: everything that was said is on record, so this state is older than what was said, or lost and begun anew with
         // another secret. A neighbour that knows could say something else than before, and get a second answer that the
         // account does not know of.
+        // Its word is not enough, or any neighbour could stop this party: it is not listened to until it shows our own.
         if known > now + 1 {
-            let peer = self.edges[place].peer.name.clone();
-            return Err(Halt::Forgotten {
-                peer,
-                heard: known - 1,
-            });
+            return Ok(());
+        }
+        // The other way round: it is behind what it has said, and shown what that was.
+        if self.seen(place) > Some(hello.at) {
+            if let Some(proof) = self.last_of(place)? {
+                self.send(place, &Frame::Say(proof));
+            }
+            return Ok(());
         }
         let edge = &mut self.edges[place];
         edge.greeted = true;

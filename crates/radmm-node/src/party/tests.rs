@@ -332,7 +332,8 @@ impl World {
             return Ok(false);
         };
         if let Ok(Frame::Say(signed)) = Frame::decode(&bytes) {
-            let key = (from, signed.message.iteration);
+            // Who is behind is shown its own words.
+            let key = (signed.message.from.0, signed.message.iteration);
             let before = self.said.entry(key).or_insert_with(|| bytes.clone());
             assert_eq!(*before, bytes, "{from} said two things at {}", key.1);
         }

@@ -166,6 +166,37 @@ fn who_lost_its_first_answer_stops_though_nobody_has_kept_it() {
 }
 
 #[test]
+fn a_neighbour_that_only_says_so_stops_nobody() {
+    let mut world = World::connected("ring", true);
+    world.until(2).unwrap();
+    world.cut(0, 1);
+    world.connect(0, 1).unwrap();
+    let hello = Hello {
+        version: PROTOCOL,
+        study: world.study.digest(),
+        from: NodeId(1),
+        at: 8,
+        heard: Some(8),
+        seen: Some(8),
+        probe: false,
+    };
+    let (serial, _) = world.wires[&(0, 1)];
+    let event = Event::Frame {
+        peer: NodeId(1),
+        serial,
+        bytes: Frame::Hello(hello).encode(),
+        credit: Credit::new(|| ()),
+    };
+    let party = world.seats[0].party.as_mut().unwrap();
+    party.handle(event).unwrap();
+    let (_, state) = party.peers().find(|(name, _)| *name == "birch").unwrap();
+    assert_eq!(state, PeerState::Away);
+    // With the truth all goes on.
+    world.cut(0, 1);
+    world.run(0);
+}
+
+#[test]
 fn an_old_copy_of_a_disk_stops_before_it_says_anything_else() {
     let mut world = World::connected("ring", true);
     world.until(2).unwrap();
@@ -205,7 +236,7 @@ fn an_old_copy_of_a_disk_stops_before_it_says_anything_else() {
     assert_eq!(who, 0);
     let text = halt.to_string();
     assert!(
-        text.starts_with("rowan has heard this party up to iteration"),
+        text.starts_with("rowan shows that it has heard this party up to iteration"),
         "{text}"
     );
     assert!(matches!(halt, Halt::Forgotten { .. }));
