@@ -71,7 +71,7 @@ pub trait Watch {
 }
 
 /// After the end, so long a neighbour is waited for that has everything, but does not know that nothing of it is missing here.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FAREWELL: Duration = Duration::from_secs(30);
 
 /// Runs a party until its study is over, or until it is told to stop.
 pub fn run(premises: Premises, watch: &mut dyn Watch) -> Result<Ending, RunError> {
