@@ -45,8 +45,11 @@ pub enum Frame {
     },
     /// The link is going to end.
     Bye(String),
-    /// This side needs nothing more, and knows that nobody needs anything of it.
-    Over,
+    /// That the other side has everything of this side is on record here.
+    Noted {
+        /// And this side has heard the same from the other.
+        mutual: bool,
+    },
 }
 
 /// Who is there, and how far it is.
@@ -209,7 +212,7 @@ impl Frame {
             Self::Say(signed) => signed.to_bytes(),
             Self::Ack { through } => [&[4][..], &through.to_le_bytes()].concat(),
             Self::Bye(reason) => [&[5], reason.as_bytes()].concat(),
-            Self::Over => vec![6],
+            Self::Noted { mutual } => vec![6, u8::from(*mutual)],
         }
     }
 
@@ -289,8 +292,12 @@ impl Frame {
                 _ => Err(length),
             },
             5 => text(LONGEST_REASON).map(Self::Bye),
-            6 if body.is_empty() => Ok(Self::Over),
-            6 => Err(length),
+            6 => match body {
+                [mutual @ 0..=1] => Ok(Self::Noted {
+                    mutual: *mutual == 1,
+                }),
+                _ => Err(length),
+            },
             _ => Err(Malformed::Kind(kind)),
         }
     }

@@ -8,7 +8,7 @@
 //! A neighbour is told `f_i(k)` once it is known to be at `k − 1` at least, since it could not take it before. So however long
 //! it was away, at most two values are on their way to it, and a restored backup is caught up with step by step.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::mem;
 
 use radmm::account::{Guarantee, Site};
@@ -122,10 +122,10 @@ struct Edge {
     next: u32,
     /// The last of its values that is in the store.
     kept: Option<u32>,
-    /// Whether it has kept all of ours.
-    done: bool,
-    /// Whether it has said that it is over.
-    settled: bool,
+    /// What this link was told of what it has, if anything: whether it knows the same of this side.
+    told: Option<bool>,
+    /// Whether nothing is left to be said, and both know it.
+    parted: bool,
     /// Its value of this iteration.
     heard: Option<Release>,
     /// Its value of the next one.
@@ -199,8 +199,8 @@ impl Party {
                 at: 0,
                 next: 0,
                 kept: None,
-                done: false,
-                settled: false,
+                told: None,
+                parted: false,
                 heard: None,
                 early: None,
                 complaint: None,
@@ -296,13 +296,8 @@ impl Party {
                 reason,
             } => {
                 if let Some(place) = self.current(peer, serial) {
-                    let edge = &mut self.edges[place];
-                    edge.link = None;
-                    let said = mem::replace(&mut edge.greeted, false);
-                    if said {
-                        let peer = edge.peer.name.clone();
-                        self.notices.push(Notice::Disconnected { peer, reason });
-                    }
+                    self.edges[place].link = None;
+                    self.lost(place, reason);
                 }
             }
             Event::Unreachable { peer, reason } => {
@@ -333,11 +328,23 @@ impl Party {
         (*current == serial).then_some(place)
     }
 
+    /// A neighbour cannot be talked to any more.
+    fn lost(&mut self, place: usize, reason: String) {
+        let edge = &mut self.edges[place];
+        let greeted = mem::replace(&mut edge.greeted, false);
+        // Those who part as friends need not be reported.
+        if greeted && !edge.parted {
+            let peer = edge.peer.name.clone();
+            self.notices.push(Notice::Disconnected { peer, reason });
+        }
+    }
+
     fn up(&mut self, place: usize, serial: Serial, link: Box<dyn Link>) {
         let hello = self.hello(place);
         let edge = &mut self.edges[place];
         edge.link = Some((serial, link));
         edge.greeted = false;
+        edge.told = None;
         // What was under way on the link before may not have arrived.
         self.send(place, &Frame::Hello(hello));
     }
@@ -409,28 +416,20 @@ impl Party {
                 peer: self.edges[place].peer.name.clone(),
                 heard: own.message.iteration,
             }),
-            Frame::Say(_) | Frame::Ack { .. } | Frame::Over if !self.edges[place].greeted => {
+            Frame::Say(_) | Frame::Ack { .. } | Frame::Noted { .. }
+                if !self.edges[place].greeted =>
+            {
                 let what = "it speaks without a greeting".to_owned();
                 self.lie(place, what, &[bytes])
             }
             Frame::Say(signed) => self.hear(place, signed, bytes),
-            Frame::Ack { through } => {
-                self.edges[place].done |= through == self.iterations;
-                Ok(())
-            }
-            Frame::Over => {
-                // Who has not finished would not know.
-                self.edges[place].settled |= self.is_finished();
-                self.edges[place].done |= self.is_finished();
-                Ok(())
-            }
+            Frame::Ack { through } => match through == self.iterations {
+                true => self.served(place),
+                false => Ok(()),
+            },
+            Frame::Noted { mutual } => self.assured(place, mutual),
             Frame::Bye(reason) => {
-                let edge = &mut self.edges[place];
-                let peer = edge.peer.name.clone();
-                let reason = printable(&reason);
-                if mem::replace(&mut edge.greeted, false) {
-                    self.notices.push(Notice::Disconnected { peer, reason });
-                }
+                self.lost(place, printable(&reason));
                 self.close(place);
                 Ok(())
             }
@@ -486,7 +485,6 @@ impl Party {
         edge.complaint = None;
         edge.at = hello.at;
         edge.next = after(hello.heard);
-        edge.done = hello.heard == Some(self.iterations);
         let peer = edge.peer.name.clone();
         self.notices.push(Notice::Connected {
             peer,
@@ -495,10 +493,46 @@ impl Party {
         if self.is_finished() {
             self.acknowledge(place);
         }
-        if self.begun.over {
-            self.send(place, &Frame::Over);
+        if hello.heard == Some(self.iterations) {
+            self.served(place)?;
         }
         self.pump(place)
+    }
+
+    /// A neighbour has everything. It may leave once it knows that this is on record here: otherwise this party, started again
+    /// after the neighbour has left, would wait for it.
+    fn served(&mut self, place: usize) -> Result<(), Halt> {
+        // Of what was not said yet, nobody can have everything.
+        if self.node.iteration() == self.iterations {
+            if self.begun.served.insert(self.edges[place].peer.id.0) {
+                self.store.keep_begun(&self.begun)?;
+            }
+            self.note(place);
+        }
+        Ok(())
+    }
+
+    /// A neighbour knows that this party has everything of it.
+    fn assured(&mut self, place: usize, mutual: bool) -> Result<(), Halt> {
+        // Who has not finished has not said so.
+        if self.is_finished() {
+            if self.begun.assured.insert(self.edges[place].peer.id.0) {
+                self.store.keep_begun(&self.begun)?;
+            }
+            self.edges[place].parted |= mutual;
+            self.note(place);
+        }
+        Ok(())
+    }
+
+    /// Tells a neighbour that it is known to have everything, if that is so, and once.
+    fn note(&mut self, place: usize) {
+        let id = self.edges[place].peer.id.0;
+        let mutual = self.begun.assured.contains(&id);
+        if self.begun.served.contains(&id) && self.edges[place].told != Some(mutual) {
+            self.edges[place].told = Some(mutual);
+            self.send(place, &Frame::Noted { mutual });
+        }
     }
 
     /// A value of a neighbour.
@@ -863,28 +897,30 @@ impl Party {
 
     /// Whether, beyond that, every neighbour has everything that this party will ever say.
     pub fn is_over(&self) -> bool {
-        self.is_finished() && (self.begun.over || self.edges.iter().all(|edge| edge.done))
+        self.is_finished() && self.all_in(&self.begun.served)
     }
 
-    /// Keeps that it is over, so that it need not be found out again, and says so.
-    pub fn settle(&mut self) -> Result<(), Halt> {
-        if self.is_over() && !self.begun.over {
-            self.begun.over = true;
-            self.store.keep_begun(&self.begun)?;
-            for place in 0..self.edges.len() {
-                if self.edges[place].greeted {
-                    self.send(place, &Frame::Over);
-                }
-            }
-        }
-        Ok(())
+    /// Whether, beyond that, every neighbour knows that nothing of it is missing here. Until then one of them may wait for
+    /// this party.
+    pub fn is_settled(&self) -> bool {
+        self.is_over() && self.all_in(&self.begun.assured)
+    }
+
+    /// Whether, beyond that, every neighbour is known to know that it may leave. What was last said to another one may be lost.
+    pub fn has_parted(&self) -> bool {
+        self.edges.iter().all(|edge| edge.parted)
+    }
+
+    fn all_in(&self, parties: &BTreeSet<u32>) -> bool {
+        let mut edges = self.edges.iter();
+        edges.all(|edge| parties.contains(&edge.peer.id.0))
     }
 
     /// How the neighbours are doing, by name.
     pub fn peers(&self) -> impl Iterator<Item = (&str, PeerState)> {
         self.edges.iter().map(|edge| {
             let state = match edge {
-                edge if edge.done => PeerState::Done,
+                edge if self.begun.served.contains(&edge.peer.id.0) => PeerState::Done,
                 edge if edge.heard.is_some() => PeerState::Heard,
                 edge if edge.greeted => PeerState::Awaited,
                 edge if edge.complaint.is_some() => PeerState::Disagrees,
@@ -919,12 +955,6 @@ impl Party {
         // An account that broke off shows nothing, and lets nothing be spent either.
         let spent = self.account.as_ref().and_then(|site| site.spent().ok());
         spent.map_or_else(Vec::new, |spent| spent.totals)
-    }
-
-    /// Whether every neighbour has said that it is over too. Until then one of them may have missed that nothing of it is missing
-    /// here.
-    pub fn is_settled(&self) -> bool {
-        self.edges.iter().all(|edge| edge.settled)
     }
 
     /// The node.

@@ -1,5 +1,6 @@
 //! What a party is before it says anything: study and site, brought together and held against each other.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -484,7 +485,8 @@ impl Premises {
                 rows: self.shard.rows() as u64,
                 seeded: self.site.noise == NoiseOrigin::Seeded,
                 finished: false,
-                over: false,
+                served: BTreeSet::new(),
+                assured: BTreeSet::new(),
             })?,
         };
         if let Some(limit) = &self.site.limit {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use radmm_data::Split;
 use radmm_study::{Identity, Study};
+use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 
 use crate::key::{KeyError, SecretKey};
@@ -185,13 +186,31 @@ fn without_parties(text: &str) -> String {
     kept
 }
 
-/// Ports that are free now, all different.
+/// Ports that are free now, all different, and most likely still free when the parties are started, again and again. Those that
+/// the operating system would choose are not: it gives the same ones to connections.
 fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    let listeners: io::Result<Vec<TcpListener>> = (0..count)
-        .map(|_| TcpListener::bind("127.0.0.1:0"))
-        .collect();
+    const FIRST: u16 = 10_000;
+    const END: u16 = 32_768;
+    let mut listeners = Vec::new();
+    let mut failed = io::ErrorKind::AddrInUse.into();
+    for _ in 0..100 * count {
+        if listeners.len() == count {
+            break;
+        }
+        let mut random = [0; 4];
+        let filled = SystemRandom::new().fill(&mut random);
+        filled.map_err(|_| io::Error::other("no randomness"))?;
+        let offset = u32::from_le_bytes(random) % u32::from(END - FIRST);
+        match TcpListener::bind(("127.0.0.1", FIRST + offset as u16)) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => failed = error,
+        }
+    }
+    if listeners.len() < count {
+        return Err(failed);
+    }
     let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
-    listeners?.iter().map(port).collect()
+    listeners.iter().map(port).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), RehearsalError> {

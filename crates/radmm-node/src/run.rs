@@ -70,8 +70,11 @@ pub trait Watch {
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
 }
 
-/// After the end, so long a neighbour is waited for that has everything, but does not know that nothing of it is missing here.
-const FAREWELL: Duration = Duration::from_secs(30);
+/// After the end, so long a neighbour is waited for that has everything, but may not know that nothing of it is missing here.
+const FAREWELL: Duration = Duration::from_secs(60);
+
+/// So long a neighbour is waited for that knows this, but may not know that this side knows.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Runs a party until its study is over, or until it is told to stop.
 pub fn run(premises: Premises, watch: &mut dyn Watch) -> Result<Ending, RunError> {
@@ -162,13 +165,24 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     fn attend(&mut self, party: &mut Party, events: &Receiver<Event>) -> Result<Ending, RunError> {
-        let mut over_since: Option<Instant> = None;
         self.tell(party)?;
+        if party.is_settled() {
+            // It was before: everybody has gone home.
+            return Ok(Ending::Over);
+        }
+        let mut over: Option<Instant> = None;
+        let mut settled: Option<Instant> = None;
         loop {
             if party.is_over() {
-                party.settle()?;
-                let since = *over_since.get_or_insert_with(Instant::now);
-                if party.is_settled() || since.elapsed() > FAREWELL {
+                let over = over.get_or_insert_with(Instant::now).elapsed();
+                let leaves = match party.is_settled() {
+                    true => {
+                        let settled = settled.get_or_insert_with(Instant::now).elapsed();
+                        party.has_parted() || settled > LAST_WORDS
+                    }
+                    false => over > FAREWELL,
+                };
+                if leaves {
                     return Ok(Ending::Over);
                 }
             }

@@ -21,6 +21,7 @@ pub(crate) mod fault;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -138,9 +139,12 @@ pub struct Begun {
     pub seeded: bool,
     /// Whether all iterations are done.
     pub finished: bool,
-    /// Whether, beyond that, every neighbour has everything.
+    /// The neighbours that have everything which this party will ever say.
     #[serde(default)]
-    pub over: bool,
+    pub served: BTreeSet<u32>,
+    /// The neighbours that know the same of this party.
+    #[serde(default)]
+    pub assured: BTreeSet<u32>,
 }
 
 /// What is kept in one go.

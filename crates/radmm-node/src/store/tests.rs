@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -47,7 +48,8 @@ fn begun(number: u32) -> Begun {
         rows: 10,
         seeded: false,
         finished: false,
-        over: false,
+        served: BTreeSet::new(),
+        assured: BTreeSet::new(),
     }
 }
 
