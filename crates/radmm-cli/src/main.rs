@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 fn keep_caught_panics_quiet() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !radmm_data::decoding() && !radmm_node::quiet::catching() {
+        if !radmm_data::decoding() {
             usual(panic);
         }
     }));

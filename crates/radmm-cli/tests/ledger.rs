@@ -89,7 +89,7 @@ fn an_account_that_is_damaged_missing_or_in_use_is_told_as_such() {
     }
     drop(store);
 
-    let path = folder.path().join("alder/state/state.redb");
+    let path = folder.path().join("alder/state/state.journal");
     let mut bytes = fs::read(&path).unwrap();
     // Somebody gives the study another name, wherever the file has it.
     let name = b"\"name\":\"rehearsal\"";

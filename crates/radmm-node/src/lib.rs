@@ -13,7 +13,6 @@ mod once;
 pub mod party;
 pub mod premises;
 pub mod probe;
-pub mod quiet;
 pub mod rehearsal;
 pub mod results;
 pub mod rows;

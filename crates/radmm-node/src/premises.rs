@@ -413,7 +413,7 @@ impl Premises {
         };
         let journal_of = charges.iter().map(|charge| (charge.study, charge.event));
         let own = limit.limits.order();
-        let order = store.map_or(Ok(own), |store| store.order(own))?;
+        let order = store.map_or(own, |store| store.order(own));
         let site = Site::replay(limit.limits.clone().at_order(order), journal_of);
         let site = site.map_err(PremisesError::Journal)?;
         let before = site.spent().map_err(journal)?.totals;
@@ -439,7 +439,7 @@ impl Premises {
         // Privacy: who knows the seed subtracts the noise, so what was asked with it has no finite price.
         let seeded =
             |begun: &&Begun| begun.seeded && charges.iter().any(|c| c.study == begun.number);
-        let studies = store.studies()?;
+        let studies = store.studies();
         if let (NoiseOrigin::Secret, Some(rehearsed)) =
             (self.site.noise, studies.iter().find(seeded))
         {
@@ -470,7 +470,7 @@ impl Premises {
     }
 
     /// Opens the party: new, or where it was.
-    pub fn open(self, store: Store) -> Result<(Party, Bill), PremisesError> {
+    pub fn open(self, mut store: Store) -> Result<(Party, Bill), PremisesError> {
         // Everything that the study will cost is within the limits, or it does not begin.
         let bill = self.bill(Some(&store))?;
         let data = store.fingerprint(&self.hash);

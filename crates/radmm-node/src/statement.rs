@@ -270,7 +270,7 @@ pub fn write_results(party: &Party, about: &About, out: &Path) -> Result<Vec<Pat
     let (store, _) = party.store();
     let account = match &about.limit {
         Some(limit) => {
-            let order = store.order(limit.limits.order())?;
+            let order = store.order(limit.limits.order());
             Some(Account::new(limit, order, &store.charges()?)?)
         }
         None => None,

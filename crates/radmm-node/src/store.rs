@@ -1,23 +1,26 @@
 //! What a party must not forget, on disk, in one file of its state folder.
 //!
-//! A [`Step`] is kept in one durable transaction: the messages that an iteration was heard of, the charge and the answer of a
+//! A [`Step`] is kept in one durable record: the messages that an iteration was heard of, the charge and the answer of a
 //! data step, and what the party is going to say. Only when it is kept may anything be said. Whatever is killed at whatever
 //! moment, the store holds a step or nothing of it.
 //!
+//! The file is a journal. What is in memory follows from its records, and is a few numbers an iteration:
+//!
 //! ```text
-//! meta      what → bytes                        format, salt of fingerprints, order of the limits
-//! studies   number → JSON                       every study that was begun here
-//! secrets   number → 32 bytes                   where its noise comes from
-//! charges   sequence → study, data, event, hash every charge ever made on these rows; each hash covers all before it
-//! answers   study, iteration → release          what was paid for
-//! said      study, iteration → signed message
-//! heard     study, iteration, from → signed message
-//! evidence  study, sequence → what, bytes       what others said that cannot be right
+//! made      format, salt of fingerprints
+//! begun     secret of the noise, study as JSON
+//! changed   study as JSON                       who has everything of whom
+//! step      study, heard, charges and answers, said, whether it was the last
+//! order     at which the limits of these rows are kept
+//! evidence  study, what others said that cannot be right, as JSON
 //! ```
 
 mod charge;
 #[cfg(test)]
 pub(crate) mod fault;
+mod journal;
+mod medium;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -28,40 +31,35 @@ use std::path::{Path, PathBuf};
 
 use radmm::private::Recorded;
 use radmm::public::graph::NodeId;
-use radmm::public::release::{Precision, Release};
-use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::frame::{Malformed, Reader, Signed, put_release, release};
+use crate::frame::{Reader, Signed};
 pub use charge::{Charge, Fingerprint};
+use journal::{Fault, Journal, Record};
+use medium::{Locked, Medium};
+use step::Kept;
+pub use step::Step;
 
-const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-const STUDIES: TableDefinition<u32, &str> = TableDefinition::new("studies");
-const SECRETS: TableDefinition<u32, &[u8; 32]> = TableDefinition::new("secrets");
-const CHARGES: TableDefinition<u64, &[u8]> = TableDefinition::new("charges");
-const ANSWERS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("answers");
-const SAID: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("said");
-const HEARD: TableDefinition<(u32, u32, u32), &[u8]> = TableDefinition::new("heard");
-const EVIDENCE: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("evidence");
+const MADE: u8 = 1;
+const BEGUN: u8 = 2;
+const CHANGED: u8 = 3;
+const STEP: u8 = 4;
+const ORDER: u8 = 5;
+const EVIDENCE: u8 = 6;
 
 /// The file of the state folder.
-const FILE: &str = "state.redb";
+const FILE: &str = "state.journal";
 
 /// What it is called until it is whole.
-const UNFINISHED: &str = "state.redb.new";
+const UNFINISHED: &str = "state.journal.new";
 
 /// Of what is written here.
 const FORMAT: u32 = 1;
 
-/// How much of the file is kept in memory.
-const CACHE: usize = 8 << 20;
-
 /// As many lies of a study are kept.
-const MOST_EVIDENCE: u32 = 100;
+const MOST_EVIDENCE: usize = 100;
 
 /// Why something was not kept or could not be read. Then nothing may be said.
 #[derive(Debug, Error)]
@@ -147,26 +145,6 @@ pub struct Begun {
     pub assured: BTreeSet<u32>,
 }
 
-/// What is kept in one go.
-#[derive(Default)]
-pub struct Step {
-    /// What was heard.
-    pub heard: Vec<Signed>,
-    /// What was charged, with the answer.
-    pub charged: Vec<Recorded>,
-    /// What is going to be said.
-    pub said: Vec<Signed>,
-    /// Whether this was the last.
-    pub finished: bool,
-}
-
-impl Step {
-    /// Whether there is nothing to keep.
-    pub fn is_empty(&self) -> bool {
-        self.heard.is_empty() && self.charged.is_empty() && self.said.is_empty() && !self.finished
-    }
-}
-
 /// Something that was said and cannot be right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -180,24 +158,190 @@ pub struct Evidence {
 
 /// The store of one state folder.
 pub struct Store {
-    database: Database,
+    journal: Journal,
+    contents: Contents,
     folder: PathBuf,
+}
+
+/// What follows from the records.
+#[derive(Default)]
+struct Contents {
     salt: [u8; 32],
+    order: Option<f64>,
+    studies: Vec<Known>,
+    /// A format that is not this one.
+    foreign: Option<u32>,
+}
+
+/// What follows of one study.
+struct Known {
+    begun: Begun,
+    secret: [u8; 32],
+    /// Of which iterations there are values of neighbours, and in which records; ascending.
+    heard: Vec<(u32, u64)>,
+    /// The same of what was said.
+    said: Vec<(u32, u64)>,
+    /// The last iteration that was charged.
+    charged: Option<u32>,
+    /// Records.
+    evidence: Vec<u64>,
+}
+
+/// Of which iterations a step is.
+struct Times {
+    heard: BTreeSet<u32>,
+    charged: Vec<u32>,
+    said: Vec<u32>,
+    finished: bool,
+}
+
+impl Times {
+    fn of_step(step: &Step) -> Self {
+        let iteration = |signed: &Signed| signed.message.iteration;
+        Self {
+            heard: step.heard.iter().map(iteration).collect(),
+            charged: step.charged.iter().map(|one| one.iteration).collect(),
+            said: step.said.iter().map(iteration).collect(),
+            finished: step.finished,
+        }
+    }
+
+    fn of_kept(kept: &Kept) -> Self {
+        let iteration = |signed: &Signed| signed.message.iteration;
+        let charges = kept.charged.iter();
+        Self {
+            heard: kept.heard.iter().map(iteration).collect(),
+            charged: charges.map(|(charge, _)| charge.iteration).collect(),
+            said: kept.said.iter().map(iteration).collect(),
+            finished: kept.finished,
+        }
+    }
+}
+
+impl Known {
+    /// Whether a step may come now. Never a second answer, and never a second thing said: whoever gets here twice has lost his
+    /// mind.
+    fn admits(&self, times: &Times) -> Result<(), String> {
+        let mut charged = self.charged;
+        for t in &times.charged {
+            if charged.is_some_and(|last| *t <= last) {
+                return Err(format!("iteration {t} was answered before"));
+            }
+            charged = Some(*t);
+        }
+        let mut said = self.said.last().map(|(t, _)| *t);
+        for t in &times.said {
+            if said.is_some_and(|last| *t <= last) {
+                return Err(format!("iteration {t} was said before"));
+            }
+            said = Some(*t);
+        }
+        let heard = self.heard.last().map(|(t, _)| *t);
+        match times.heard.first() {
+            Some(t) if heard.is_some_and(|last| *t <= last) => {
+                Err(format!("iteration {t} was heard before"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, at: u64, times: &Times) {
+        self.heard.extend(times.heard.iter().map(|t| (*t, at)));
+        self.said.extend(times.said.iter().map(|t| (*t, at)));
+        self.charged = times.charged.last().copied().or(self.charged);
+        self.begun.finished |= times.finished;
+    }
+}
+
+/// The record of an iteration.
+fn place(records: &[(u32, u64)], iteration: u32) -> Option<u64> {
+    let found = records.binary_search_by_key(&iteration, |(t, _)| *t);
+    found.ok().map(|index| records[index].1)
+}
+
+impl Contents {
+    /// Takes in a record, unless it cannot be right.
+    fn take(&mut self, record: &Record) -> Result<(), String> {
+        let unreadable = || "it cannot be read".to_owned();
+        let mut rest = Reader(&record.body);
+        match (record.kind, record.at) {
+            (MADE, 0) => {
+                let format = rest.u32().ok_or_else(unreadable)?;
+                self.foreign = (format != FORMAT).then_some(format);
+                if self.foreign.is_some() {
+                    return Err(unreadable());
+                }
+                self.salt = rest.array().ok_or_else(unreadable)?;
+                Ok(())
+            }
+            (_, 0) => Err("it is not the first of a journal".to_owned()),
+            (BEGUN, _) => {
+                let secret = rest.array().ok_or_else(unreadable)?;
+                let begun: Begun =
+                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
+                if begun.number as usize != self.studies.len() {
+                    return Err("a study has another one's number".to_owned());
+                }
+                self.studies.push(Known {
+                    begun,
+                    secret,
+                    heard: Vec::new(),
+                    said: Vec::new(),
+                    charged: None,
+                    evidence: Vec::new(),
+                });
+                Ok(())
+            }
+            (CHANGED, _) => {
+                let begun: Begun =
+                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
+                let known = self.known_mut(begun.number)?;
+                known.begun = begun;
+                Ok(())
+            }
+            (STEP, at) => {
+                let kept = Kept::from_bytes(rest.0).ok_or_else(unreadable)?;
+                let times = Times::of_kept(&kept);
+                let known = self.known_mut(kept.study)?;
+                known.admits(&times)?;
+                known.add(at, &times);
+                Ok(())
+            }
+            (ORDER, _) => {
+                self.order = Some(rest.f64().ok_or_else(unreadable)?);
+                Ok(())
+            }
+            (EVIDENCE, at) => {
+                let study = rest.u32().ok_or_else(unreadable)?;
+                self.known_mut(study)?.evidence.push(at);
+                Ok(())
+            }
+            _ => Err("it is of no known kind".to_owned()),
+        }
+    }
+
+    fn known(&self, study: u32) -> Result<&Known, String> {
+        let known = self.studies.get(study as usize);
+        known.ok_or_else(|| format!("study {study} was never begun"))
+    }
+
+    fn known_mut(&mut self, study: u32) -> Result<&mut Known, String> {
+        let known = self.studies.get_mut(study as usize);
+        known.ok_or_else(|| format!("study {study} was never begun"))
+    }
 }
 
 impl Store {
     /// Opens the store of a folder, and makes both if need be.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        make_folder(folder).map_err(|cause| StoreError::Folder {
+        let failed = |cause| StoreError::Folder {
             path: folder.to_owned(),
             cause,
-        })?;
+        };
+        make_folder(folder).map_err(failed)?;
         make_file(folder)?;
-        for_this_user_alone(&folder.join(FILE)).map_err(|cause| StoreError::Folder {
-            path: folder.to_owned(),
-            cause,
-        })?;
-        Self::of(folder, |builder| builder.open(folder.join(FILE)))
+        for_this_user_alone(&folder.join(FILE)).map_err(failed)?;
+        Self::existing(folder)
     }
 
     /// Opens the store of a folder that has one.
@@ -206,86 +350,54 @@ impl Store {
         if !file.is_file() {
             return Err(StoreError::Missing(folder.to_owned()));
         }
-        Self::of(folder, |builder| builder.open(file))
+        match Locked::open(&file) {
+            Ok(Some(locked)) => Self::of(folder, Box::new(locked)),
+            Ok(None) => Err(StoreError::InUse(folder.to_owned())),
+            Err(cause) => Err(StoreError::Folder { path: file, cause }),
+        }
     }
 
     /// A store on something that is not a file of its own, for tests of what a failing one does.
     #[cfg(test)]
-    pub(crate) fn on(
-        folder: &Path,
-        backend: impl redb::StorageBackend,
-    ) -> Result<Self, StoreError> {
-        Self::of(folder, |builder| builder.create_with_backend(backend))
-    }
-
-    fn of(
-        folder: &Path,
-        open: impl FnOnce(&redb::Builder) -> Result<Database, DatabaseError>,
-    ) -> Result<Self, StoreError> {
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE);
-        // A damaged file may be found out only where something is computed from it.
-        let opened = guarded(|| open(&builder));
-        let database = match opened {
-            Ok(Ok(database)) => database,
-            Ok(Err(error)) => return Err(opening(folder, error)),
-            Err(what) => return Err(corrupt(folder, what)),
-        };
-        let mut store = Self {
-            database,
-            folder: folder.to_owned(),
-            salt: [0; 32],
-        };
-        // All of it, once a start: what is damaged must not be found out in the middle of a study.
-        if let Err(error) = store.check() {
-            // What panicked once would panic again when it is closed; nothing of it is looked at any more.
-            std::mem::forget(store);
-            return Err(error);
+    pub(crate) fn on(folder: &Path, medium: impl Medium + 'static) -> Result<Self, StoreError> {
+        match medium.len().map(|length| length == 0) {
+            Ok(true) => Self::made(folder, Box::new(medium)),
+            _ => Self::of(folder, Box::new(medium)),
         }
-        store.salt = store.guarded(|store| store.prepare())?;
-        Ok(store)
     }
 
-    /// Makes the tables, or checks what is there; the salt of fingerprints.
-    fn prepare(&self) -> Result<[u8; 32], StoreError> {
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        let salt = {
-            let mut meta = transaction.open_table(META).map_err(|e| self.fault(e))?;
-            let found = meta.get("format").map_err(|e| self.fault(e))?;
-            let found = found.map(|found| found.value().to_vec());
-            match found {
-                Some(format) if format == FORMAT.to_le_bytes() => {
-                    let salt = meta.get("salt").map_err(|e| self.fault(e))?;
-                    let salt = salt.and_then(|salt| salt.value().try_into().ok());
-                    salt.ok_or_else(|| self.corrupt("there is no salt"))?
-                }
-                Some(format) => {
-                    let path = self.folder.clone();
-                    let found = format.try_into().map_or(0, u32::from_le_bytes);
-                    return Err(StoreError::Format { path, found });
-                }
-                None => {
-                    let salt = random()?;
-                    let format = FORMAT.to_le_bytes();
-                    meta.insert("format", &format[..])
-                        .map_err(|e| self.fault(e))?;
-                    meta.insert("salt", &salt[..]).map_err(|e| self.fault(e))?;
-                    salt
-                }
-            }
-        };
-        // Readers find every table.
-        transaction.open_table(STUDIES).map_err(|e| self.fault(e))?;
-        transaction.open_table(SECRETS).map_err(|e| self.fault(e))?;
-        transaction.open_table(CHARGES).map_err(|e| self.fault(e))?;
-        transaction.open_table(ANSWERS).map_err(|e| self.fault(e))?;
-        transaction.open_table(SAID).map_err(|e| self.fault(e))?;
-        transaction.open_table(HEARD).map_err(|e| self.fault(e))?;
-        transaction
-            .open_table(EVIDENCE)
-            .map_err(|e| self.fault(e))?;
-        transaction.commit().map_err(|e| self.fault(e))?;
-        Ok(salt)
+    /// A new one.
+    fn made(folder: &Path, medium: Box<dyn Medium>) -> Result<Self, StoreError> {
+        let salt = random()?;
+        let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
+        let journal = Journal::create(medium, MADE, &body).map_err(|e| fault(folder, e))?;
+        Ok(Self {
+            journal,
+            contents: Contents {
+                salt,
+                ..Contents::default()
+            },
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// One that is there. All of it is read, once a start: what is damaged must not be found out in the middle of a study.
+    fn of(folder: &Path, medium: Box<dyn Medium>) -> Result<Self, StoreError> {
+        let mut contents = Contents::default();
+        let journal = Journal::open(medium, |record| contents.take(record));
+        let folder = folder.to_owned();
+        match (journal, contents.foreign) {
+            (_, Some(found)) => Err(StoreError::Format {
+                path: folder,
+                found,
+            }),
+            (Ok(journal), None) => Ok(Self {
+                journal,
+                contents,
+                folder,
+            }),
+            (Err(error), None) => Err(fault(&folder, error)),
+        }
     }
 
     /// Where it is.
@@ -298,143 +410,102 @@ impl Store {
     pub fn fingerprint(&self, hash_of_rows: &[u8; 32]) -> Fingerprint {
         let mut hash = Sha256::new();
         hash.update(b"radmm fingerprint v1\0");
-        hash.update(self.salt);
+        hash.update(self.contents.salt);
         hash.update(hash_of_rows);
         Fingerprint(hash.finalize().into())
     }
 
     /// All studies that were begun here.
-    pub fn studies(&self) -> Result<Vec<Begun>, StoreError> {
-        self.guarded(|store| {
-            let table = store.read(STUDIES)?;
-            let mut studies = Vec::new();
-            for entry in table.iter().map_err(|e| store.fault(e))? {
-                let (number, json) = entry.map_err(|e| store.fault(e))?;
-                let begun: Begun = serde_json::from_str(json.value())
-                    .map_err(|error| store.corrupt(format!("a study: {error}")))?;
-                if begun.number != number.value() {
-                    return Err(store.corrupt("a study has another one's number"));
-                }
-                studies.push(begun);
-            }
-            Ok(studies)
-        })
+    pub fn studies(&self) -> Vec<Begun> {
+        let studies = self.contents.studies.iter();
+        studies.map(|known| known.begun.clone()).collect()
     }
 
     /// Begins a study: from now on its noise has a secret, which nothing changes.
-    pub fn begin(&self, study: impl FnOnce(u32) -> Begun) -> Result<Begun, StoreError> {
-        let number = self.studies()?.len() as u32;
-        let begun = study(number);
-        let secret = random()?;
-        let json = serde_json::to_string(&begun).map_err(|e| self.corrupt(e))?;
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        {
-            let mut studies = transaction.open_table(STUDIES).map_err(|e| self.fault(e))?;
-            studies
-                .insert(number, json.as_str())
-                .map_err(|e| self.fault(e))?;
-            let mut secrets = transaction.open_table(SECRETS).map_err(|e| self.fault(e))?;
-            secrets.insert(number, &secret).map_err(|e| self.fault(e))?;
-        }
-        transaction.commit().map_err(|e| self.fault(e))?;
+    pub fn begin(&mut self, study: impl FnOnce(u32) -> Begun) -> Result<Begun, StoreError> {
+        let begun = study(self.contents.studies.len() as u32);
+        let mut body = random()?.to_vec();
+        serde_json::to_writer(&mut body, &begun).map_err(|e| self.corrupt(e))?;
+        self.add(BEGUN, body)?;
         Ok(begun)
     }
 
     /// The order of Rényi losses at which the limits of these rows are kept: `order`, if nothing was kept before.
-    pub fn order(&self, order: f64) -> Result<f64, StoreError> {
-        let table = self.read(META)?;
-        let kept = table.get("order").map_err(|e| self.fault(e))?;
-        let kept = kept.and_then(|kept| kept.value().try_into().ok());
-        Ok(kept.map_or(order, |bits| f64::from_bits(u64::from_le_bytes(bits))))
+    pub fn order(&self, order: f64) -> f64 {
+        self.contents.order.unwrap_or(order)
     }
 
     /// Keeps that order, for good.
-    pub fn keep_order(&self, order: f64) -> Result<(), StoreError> {
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        {
-            let mut meta = transaction.open_table(META).map_err(|e| self.fault(e))?;
-            let kept = meta.get("order").map_err(|e| self.fault(e))?.is_some();
-            // A pure limit has none.
-            if !kept && order.is_finite() {
-                let bits = order.to_bits().to_le_bytes();
-                meta.insert("order", &bits[..]).map_err(|e| self.fault(e))?;
-            }
+    pub fn keep_order(&mut self, order: f64) -> Result<(), StoreError> {
+        // A pure limit has none.
+        match self.contents.order.is_none() && order.is_finite() {
+            true => self.add(ORDER, order.to_bits().to_le_bytes().to_vec()),
+            false => Ok(()),
         }
-        transaction.commit().map_err(|e| self.fault(e))
     }
 
-    /// Keeps what became of a study.
-    pub fn keep_begun(&self, begun: &Begun) -> Result<(), StoreError> {
-        let json = serde_json::to_string(begun).map_err(|e| self.corrupt(e))?;
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        {
-            let mut studies = transaction.open_table(STUDIES).map_err(|e| self.fault(e))?;
-            studies
-                .insert(begun.number, json.as_str())
-                .map_err(|e| self.fault(e))?;
-        }
-        transaction.commit().map_err(|e| self.fault(e))
+    /// Keeps what is new of a study.
+    pub fn keep_begun(&mut self, begun: &Begun) -> Result<(), StoreError> {
+        let json = serde_json::to_vec(begun).map_err(|e| self.corrupt(e))?;
+        self.add(CHANGED, json)
+    }
+
+    /// Adds a record, and takes it in as whoever opens the journal will.
+    fn add(&mut self, kind: u8, body: Vec<u8>) -> Result<(), StoreError> {
+        let at = self
+            .journal
+            .add(kind, &body)
+            .map_err(|e| fault(&self.folder, e))?;
+        let taken = self.contents.take(&Record { at, kind, body });
+        taken.map_err(|what| self.corrupt(what))
     }
 
     /// Where a study's noise comes from. It does not leave this crate.
     pub(crate) fn secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
-        let table = self.read(SECRETS)?;
-        let secret = table.get(study).map_err(|e| self.fault(e))?;
-        let secret = secret.map(|secret| *secret.value());
-        secret.ok_or_else(|| self.corrupt("a study has no secret"))
+        Ok(self.known(study)?.secret)
     }
 
-    /// Every charge ever made, in order, once their hashes have been computed again.
+    /// Every charge ever made, in order.
     pub fn charges(&self) -> Result<Vec<Charge>, StoreError> {
-        self.guarded(|store| {
-            let table = store.read(CHARGES)?;
-            let mut charges = Vec::new();
-            let mut last = [0; 32];
-            for entry in table.iter().map_err(|e| store.fault(e))? {
-                let (place, bytes) = entry.map_err(|e| store.fault(e))?;
-                let at = place.value();
-                let wrong = |what: &str| store.corrupt(format!("charge {at}: {what}"));
-                if at != charges.len() as u64 {
-                    return Err(wrong("those before it are missing"));
-                }
-                let (charge, hash) =
-                    Charge::from_bytes(bytes.value()).ok_or_else(|| wrong("it cannot be read"))?;
-                last = charge.hash(&last);
-                if hash != last {
-                    return Err(wrong("it, or one before it, was changed"));
-                }
-                charges.push(charge);
-            }
-            Ok(charges)
-        })
+        let mut charges = Vec::new();
+        self.each_step(|kept| charges.extend(kept.charged.into_iter().map(|(charge, _)| charge)))?;
+        Ok(charges)
     }
 
     /// What a study was answered, by iteration, with the charges of its own.
     pub fn recorded(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
-        let charges = self.charges()?;
-        self.guarded(|store| {
-            let table = store.read(ANSWERS)?;
-            let mut recorded = Vec::new();
-            for charge in charges.iter().filter(|charge| charge.study == study) {
-                let at = charge.iteration;
-                let bytes = table.get((study, at)).map_err(|e| store.fault(e))?;
-                let wrong = || store.corrupt(format!("the answer of iteration {at}"));
-                let bytes = bytes.ok_or_else(wrong)?;
-                recorded.push(Recorded {
-                    iteration: at,
-                    event: charge.event,
-                    answer: answer(bytes.value()).ok_or_else(wrong)?,
-                });
+        let mut recorded = Vec::new();
+        self.each_step(|kept| {
+            let of_study = kept.charged.into_iter();
+            let of_study = of_study.filter(|(charge, _)| charge.study == study);
+            recorded.extend(of_study.map(|(charge, answer)| Recorded {
+                iteration: charge.iteration,
+                event: charge.event,
+                answer,
+            }));
+        })?;
+        Ok(recorded)
+    }
+
+    fn each_step(&self, mut tell: impl FnMut(Kept)) -> Result<(), StoreError> {
+        let read = self.journal.each(|record| match record.kind {
+            STEP => {
+                let kept = Kept::from_bytes(&record.body);
+                tell(kept.ok_or_else(|| Fault::Damaged("a step cannot be read".to_owned()))?);
+                Ok(())
             }
-            Ok(recorded)
-        })
+            _ => Ok(()),
+        });
+        read.map_err(|error| fault(&self.folder, error))
     }
 
     /// What was said in a study at an iteration.
     pub fn said(&self, study: u32, iteration: u32) -> Result<Option<Signed>, StoreError> {
-        let table = self.read(SAID)?;
-        let found = table.get((study, iteration)).map_err(|e| self.fault(e))?;
-        found.map(|bytes| self.signed(bytes.value())).transpose()
+        let Some(at) = place(&self.known(study)?.said, iteration) else {
+            return Ok(None);
+        };
+        let mut said = self.step(at)?.said.into_iter();
+        Ok(said.find(|signed| signed.message.iteration == iteration))
     }
 
     /// What was heard in a study of a party at an iteration.
@@ -444,10 +515,11 @@ impl Store {
         iteration: u32,
         from: NodeId,
     ) -> Result<Option<Signed>, StoreError> {
-        let table = self.read(HEARD)?;
-        let key = (study, iteration, from.0);
-        let found = table.get(key).map_err(|e| self.fault(e))?;
-        found.map(|bytes| self.signed(bytes.value())).transpose()
+        let Some(at) = place(&self.known(study)?.heard, iteration) else {
+            return Ok(None);
+        };
+        let mut heard = self.step(at)?.heard.into_iter();
+        Ok(heard.find(|one| one.message.iteration == iteration && one.message.from == from))
     }
 
     /// Everything that was heard in a study, by iteration and sender.
@@ -456,11 +528,10 @@ impl Store {
         study: u32,
         mut each: impl FnMut(Signed) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let table = self.read(HEARD)?;
-        let range = (study, 0, 0)..=(study, u32::MAX, u32::MAX);
-        for entry in table.range(range).map_err(|e| self.fault(e))? {
-            let (_, bytes) = entry.map_err(|e| self.fault(e))?;
-            each(self.signed(bytes.value())?)?;
+        let mut records = self.known(study)?.heard.clone();
+        records.dedup_by_key(|(_, at)| *at);
+        for (_, at) in records {
+            self.step(at)?.heard.into_iter().try_for_each(&mut each)?;
         }
         Ok(())
     }
@@ -471,159 +542,70 @@ impl Store {
         study: u32,
         mut each: impl FnMut(Signed) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let table = self.read(SAID)?;
-        let range = (study, 0)..=(study, u32::MAX);
-        for entry in table.range(range).map_err(|e| self.fault(e))? {
-            let (_, bytes) = entry.map_err(|e| self.fault(e))?;
-            each(self.signed(bytes.value())?)?;
+        let mut records = self.known(study)?.said.clone();
+        records.dedup_by_key(|(_, at)| *at);
+        for (_, at) in records {
+            self.step(at)?.said.into_iter().try_for_each(&mut each)?;
         }
         Ok(())
     }
 
+    fn step(&self, at: u64) -> Result<Kept, StoreError> {
+        let record = self.journal.read(at).map_err(|e| fault(&self.folder, e))?;
+        Kept::from_bytes(&record.body).ok_or_else(|| self.corrupt("a step cannot be read"))
+    }
+
     /// Keeps a step, all of it or nothing. When this returns it has reached the disk.
-    pub fn keep(&self, begun: &Begun, data: &Fingerprint, step: &Step) -> Result<(), StoreError> {
+    pub fn keep(
+        &mut self,
+        begun: &Begun,
+        data: &Fingerprint,
+        step: &Step,
+    ) -> Result<(), StoreError> {
         let study = begun.number;
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        if !step.heard.is_empty() {
-            let mut heard = transaction.open_table(HEARD).map_err(|e| self.fault(e))?;
-            for signed in &step.heard {
-                let key = (study, signed.message.iteration, signed.message.from.0);
-                heard
-                    .insert(key, &signed.to_bytes()[..])
-                    .map_err(|e| self.fault(e))?;
-            }
-        }
-        if !step.charged.is_empty() {
-            let mut charges = transaction.open_table(CHARGES).map_err(|e| self.fault(e))?;
-            let mut answers = transaction.open_table(ANSWERS).map_err(|e| self.fault(e))?;
-            for recorded in &step.charged {
-                let (place, last) = match charges.last().map_err(|e| self.fault(e))? {
-                    None => (0, Some([0; 32])),
-                    Some((place, bytes)) => {
-                        let read = Charge::from_bytes(bytes.value());
-                        (place.value() + 1, read.map(|(_, hash)| hash))
-                    }
-                };
-                let last = last.ok_or_else(|| self.corrupt("the last charge"))?;
-                let charge = Charge {
-                    study,
-                    iteration: recorded.iteration,
-                    data: *data,
-                    event: recorded.event,
-                };
-                charges
-                    .insert(place, &charge.to_bytes(&last)[..])
-                    .map_err(|e| self.fault(e))?;
-                let key = (study, recorded.iteration);
-                // Never a second answer: whoever gets here twice has lost his mind.
-                let before = answers
-                    .insert(key, &answer_bytes(recorded.answer.as_ref())[..])
-                    .map_err(|e| self.fault(e))?;
-                if before.is_some() {
-                    let at = recorded.iteration;
-                    return Err(self.corrupt(format!("iteration {at} was answered before")));
-                }
-            }
-        }
-        if !step.said.is_empty() {
-            let mut said = transaction.open_table(SAID).map_err(|e| self.fault(e))?;
-            for signed in &step.said {
-                let at = signed.message.iteration;
-                let before = said
-                    .insert((study, at), &signed.to_bytes()[..])
-                    .map_err(|e| self.fault(e))?;
-                if before.is_some() {
-                    return Err(self.corrupt(format!("iteration {at} was said before")));
-                }
-            }
-        }
-        if step.finished {
-            let mut studies = transaction.open_table(STUDIES).map_err(|e| self.fault(e))?;
-            let finished = Begun {
-                finished: true,
-                ..begun.clone()
-            };
-            let json = serde_json::to_string(&finished).map_err(|e| self.corrupt(e))?;
-            studies
-                .insert(study, json.as_str())
-                .map_err(|e| self.fault(e))?;
-        }
-        transaction.commit().map_err(|e| self.fault(e))
+        let times = Times::of_step(step);
+        let admitted = self.known(study)?.admits(&times);
+        admitted.map_err(|what| self.corrupt(what))?;
+        let body = step.to_bytes(study, *data);
+        let at = self
+            .journal
+            .add(STEP, &body)
+            .map_err(|e| fault(&self.folder, e))?;
+        let known = self.contents.known_mut(study);
+        known
+            .map_err(|what| corrupt(&self.folder, what))?
+            .add(at, &times);
+        Ok(())
     }
 
     /// Keeps what somebody said that cannot be right; of the first hundred times in a study.
-    pub fn keep_evidence(&self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
-        self.keep_words(study, evidence, MOST_EVIDENCE)
+    pub fn keep_evidence(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
+        match self.known(study)?.evidence.len() < MOST_EVIDENCE {
+            true => self.keep_proof(study, evidence),
+            false => Ok(()),
+        }
     }
 
     /// Keeps what ends a study, however much was kept before.
-    pub fn keep_proof(&self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
-        self.keep_words(study, evidence, u32::MAX)
-    }
-
-    fn keep_words(&self, study: u32, evidence: &Evidence, most: u32) -> Result<(), StoreError> {
-        let json = serde_json::to_vec(evidence).map_err(|e| self.corrupt(e))?;
-        let transaction = self.database.begin_write().map_err(|e| self.fault(e))?;
-        {
-            let mut table = transaction
-                .open_table(EVIDENCE)
-                .map_err(|e| self.fault(e))?;
-            let range = (study, 0)..=(study, u32::MAX);
-            let count = table.range(range).map_err(|e| self.fault(e))?.count() as u32;
-            if count < most {
-                table
-                    .insert((study, count), &json[..])
-                    .map_err(|e| self.fault(e))?;
-            }
-        }
-        transaction.commit().map_err(|e| self.fault(e))
+    pub fn keep_proof(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
+        let mut body = study.to_le_bytes().to_vec();
+        serde_json::to_writer(&mut body, evidence).map_err(|e| self.corrupt(e))?;
+        self.add(EVIDENCE, body)
     }
 
     /// What was said in a study that cannot be right.
     pub fn evidence(&self, study: u32) -> Result<Vec<Evidence>, StoreError> {
-        let table = self.read(EVIDENCE)?;
-        let mut all = Vec::new();
-        let range = (study, 0)..=(study, u32::MAX);
-        for entry in table.range(range).map_err(|e| self.fault(e))? {
-            let (_, json) = entry.map_err(|e| self.fault(e))?;
-            let read = serde_json::from_slice(json.value());
-            all.push(read.map_err(|error| self.corrupt(format!("evidence: {error}")))?);
-        }
-        Ok(all)
+        let read = |at: &u64| {
+            let record = self.journal.read(*at).map_err(|e| fault(&self.folder, e))?;
+            let json = record.body.get(4..).unwrap_or_default();
+            serde_json::from_slice(json).map_err(|e| self.corrupt(format!("evidence: {e}")))
+        };
+        self.known(study)?.evidence.iter().map(read).collect()
     }
 
-    /// Computes the checksums of the whole file again.
-    fn check(&mut self) -> Result<(), StoreError> {
-        match guarded(|| self.database.check_integrity()) {
-            Ok(Ok(true)) => Ok(()),
-            Ok(Ok(false)) => Err(self.corrupt("its checksums were wrong")),
-            Ok(Err(error)) => Err(opening(&self.folder, error)),
-            Err(what) => Err(self.corrupt(what)),
-        }
-    }
-
-    fn read<K: redb::Key + 'static, V: redb::Value + 'static>(
-        &self,
-        table: TableDefinition<K, V>,
-    ) -> Result<redb::ReadOnlyTable<K, V>, StoreError> {
-        let transaction = self.database.begin_read().map_err(|e| self.fault(e))?;
-        transaction.open_table(table).map_err(|e| self.fault(e))
-    }
-
-    fn signed(&self, bytes: &[u8]) -> Result<Signed, StoreError> {
-        Signed::from_bytes(bytes).map_err(|error: Malformed| self.corrupt(error))
-    }
-
-    /// A damaged file may be found out only where something is computed from it.
-    fn guarded<T>(
-        &self,
-        read: impl FnOnce(&Self) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        guarded(|| read(self)).unwrap_or_else(|what| Err(self.corrupt(what)))
-    }
-
-    fn fault(&self, error: impl Into<redb::Error>) -> StoreError {
-        fault(&self.folder, error.into())
+    fn known(&self, study: u32) -> Result<&Known, StoreError> {
+        let known = self.contents.known(study);
+        known.map_err(|what| self.corrupt(what))
     }
 
     fn corrupt(&self, what: impl ToString) -> StoreError {
@@ -638,34 +620,14 @@ fn corrupt(folder: &Path, what: String) -> StoreError {
     }
 }
 
-fn opening(folder: &Path, error: DatabaseError) -> StoreError {
-    match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(folder.to_owned()),
-        DatabaseError::Storage(StorageError::Io(error))
-            if error.kind() == io::ErrorKind::InvalidData =>
-        {
-            corrupt(folder, error.to_string())
-        }
-        error => fault(folder, error.into()),
-    }
-}
-
-fn fault(folder: &Path, error: redb::Error) -> StoreError {
+fn fault(folder: &Path, error: Fault) -> StoreError {
     let path = folder.to_owned();
     match error {
-        redb::Error::Corrupted(what) => corrupt(folder, what),
-        redb::Error::Io(cause) if is_full(&cause) => StoreError::Full(path),
-        redb::Error::Io(cause) => StoreError::Disk {
+        Fault::Damaged(what) => StoreError::Corrupt { path, what },
+        Fault::Disk(cause) if is_full(&cause) => StoreError::Full(path),
+        Fault::Disk(cause) => StoreError::Disk {
             path,
             cause: cause.to_string(),
-        },
-        error @ (redb::Error::TableTypeMismatch { .. }
-        | redb::Error::TableDoesNotExist(_)
-        | redb::Error::RepairAborted
-        | redb::Error::UpgradeRequired(_)) => corrupt(folder, error.to_string()),
-        error => StoreError::Disk {
-            path,
-            cause: error.to_string(),
         },
     }
 }
@@ -675,11 +637,6 @@ fn is_full(cause: &io::Error) -> bool {
         cause.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
-}
-
-/// What a computation on damaged bytes panics with is told as an error.
-fn guarded<T>(compute: impl FnOnce() -> T) -> Result<T, String> {
-    crate::quiet::caught(compute)
 }
 
 /// A folder for this party alone, and its own entry on disk.
@@ -733,39 +690,13 @@ fn make_file(folder: &Path) -> Result<(), StoreError> {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}
     }
-    drop(Store::of(folder, |builder| builder.create(&unfinished))?);
-    fs::File::open(&unfinished)
-        .and_then(|made| made.sync_all())
-        .map_err(failed)?;
+    let Some(made) = Locked::create(&unfinished).map_err(failed)? else {
+        return Err(StoreError::InUse(folder.to_owned()));
+    };
+    drop(Store::made(folder, Box::new(made))?);
     for_this_user_alone(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, &file).map_err(failed)?;
     held.sync_all().map_err(failed)
-}
-
-fn answer_bytes(answer: Option<&Release>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(answer) = answer {
-        put_release(&mut bytes, answer);
-    }
-    bytes
-}
-
-/// Nothing where there was no answer; `None` if the bytes cannot be right.
-fn answer(bytes: &[u8]) -> Option<Option<Release>> {
-    if bytes.is_empty() {
-        return Some(None);
-    }
-    let mut rest = Reader(bytes);
-    let form = match rest.array::<1>()?[0] {
-        0 => Precision::Grid,
-        1 => Precision::Float,
-        _ => return None,
-    };
-    let columns = rest.u32()? as usize;
-    if rest.0.len() != 8 * columns {
-        return None;
-    }
-    release(form, rest.0).map(Some)
 }
 
 /// From the operating system.

@@ -155,7 +155,7 @@ impl Parties {
 
     /// The file of its store.
     pub fn state_file(&self, party: usize) -> PathBuf {
-        self.home(party).join("state").join("state.redb")
+        self.home(party).join("state").join("state.journal")
     }
 
     /// The command that runs it.
@@ -317,15 +317,6 @@ pub fn signal(process: u32, name: &str) -> bool {
     let kill = format!("kill -{name} {process}");
     let sent = Command::new("sh").arg("-c").arg(kill).status().unwrap();
     sent.success()
-}
-
-/// Waits until something is so.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// The last iteration that events tell of.

@@ -206,9 +206,9 @@ impl World {
         let study = &self.study;
         let key = |i: usize| SecretKey::from_pem(&self.seats[i].pem).unwrap();
         let seat = &self.seats[i as usize];
-        let store = Store::on(Path::new("state"), seat.disk.clone())?;
+        let mut store = Store::on(Path::new("state"), seat.disk.clone())?;
         let data = store.fingerprint(&[i as u8; 32]);
-        let begun = match store.studies()?.pop() {
+        let begun = match store.studies().pop() {
             Some(begun) => begun,
             None => store.begin(|number| Begun {
                 number,
@@ -381,7 +381,7 @@ impl World {
                         self.kill(i);
                     }
                     _ => {
-                        let after = self.rng.random_range(0..40);
+                        let after = self.rng.random_range(0..8);
                         self.seats[i as usize].disk.fail_after(after);
                     }
                 }

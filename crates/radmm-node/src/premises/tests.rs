@@ -176,7 +176,7 @@ fn a_study_beyond_the_limit_does_not_begin() {
         "{refusal}"
     );
     let store = office.store();
-    assert!(store.studies().unwrap().is_empty());
+    assert!(store.studies().is_empty());
     assert!(store.charges().unwrap().is_empty());
 }
 
@@ -206,7 +206,7 @@ fn rows_are_charged_under_the_name_by_which_they_are_known() {
     assert_eq!(charges.len(), 1);
     assert_eq!((charges[0].study, charges[0].iteration), (0, 1));
     assert_eq!(charges[0].data, name);
-    assert_eq!(store.studies().unwrap()[0].fingerprint, name.to_string());
+    assert_eq!(store.studies()[0].fingerprint, name.to_string());
     drop(store);
     // So the study goes on where it was.
     let (party, _) = office.open().unwrap();
@@ -233,7 +233,7 @@ fn what_studies_spend_on_the_same_rows_adds_up() {
             if *spent == first.before[0].epsilon),
         "{refusal}"
     );
-    assert_eq!(office.store().studies().unwrap().len(), 1);
+    assert_eq!(office.store().studies().len(), 1);
     office.limit = PLENTY;
     office.ask_once();
     let studies = { office.store().charges().unwrap().into_iter() }.map(|charge| charge.study);
@@ -333,7 +333,7 @@ fn a_study_goes_on_as_it_was_begun_or_not_at_all() {
     assert_eq!(how(&office), "with noise = \"secret\"");
     office.noise = "secret";
     drop(office.open().unwrap());
-    assert_eq!(office.store().studies().unwrap().len(), 1);
+    assert_eq!(office.store().studies().len(), 1);
 
     office.clear();
     office.noise = "seeded";

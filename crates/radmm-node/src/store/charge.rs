@@ -4,7 +4,6 @@ use std::fmt;
 
 use radmm::account::{Event, Ideal};
 use radmm::private::Law;
-use sha2::{Digest, Sha256};
 
 use crate::frame::Reader;
 
@@ -38,35 +37,18 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The hash of this charge and all before it, of which `last` is the hash.
-    pub(super) fn hash(&self, last: &[u8; 32]) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        hash.update(b"radmm charge v1\0");
-        hash.update(last);
-        hash.update(self.body());
-        hash.finalize().into()
-    }
-
-    pub(super) fn to_bytes(self, last: &[u8; 32]) -> Vec<u8> {
-        let mut bytes = self.body();
-        bytes.extend_from_slice(&self.hash(last));
-        bytes
-    }
-
-    /// A charge and its hash.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<(Self, [u8; 32])> {
-        let (body, hash) = bytes.split_last_chunk::<32>()?;
-        let mut rest = Reader(body);
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut rest = Reader(bytes);
         let charge = Self {
             study: rest.u32()?,
             iteration: rest.u32()?,
             data: Fingerprint(rest.array()?),
             event: event(&mut rest)?,
         };
-        rest.0.is_empty().then_some((charge, *hash))
+        rest.0.is_empty().then_some(charge)
     }
 
-    fn body(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(&self.study.to_le_bytes());
         bytes.extend_from_slice(&self.iteration.to_le_bytes());
@@ -166,11 +148,8 @@ mod tests {
                     data: Fingerprint([9; 32]),
                     event: Event { ideal, slack },
                 };
-                let bytes = charge.to_bytes(&[1; 32]);
-                assert_eq!(
-                    Charge::from_bytes(&bytes),
-                    Some((charge, charge.hash(&[1; 32])))
-                );
+                let bytes = charge.to_bytes();
+                assert_eq!(Charge::from_bytes(&bytes), Some(charge));
                 assert_eq!(Charge::from_bytes(&bytes[1..]), None);
             }
         }

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rand::{Rng, RngExt};
-use redb::StorageBackend;
+
+use super::medium::Medium;
 
 /// What is on a disk: what was synchronised, and what was written since and may or may not be there after a power failure.
 #[derive(Debug, Default)]
@@ -18,24 +19,39 @@ struct Image {
     full: bool,
 }
 
+/// A write.
 #[derive(Clone, Debug)]
-enum Change {
-    Length(usize),
-    Write(usize, Vec<u8>),
+struct Change {
+    at: usize,
+    data: Vec<u8>,
 }
+
+/// What a disk writes in one go.
+const SECTOR: usize = 512;
 
 impl Change {
     fn apply(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Length(length) => bytes.resize(*length, 0),
-            Self::Write(at, data) => {
-                let end = at + data.len();
-                if bytes.len() < end {
-                    bytes.resize(end, 0);
-                }
-                bytes[*at..end].copy_from_slice(data);
-            }
+        let end = self.at + self.data.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
         }
+        bytes[self.at..end].copy_from_slice(&self.data);
+    }
+
+    /// The sectors that it changes, each as a write of its own.
+    fn sectors(&self) -> Vec<Self> {
+        let mut at = self.at;
+        let mut rest = &self.data[..];
+        let mut sectors = Vec::new();
+        while !rest.is_empty() {
+            let length = (SECTOR - at % SECTOR).min(rest.len());
+            let (data, after) = rest.split_at(length);
+            let data = data.to_vec();
+            sectors.push(Self { at, data });
+            at += length;
+            rest = after;
+        }
+        sectors
     }
 }
 
@@ -58,28 +74,42 @@ impl Disk {
         self.image().full = true;
     }
 
+    /// Everything succeeds again.
+    pub(crate) fn heal(&self) {
+        self.image().left = None;
+    }
+
+    /// What is on it now.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.image().now.clone()
+    }
+
+    /// The end of the last sector that is not empty.
+    pub(crate) fn used(&self) -> usize {
+        let image = self.image();
+        let last = image.now.iter().rposition(|byte| *byte != 0);
+        last.map_or(0, |last| (last + 1).next_multiple_of(SECTOR))
+    }
+
     /// One byte is another one.
     pub(crate) fn damage(&self, at: usize, with: u8) {
         let mut image = self.image();
-        let length = image.durable.len();
-        image.durable[at % length] ^= with;
+        image.durable[at] ^= with;
         image.now = image.durable.clone();
         image.since.clear();
     }
 
-    /// The disk as it may be found after the power failed: what was synchronised is there; of what came after, any part may be,
-    /// in any order, and the last of a write may be missing.
+    /// The disk as it may be found after the power failed: what was synchronised is there; of the sectors that were written after,
+    /// any may be.
     pub(crate) fn after_power_failure(&self, rng: &mut impl Rng) -> Self {
         let image = self.image();
         let mut bytes = image.durable.clone();
+        let luck = rng.random_range(0.0..=1.0);
         for change in &image.since {
-            match (rng.random_range(0..3), change) {
-                (0, _) => {}
-                (1, Change::Write(at, data)) => {
-                    let kept = rng.random_range(0..=data.len());
-                    Change::Write(*at, data[..kept].to_vec()).apply(&mut bytes);
+            for sector in change.sectors() {
+                if rng.random_bool(luck) {
+                    sector.apply(&mut bytes);
                 }
-                _ => change.apply(&mut bytes),
             }
         }
         Self::holding(bytes)
@@ -90,7 +120,7 @@ impl Disk {
         Self::holding(self.image().now.clone())
     }
 
-    fn holding(bytes: Vec<u8>) -> Self {
+    pub(crate) fn holding(bytes: Vec<u8>) -> Self {
         Self(Arc::new(Mutex::new(Image {
             durable: bytes.clone(),
             now: bytes,
@@ -113,42 +143,44 @@ impl Image {
     }
 }
 
-impl StorageBackend for Disk {
+impl Medium for Disk {
     fn len(&self) -> io::Result<u64> {
         Ok(self.image().now.len() as u64)
     }
 
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let image = self.image();
-        let at = offset as usize;
-        let found = image.now.get(at..at + out.len());
-        out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        let at = at as usize;
+        let found = image.now.get(at..at + into.len());
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
-    fn set_len(&self, len: u64) -> io::Result<()> {
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let mut image = self.image();
         image.operate()?;
-        let change = Change::Length(len as usize);
+        let change = Change {
+            at: at as usize,
+            data: bytes.to_vec(),
+        };
         change.apply(&mut image.now);
         image.since.push(change);
         Ok(())
     }
 
-    fn sync_data(&self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         let mut image = self.image();
         image.operate()?;
-        image.durable = image.now.clone();
-        image.since.clear();
-        Ok(())
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut image = self.image();
-        image.operate()?;
-        let change = Change::Write(offset as usize, data.to_vec());
-        change.apply(&mut image.now);
-        image.since.push(change);
+        let Image {
+            durable,
+            since,
+            now,
+            ..
+        } = &mut *image;
+        for change in since.drain(..) {
+            change.apply(durable);
+        }
+        debug_assert_eq!(durable, now);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use radmm::account::{Event, Ideal};
 use radmm::message::Message;
 use radmm::private::Law;
+use radmm::public::release::Release;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -75,7 +76,7 @@ fn contents(store: &Store) -> Result<Contents, StoreError> {
         Ok(())
     })?;
     Ok(Contents {
-        studies: store.studies()?,
+        studies: store.studies(),
         charges: store.charges()?,
         recorded: store.recorded(0)?,
         heard,
@@ -87,7 +88,7 @@ fn contents(store: &Store) -> Result<Contents, StoreError> {
 /// A store after three steps.
 fn three_steps() -> (Disk, Contents) {
     let disk = Disk::default();
-    let store = open(&disk).unwrap();
+    let mut store = open(&disk).unwrap();
     let begun = store.begin(begun).unwrap();
     let key = SecretKey::generate().unwrap();
     for t in 0..3 {
@@ -124,10 +125,15 @@ fn a_step_is_there_or_not_whenever_the_power_fails() {
         finished: false,
     };
     let (mut before, mut after) = (0, 0);
-    for operations in 0..40 {
+    // It takes a write, and the wait until it is on the disk; before that as much again where no room was made ahead.
+    for operations in (0..5).cycle().take(100) {
         let (disk, all) = three_steps();
-        let disk = disk.after_kill();
-        let store = open(&disk).unwrap();
+        let mut bytes = disk.bytes();
+        if operations % 2 == 0 {
+            bytes.truncate(disk.used() + [0, 100][operations as usize % 4 / 2]);
+        }
+        let disk = Disk::holding(bytes);
+        let mut store = open(&disk).unwrap();
         disk.fail_after(operations);
         let kept = store.keep(&all.studies[0], &Fingerprint([5; 32]), &step);
         drop(store);
@@ -142,13 +148,13 @@ fn a_step_is_there_or_not_whenever_the_power_fails() {
             *(if whole { &mut after } else { &mut before }) += 1;
         }
     }
-    assert!(before > 10 && after > 10, "{before} {after}");
+    assert!(before > 100 && after > 100, "{before} {after}");
 }
 
 #[test]
 fn nothing_is_answered_or_said_twice() {
     let (disk, all) = three_steps();
-    let store = open(&disk.after_kill()).unwrap();
+    let mut store = open(&disk.after_kill()).unwrap();
     let key = SecretKey::generate().unwrap();
     let again = Step {
         charged: vec![recorded(2)],
@@ -165,32 +171,123 @@ fn nothing_is_answered_or_said_twice() {
     assert_eq!(contents(&store).unwrap(), all);
 }
 
+/// Where records begin, and where the last one ends.
+fn places(disk: &Disk) -> Vec<usize> {
+    let mut places = Vec::new();
+    let store = open(&disk.after_kill()).unwrap();
+    let told = store.journal.each(|record| {
+        places.push(record.at as usize);
+        Ok(())
+    });
+    told.unwrap();
+    places.push(disk.used());
+    places
+}
+
 #[test]
-fn a_charge_that_was_changed_or_removed_shows() {
-    for change in 0..3 {
-        let (disk, all) = three_steps();
-        let store = open(&disk.after_kill()).unwrap();
-        let transaction = store.database.begin_write().unwrap();
-        {
-            let mut charges = transaction.open_table(CHARGES).unwrap();
-            match change {
-                0 => drop(charges.remove(1).unwrap()),
-                1 => {
-                    // Less noise was charged less: whoever writes it cannot write the hash of those after it.
-                    let cheaper = Charge {
-                        iteration: 9,
-                        ..all.charges[1]
-                    };
-                    let bytes = cheaper.to_bytes(&all.charges[0].hash(&[0; 32]));
-                    charges.insert(1, &bytes[..]).unwrap();
-                }
-                _ => drop(charges.insert(1, &[1, 2, 3][..]).unwrap()),
-            }
-        }
-        transaction.commit().unwrap();
-        let error = store.charges().unwrap_err();
-        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+fn a_record_that_was_removed_emptied_or_put_elsewhere_shows() {
+    let (disk, _) = three_steps();
+    let places = places(&disk);
+    // What was made and begun, and three steps of two sectors at least.
+    assert_eq!(places.len(), 6);
+    let bytes = disk.bytes();
+    let record = |k: usize| bytes[places[k]..places[k + 1]].to_vec();
+    let all = |order: &[usize]| order.iter().flat_map(|k| record(*k)).collect::<Vec<u8>>();
+    let empty = |k: usize| {
+        let mut bytes = bytes.clone();
+        bytes[places[k]..places[k + 1]].fill(0);
+        bytes
+    };
+    let changed = [
+        all(&[0, 1, 3, 4]),
+        all(&[0, 1, 2, 4]),
+        all(&[0, 1, 3, 2, 4]),
+        all(&[0, 1, 2, 2, 3, 4]),
+        all(&[1, 2, 3, 4]),
+        empty(0),
+        empty(1),
+        empty(3),
+    ];
+    for (case, bytes) in changed.into_iter().enumerate() {
+        let error = open(&Disk::holding(bytes)).err().unwrap();
+        assert!(
+            matches!(error, StoreError::Corrupt { .. }),
+            "{case}: {error}"
+        );
     }
+    // What ends earlier is a journal too: neighbours remember the rest.
+    let shorter = open(&Disk::holding(all(&[0, 1, 2, 3]))).unwrap();
+    assert_eq!(shorter.charges().unwrap().len(), 2);
+}
+
+#[test]
+fn a_record_that_was_put_in_anothers_place_shows() {
+    let (one, _) = three_steps();
+    let (other, _) = three_steps();
+    let (places, bytes) = (places(&one), other.bytes());
+    let step = places[3]..places[4];
+    let mut mixed = one.bytes();
+    mixed[step.clone()].copy_from_slice(&bytes[step]);
+    let error = open(&Disk::holding(mixed)).err().unwrap();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn of_a_record_that_was_cut_off_nothing_is_left_whichever_sectors_are_there() {
+    const SECTOR: usize = 512;
+    let (disk, all) = three_steps();
+    let places = places(&disk);
+    let (last, end) = (places[4], places[5]);
+    let bytes = disk.bytes();
+    let sectors = (end - last) / SECTOR;
+    assert!(sectors > 1);
+    let key = SecretKey::generate().unwrap();
+    for subset in 0..1 << sectors {
+        let mut bytes = bytes.clone();
+        for missing in (0..sectors).filter(|k| subset & (1 << k) == 0) {
+            bytes[last + missing * SECTOR..][..SECTOR].fill(0);
+        }
+        let disk = Disk::holding(bytes);
+        let mut store = open(&disk).unwrap();
+        let whole = subset == (1 << sectors) - 1;
+        let kept = if whole { 3 } else { 2 };
+        assert_eq!(store.charges().unwrap().len(), kept, "{subset:b}");
+        // What comes next is not disturbed by what was there.
+        let next = Step {
+            said: vec![signed(0, 9, &key)],
+            ..Step::default()
+        };
+        store
+            .keep(&all.studies[0], &Fingerprint([5; 32]), &next)
+            .unwrap();
+        let again = open(&disk.after_kill()).unwrap();
+        assert_eq!(again.charges().unwrap().len(), kept);
+        assert_eq!(again.said(0, 9).unwrap(), Some(signed(0, 9, &key)));
+    }
+}
+
+#[test]
+fn after_a_write_that_failed_nothing_more_is_kept() {
+    let (disk, all) = three_steps();
+    let disk = disk.after_kill();
+    let mut store = open(&disk).unwrap();
+    disk.fail_after(1);
+    let key = SecretKey::generate().unwrap();
+    for (t, healthy) in [(4, false), (5, true)] {
+        if healthy {
+            disk.heal();
+        }
+        let step = Step {
+            said: vec![signed(0, t, &key)],
+            ..Step::default()
+        };
+        let kept = store.keep(&all.studies[0], &Fingerprint([5; 32]), &step);
+        assert!(matches!(kept, Err(StoreError::Disk { .. })));
+    }
+    drop(store);
+    // Whoever opens it again sees what is there.
+    let found = contents(&open(&disk.after_kill()).unwrap()).unwrap();
+    assert_eq!(found.charges, all.charges);
 }
 
 #[test]
@@ -223,12 +320,12 @@ fn who_was_killed_while_it_made_its_store_makes_it_anew() {
     fs::write(&unfinished, [0; 8192]).unwrap();
     let missing = Store::existing(folder.path());
     assert!(matches!(missing, Err(StoreError::Missing(_))));
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     store.begin(begun).unwrap();
     assert!(!unfinished.exists());
     drop(store);
     let store = Store::open(folder.path()).unwrap();
-    assert_eq!(store.studies().unwrap(), [begun(0)]);
+    assert_eq!(store.studies(), [begun(0)]);
 }
 
 #[test]
@@ -252,9 +349,9 @@ fn rows_have_another_name_in_every_folder() {
 #[test]
 fn every_study_and_every_folder_has_a_secret_of_its_own() {
     let disks = [Disk::default(), Disk::default()];
-    let stores = disks.each_ref().map(|disk| open(disk).unwrap());
+    let mut stores = disks.each_ref().map(|disk| open(disk).unwrap());
     let mut secrets = Vec::new();
-    for store in &stores {
+    for store in &mut stores {
         for number in 0..2 {
             assert_eq!(store.begin(begun).unwrap().number, number);
             secrets.push(store.secret(number).unwrap());
@@ -299,7 +396,9 @@ fn nobody_else_can_read_what_the_noise_comes_from() {
 
 #[test]
 fn no_study_takes_the_room_of_anothers_evidence_and_proof_always_has_some() {
-    let store = open(&Disk::default()).unwrap();
+    let mut store = open(&Disk::default()).unwrap();
+    store.begin(begun).unwrap();
+    store.begin(begun).unwrap();
     let words = |what: &str| Evidence {
         from: 1,
         what: what.to_owned(),
@@ -308,7 +407,7 @@ fn no_study_takes_the_room_of_anothers_evidence_and_proof_always_has_some() {
     for _ in 0..=MOST_EVIDENCE {
         store.keep_evidence(0, &words("noise")).unwrap();
     }
-    assert_eq!(store.evidence(0).unwrap().len(), MOST_EVIDENCE as usize);
+    assert_eq!(store.evidence(0).unwrap().len(), MOST_EVIDENCE);
     store.keep_proof(0, &words("two values")).unwrap();
     assert_eq!(
         store.evidence(0).unwrap().last(),
@@ -322,13 +421,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn damage_anywhere_is_found_or_does_no_harm(at in any::<u32>(), with in 1u8..) {
+    fn damage_anywhere_is_found(at in any::<usize>(), with in 1u8..) {
+        let (disk, _) = three_steps();
+        let disk = disk.after_kill();
+        disk.damage(at % disk.used(), with);
+        let found = open(&disk);
+        let corrupt = matches!(found, Err(StoreError::Corrupt { .. } | StoreError::Format { .. }));
+        prop_assert!(corrupt);
+    }
+
+    #[test]
+    fn damage_where_nothing_is_yet_does_no_harm(at in any::<usize>(), with in 1u8..) {
         let (disk, all) = three_steps();
         let disk = disk.after_kill();
-        disk.damage(at as usize, with);
-        // No panic, and no other contents.
-        if let Ok(found) = open(&disk).and_then(|store| contents(&store)) {
-            prop_assert_eq!(found, all);
-        }
+        let used = disk.used();
+        disk.damage(used + at % (disk.bytes().len() - used), with);
+        let found = contents(&open(&disk).unwrap()).unwrap();
+        prop_assert_eq!(found, all);
     }
 }

@@ -84,7 +84,8 @@ impl World {
 #[test]
 fn nothing_is_on_a_wire_that_is_not_on_a_disk() {
     let mut failures = 0;
-    for operations in (0..24).step_by(2) {
+    // A step is a write, and the wait until it is on the disk; two steps are asked for.
+    for operations in (0..4).cycle().take(12) {
         let mut world = World::connected("ring", false);
         world.until(2).unwrap();
         let disk = world.seats[0].disk.clone();
@@ -128,7 +129,7 @@ fn nothing_is_on_a_wire_that_is_not_on_a_disk() {
             assert_eq!(kept, Some(signed), "after {operations} writes");
         }
     }
-    assert!(failures > 3, "{failures}");
+    assert!(failures > 6, "{failures}");
 }
 
 #[test]
@@ -261,9 +262,9 @@ fn a_copy_that_is_as_new_as_what_was_said_goes_on() {
 fn limited(world: &World, like: &Begun, disk: &Disk, epsilon: f64) -> Result<Party, Halt> {
     let study = &world.study;
     let seat = &world.seats[0];
-    let store = Store::on(Path::new("state"), disk.clone())?;
+    let mut store = Store::on(Path::new("state"), disk.clone())?;
     let data = store.fingerprint(&[0; 32]);
-    let begun = match store.studies()?.pop() {
+    let begun = match store.studies().pop() {
         Some(begun) => begun,
         None => store.begin(|number| Begun {
             number,
@@ -345,7 +346,7 @@ fn rewritten(world: &World, change: impl FnOnce(&mut Step)) -> Disk {
     store.all_heard(begun.number, heard).unwrap();
     change(&mut step);
     let disk = Disk::default();
-    let copy = Store::on(Path::new("state"), disk.clone()).unwrap();
+    let mut copy = Store::on(Path::new("state"), disk.clone()).unwrap();
     let data = copy.fingerprint(&[0; 32]);
     let begun = copy.begin(|number| Begun {
         number,
