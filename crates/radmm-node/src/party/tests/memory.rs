@@ -1,6 +1,7 @@
 //! What a party that was led astray, was set back, or cannot keep anything must not say.
 
 use super::*;
+use crate::store::Step;
 
 impl World {
     fn connected(topology: &str, secret: bool) -> Self {
