@@ -16,6 +16,8 @@
 //! ```
 
 mod charge;
+mod contents;
+mod error;
 #[cfg(test)]
 pub(crate) mod fault;
 mod journal;
@@ -33,21 +35,18 @@ use radmm::private::Recorded;
 use radmm::public::graph::NodeId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
-use crate::frame::{Reader, Signed};
+use crate::frame::Signed;
 pub use charge::{Charge, Fingerprint};
+use contents::{
+    BEGUN, CHANGED, Contents, EVIDENCE, FORMAT, Known, MADE, ORDER, STEP, Times, place,
+};
+pub use error::StoreError;
+use error::{corrupt, fault};
 use journal::{Fault, Journal, Record};
 use medium::{Locked, Medium};
 use step::Kept;
 pub use step::Step;
-
-const MADE: u8 = 1;
-const BEGUN: u8 = 2;
-const CHANGED: u8 = 3;
-const STEP: u8 = 4;
-const ORDER: u8 = 5;
-const EVIDENCE: u8 = 6;
 
 /// The file of the state folder.
 const FILE: &str = "state.journal";
@@ -55,68 +54,8 @@ const FILE: &str = "state.journal";
 /// What it is called until it is whole.
 const UNFINISHED: &str = "state.journal.new";
 
-/// Of what is written here.
-const FORMAT: u32 = 1;
-
 /// As many lies of a study are kept.
 const MOST_EVIDENCE: usize = 100;
-
-/// Why something was not kept or could not be read. Then nothing may be said.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// Another process has it.
-    #[error(
-        "{}: the state folder is in use by another process; a party runs once: stop the other one, or give this one a state folder of its own", .0.display()
-    )]
-    InUse(PathBuf),
-    /// It is not there.
-    #[error("{}: there is no state here; give the folder that a site's \"state\" names", .0.display())]
-    Missing(PathBuf),
-    /// The folder cannot be made or read.
-    #[error("{}: {cause}", path.display())]
-    Folder {
-        /// The state folder.
-        path: PathBuf,
-        /// What the operating system says.
-        cause: io::Error,
-    },
-    /// The disk does not take any more.
-    #[error(
-        "{}: the disk is full: nothing was released that is not on record; make room and start again", .0.display()
-    )]
-    Full(PathBuf),
-    /// The disk fails.
-    #[error(
-        "{}: the disk fails ({cause}): nothing was released that is not on record", path.display()
-    )]
-    Disk {
-        /// The state folder.
-        path: PathBuf,
-        /// What was said about it.
-        cause: String,
-    },
-    /// What is there cannot be right.
-    #[error(
-        "{}: the state is corrupt ({what}): restore the folder from a backup; do not delete it, since it is the account of what was spent on these rows", path.display()
-    )]
-    Corrupt {
-        /// The state folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// Written by another version.
-    #[error("{}: the state has format {found}, and this program knows {FORMAT}; use the version of radmm that wrote it", path.display())]
-    Format {
-        /// The state folder.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-    },
-    /// There is no randomness.
-    #[error("the operating system gives no random bytes; nothing can be protected without them")]
-    NoEntropy,
-}
 
 /// A study that was begun here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,174 +100,6 @@ pub struct Store {
     journal: Journal,
     contents: Contents,
     folder: PathBuf,
-}
-
-/// What follows from the records.
-#[derive(Default)]
-struct Contents {
-    salt: [u8; 32],
-    order: Option<f64>,
-    studies: Vec<Known>,
-    /// A format that is not this one.
-    foreign: Option<u32>,
-}
-
-/// What follows of one study.
-struct Known {
-    begun: Begun,
-    secret: [u8; 32],
-    /// Of which iterations there are values of neighbours, and in which records; ascending.
-    heard: Vec<(u32, u64)>,
-    /// The same of what was said.
-    said: Vec<(u32, u64)>,
-    /// The last iteration that was charged.
-    charged: Option<u32>,
-    /// Records.
-    evidence: Vec<u64>,
-}
-
-/// Of which iterations a step is.
-struct Times {
-    heard: BTreeSet<u32>,
-    charged: Vec<u32>,
-    said: Vec<u32>,
-    finished: bool,
-}
-
-impl Times {
-    fn of_step(step: &Step) -> Self {
-        let iteration = |signed: &Signed| signed.message.iteration;
-        Self {
-            heard: step.heard.iter().map(iteration).collect(),
-            charged: step.charged.iter().map(|one| one.iteration).collect(),
-            said: step.said.iter().map(iteration).collect(),
-            finished: step.finished,
-        }
-    }
-
-    fn of_kept(kept: &Kept) -> Self {
-        let iteration = |signed: &Signed| signed.message.iteration;
-        let charges = kept.charged.iter();
-        Self {
-            heard: kept.heard.iter().map(iteration).collect(),
-            charged: charges.map(|(charge, _)| charge.iteration).collect(),
-            said: kept.said.iter().map(iteration).collect(),
-            finished: kept.finished,
-        }
-    }
-}
-
-impl Known {
-    /// Whether a step may come now. Never a second answer, and never a second thing said: whoever gets here twice has lost his
-    /// mind.
-    fn admits(&self, times: &Times) -> Result<(), String> {
-        let mut charged = self.charged;
-        for t in &times.charged {
-            if charged.is_some_and(|last| *t <= last) {
-                return Err(format!("iteration {t} was answered before"));
-            }
-            charged = Some(*t);
-        }
-        let mut said = self.said.last().map(|(t, _)| *t);
-        for t in &times.said {
-            if said.is_some_and(|last| *t <= last) {
-                return Err(format!("iteration {t} was said before"));
-            }
-            said = Some(*t);
-        }
-        let heard = self.heard.last().map(|(t, _)| *t);
-        match times.heard.first() {
-            Some(t) if heard.is_some_and(|last| *t <= last) => {
-                Err(format!("iteration {t} was heard before"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn add(&mut self, at: u64, times: &Times) {
-        self.heard.extend(times.heard.iter().map(|t| (*t, at)));
-        self.said.extend(times.said.iter().map(|t| (*t, at)));
-        self.charged = times.charged.last().copied().or(self.charged);
-        self.begun.finished |= times.finished;
-    }
-}
-
-/// The record of an iteration.
-fn place(records: &[(u32, u64)], iteration: u32) -> Option<u64> {
-    let found = records.binary_search_by_key(&iteration, |(t, _)| *t);
-    found.ok().map(|index| records[index].1)
-}
-
-impl Contents {
-    /// Takes in a record, unless it cannot be right.
-    fn take(&mut self, record: &Record) -> Result<(), String> {
-        let unreadable = || "it cannot be read".to_owned();
-        let mut rest = Reader(&record.body);
-        match (record.kind, record.at) {
-            (MADE, 0) => {
-                let format = rest.u32().ok_or_else(unreadable)?;
-                self.foreign = (format != FORMAT).then_some(format);
-                if self.foreign.is_some() {
-                    return Err(unreadable());
-                }
-                self.salt = rest.array().ok_or_else(unreadable)?;
-                Ok(())
-            }
-            (_, 0) => Err("it is not the first of a journal".to_owned()),
-            (BEGUN, _) => {
-                let secret = rest.array().ok_or_else(unreadable)?;
-                let begun: Begun =
-                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
-                if begun.number as usize != self.studies.len() {
-                    return Err("a study has another one's number".to_owned());
-                }
-                self.studies.push(Known {
-                    begun,
-                    secret,
-                    heard: Vec::new(),
-                    said: Vec::new(),
-                    charged: None,
-                    evidence: Vec::new(),
-                });
-                Ok(())
-            }
-            (CHANGED, _) => {
-                let begun: Begun =
-                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
-                let known = self.known_mut(begun.number)?;
-                known.begun = begun;
-                Ok(())
-            }
-            (STEP, at) => {
-                let kept = Kept::from_bytes(rest.0).ok_or_else(unreadable)?;
-                let times = Times::of_kept(&kept);
-                let known = self.known_mut(kept.study)?;
-                known.admits(&times)?;
-                known.add(at, &times);
-                Ok(())
-            }
-            (ORDER, _) => {
-                self.order = Some(rest.f64().ok_or_else(unreadable)?);
-                Ok(())
-            }
-            (EVIDENCE, at) => {
-                let study = rest.u32().ok_or_else(unreadable)?;
-                self.known_mut(study)?.evidence.push(at);
-                Ok(())
-            }
-            _ => Err("it is of no known kind".to_owned()),
-        }
-    }
-
-    fn known(&self, study: u32) -> Result<&Known, String> {
-        let known = self.studies.get(study as usize);
-        known.ok_or_else(|| format!("study {study} was never begun"))
-    }
-
-    fn known_mut(&mut self, study: u32) -> Result<&mut Known, String> {
-        let known = self.studies.get_mut(study as usize);
-        known.ok_or_else(|| format!("study {study} was never begun"))
-    }
 }
 
 impl Store {
@@ -611,32 +382,6 @@ impl Store {
     fn corrupt(&self, what: impl ToString) -> StoreError {
         corrupt(&self.folder, what.to_string())
     }
-}
-
-fn corrupt(folder: &Path, what: String) -> StoreError {
-    StoreError::Corrupt {
-        path: folder.to_owned(),
-        what,
-    }
-}
-
-fn fault(folder: &Path, error: Fault) -> StoreError {
-    let path = folder.to_owned();
-    match error {
-        Fault::Damaged(what) => StoreError::Corrupt { path, what },
-        Fault::Disk(cause) if is_full(&cause) => StoreError::Full(path),
-        Fault::Disk(cause) => StoreError::Disk {
-            path,
-            cause: cause.to_string(),
-        },
-    }
-}
-
-fn is_full(cause: &io::Error) -> bool {
-    matches!(
-        cause.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
 }
 
 /// A folder for this party alone, and its own entry on disk.

@@ -133,15 +133,7 @@ fn is_zero(bytes: &[u8]) -> bool {
 impl Journal {
     /// A new one, with its first record.
     pub(super) fn create(medium: Box<dyn Medium>, kind: u8, body: &[u8]) -> Result<Self, Fault> {
-        let mut journal = Self {
-            length: medium.len()?,
-            medium,
-            mark: FIRST,
-            last: [0; 32],
-            sequence: 0,
-            end: 0,
-            failed: false,
-        };
+        let mut journal = Self::before_all(medium)?;
         journal.add(kind, body)?;
         journal.name();
         Ok(journal)
@@ -152,15 +144,7 @@ impl Journal {
         medium: Box<dyn Medium>,
         mut each: impl FnMut(&Record) -> Result<(), String>,
     ) -> Result<Self, Fault> {
-        let mut journal = Self {
-            length: medium.len()?,
-            medium,
-            mark: FIRST,
-            last: [0; 32],
-            sequence: 0,
-            end: 0,
-            failed: false,
-        };
+        let mut journal = Self::before_all(medium)?;
         while let Some((record, header)) = journal.next()? {
             let wrong = |what| Fault::Damaged(format!("record {}: {what}", journal.sequence));
             each(&record).map_err(wrong)?;
@@ -178,6 +162,19 @@ impl Journal {
                 Ok(journal)
             }
         }
+    }
+
+    /// Before its first record.
+    fn before_all(medium: Box<dyn Medium>) -> Result<Self, Fault> {
+        Ok(Self {
+            length: medium.len()?,
+            medium,
+            mark: FIRST,
+            last: [0; 32],
+            sequence: 0,
+            end: 0,
+            failed: false,
+        })
     }
 
     /// From now on records begin with what follows from the first one.
