@@ -9,6 +9,7 @@ use radmm::account::Guarantee;
 use radmm::private::Law;
 use radmm_lab::shown::{brief, count, epsilon};
 use radmm_node::about::About;
+use radmm_node::balance::Limited;
 use radmm_node::notice::Notice;
 use radmm_node::party::Party;
 use radmm_node::premises::{self, Bill, Premises};
@@ -176,6 +177,26 @@ struct Ended<'a> {
     total: Guarantee,
     protects: bool,
     consensus: f64,
+    /// As in the statement: nothing where the site has no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<OnRows>,
+}
+
+/// What all studies have spent on these rows.
+#[derive(Serialize)]
+struct OnRows {
+    totals: Vec<Limited>,
+}
+
+impl OnRows {
+    fn new(status: &Status) -> Option<Self> {
+        let limited = |(total, limit): &(Guarantee, f64)| Limited {
+            total: *total,
+            limit: Some(*limit),
+        };
+        let totals: Vec<Limited> = status.site.iter().map(limited).collect();
+        (!totals.is_empty()).then_some(Self { totals })
+    }
 }
 
 impl<'a> Ended<'a> {
@@ -194,6 +215,7 @@ impl<'a> Ended<'a> {
             total: status.spent,
             protects: about.protects(),
             consensus: status.consensus,
+            site: OnRows::new(status),
         }
     }
 }
@@ -216,10 +238,11 @@ fn ended(about: &About, status: &Status, ending: Ending) -> String {
     text += &format!("spent by this study: {}\n", status.spent);
     for (spent, limit) in &status.site {
         text += &format!(
-            "spent on these rows by all studies: {} of {} at δ = {}\n",
+            "spent on these rows by all studies: ε = {} of {} at δ = {:e}, in total, for {}\n",
             epsilon(spent.epsilon),
             limit,
-            spent.delta
+            spent.delta,
+            Guarantee::RELATION
         );
     }
     text += &format!("{}\n", about.caveat());

@@ -154,6 +154,18 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let epsilon = |of: &str| bill["bill"][of][0]["epsilon"].as_f64().unwrap();
     assert!(epsilon("before") > 2.0 && epsilon("after") > epsilon("before") + 0.5);
     assert!(epsilon("after") <= epsilon("limits"));
+    // The ledger comes to the same, and so did the node when it ended.
+    let (text, _) = radmm(trial, "ledger show --site alder/site.toml --json");
+    let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut before = bill["bill"]["before"].clone();
+    before[0]["limit"] = 5.0.into();
+    assert_eq!(shown["site"]["totals"], before);
+    let ended = fs::read_to_string(trial.join("birch/ended.json")).unwrap();
+    let ended: serde_json::Value = serde_json::from_str(&ended).unwrap();
+    let (text, _) = radmm(trial, "ledger show --site birch/site.toml --json");
+    let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(shown["site"]["totals"], ended["site"]["totals"]);
+    assert_eq!(ended["site"]["totals"][0]["limit"], 5.0);
     // What does not fit is refused before anything begins, and no study can change it.
     fs::write(
         trial.join("dear.toml"),

@@ -1,6 +1,7 @@
 //! One party of a real network: transport, durable ledger, recovery.
 
 pub mod about;
+pub mod balance;
 mod event;
 pub mod frame;
 mod hex;

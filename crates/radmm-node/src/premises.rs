@@ -15,6 +15,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::about::About;
+use crate::balance::replay;
 use crate::key::{KeyError, SecretKey};
 use crate::party::{Halt, Opening, Party, Peer};
 use crate::rows::{Folders, Rows, RowsError};
@@ -411,11 +412,9 @@ impl Premises {
         let Some(limit) = &self.site.limit else {
             return Ok((None, Vec::new()));
         };
-        let journal_of = charges.iter().map(|charge| (charge.study, charge.event));
         let own = limit.limits.order();
         let order = store.map_or(Ok(own), |store| store.order(own))?;
-        let site = Site::replay(limit.limits.clone().at_order(order), journal_of);
-        let site = site.map_err(PremisesError::Journal)?;
+        let site = replay(&limit.limits, order, charges).map_err(PremisesError::Journal)?;
         let before = site.spent().map_err(journal)?.totals;
         Ok((Some(site), before))
     }

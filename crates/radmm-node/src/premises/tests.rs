@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::frame::{Frame, Hello, PROTOCOL, Signed};
+use crate::ledger::Account;
 use crate::link::{Credit, Event, Link, Serial};
 use crate::party::tests::World;
 
@@ -263,6 +264,14 @@ fn changed_rows_are_refused_until_somebody_says_whose_they_are() {
     let charges = office.store().charges().unwrap();
     assert_eq!(charges.len(), 2);
     assert_ne!(charges[1].data, before);
+    // Whoever looks at the account from outside finds one total, over both states of the rows.
+    let shown = Account::new(&office.store(), 1e-4, None).unwrap().site;
+    let names = [before, charges[1].data].map(|one| one.to_string());
+    assert_eq!(shown.fingerprints, names);
+    let totals: Vec<Guarantee> = { shown.balance.totals.iter() }
+        .map(|one| one.total)
+        .collect();
+    assert_eq!(totals, office.bill().before);
 }
 
 #[test]
