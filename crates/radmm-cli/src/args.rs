@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgGroup, Parser, Subcommand};
 use radmm_data::Format;
 use radmm_lab::Rival;
 
@@ -86,6 +86,7 @@ pub(crate) enum LedgerCommand {
 /// right. With --site, that total is shown beside the site's limit, at its δ. The state folder must not be in use by a running
 /// node.
 #[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
 #[command(after_help = "Examples:
   radmm ledger show --site site.toml
   radmm ledger show --state state
@@ -93,11 +94,11 @@ pub(crate) enum LedgerCommand {
   radmm ledger show --state state --json | jq .site.totals")]
 pub(crate) struct ShowLedgerArgs {
     /// The folder that the site file names as state
-    #[arg(long, value_name = "DIR", required_unless_present = "site")]
+    #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
     /// The site file, in place of --state: it names the folder, and the limit is in it
-    #[arg(long, value_name = "FILE", conflicts_with = "state")]
+    #[arg(long, value_name = "FILE")]
     pub site: Option<PathBuf>,
 
     /// At which totals of Gaussian noise are stated

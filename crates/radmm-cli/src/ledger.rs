@@ -111,7 +111,7 @@ fn together(site: &SiteAccount) -> String {
     let totals: Vec<String> = balance.totals.iter().map(total).collect();
     let words = format!(
         "{}: the total of all studies on these rows ({}), over all their messages, for {}; it is added up so that it holds even \
-         if later studies are chosen by what earlier ones showed, and is more than a study comes to alone",
+         if later studies are chosen by what earlier ones showed, so it can be more than they come to one by one",
         totals.join(", and "),
         count(
             balance.studies as usize,

@@ -117,6 +117,11 @@ fn the_total_of_all_studies_is_shown_beside_the_limit() {
 
     let neither = radmm(folder.path(), &["ledger", "show"]);
     assert_eq!(neither.status.code(), Some(2));
+    assert!(
+        text(&neither.stderr).contains("--state <DIR>|--site <FILE>"),
+        "{}",
+        text(&neither.stderr)
+    );
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub mod rehearsal;
 pub mod results;
 pub mod rows;
 pub mod run;
+pub mod seat;
+pub mod seen;
 mod shadow;
 pub mod statement;
 pub mod status;
