@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgGroup, Parser, Subcommand};
 use radmm_data::Format;
 use radmm_lab::Rival;
 
@@ -82,17 +82,24 @@ pub(crate) enum LedgerCommand {
 
 /// Show what was ever spent on the rows of a site
 ///
-/// All studies that were begun here, what each has cost, and what neighbours said that cannot be right. The state folder must
-/// not be in use by a running node.
+/// All studies that were begun here, what each has cost, what all have cost together, and what neighbours said that cannot be
+/// right. With --site, that total is shown beside the site's limit, at its δ. The state folder must not be in use by a running
+/// node.
 #[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
 #[command(after_help = "Examples:
+  radmm ledger show --site site.toml
   radmm ledger show --state state
   radmm ledger show --state state --charges --delta 1e-6
-  radmm ledger show --state state --json | jq '.studies[] | {name, totals}'")]
+  radmm ledger show --state state --json | jq .site.totals")]
 pub(crate) struct ShowLedgerArgs {
     /// The folder that the site file names as state
     #[arg(long, value_name = "DIR")]
-    pub state: PathBuf,
+    pub state: Option<PathBuf>,
+
+    /// The site file, in place of --state: it names the folder, and the limit is in it
+    #[arg(long, value_name = "FILE")]
+    pub site: Option<PathBuf>,
 
     /// At which totals of Gaussian noise are stated
     #[arg(long, value_parser = delta, default_value_t = 1e-5, allow_negative_numbers = true)]

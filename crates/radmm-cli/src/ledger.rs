@@ -5,13 +5,15 @@ use std::fmt::Write;
 use radmm::account::{Event, Guarantee, Ideal};
 use radmm::private::Law;
 use radmm_lab::report::Grid;
-use radmm_node::ledger::{Account, LedgerError, StudyAccount, check};
+use radmm_node::balance::Limited;
+use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
 use radmm_node::store::Store;
+use radmm_study::SiteFile;
 use radmm_study::shown::{brief, count, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, StudyText};
 use crate::render::{block, plain};
 
 pub(crate) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
@@ -22,8 +24,17 @@ pub(crate) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
 }
 
 fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
-    let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
-    let account = Account::new(&store, typed.delta)?;
+    let (state, limit) = match (&typed.site, &typed.state) {
+        (Some(path), _) => {
+            let site = StudyText::read(path)?;
+            let (own, _) = SiteFile::parse(&site.text, &site.name)?;
+            (site.folder.join(own.state), own.limit)
+        }
+        // One of the two is there: what was typed has been checked.
+        (None, state) => (state.clone().unwrap_or_default(), None),
+    };
+    let store = Store::existing(&state).map_err(LedgerError::from)?;
+    let account = Account::new(&store, typed.delta, limit.as_ref())?;
     match typed.json {
         true => files::print(&files::json(&account)),
         false => files::print(&page(&account, typed.charges)),
@@ -57,10 +68,11 @@ fn page(account: &Account, charges: bool) -> String {
     }
     let _ = writeln!(page, "{}\n", plain(&studies(&account.studies)));
     let meaning = format!(
-        "a study's total over all its messages at the δ beside it, for {}, by our bound; what several studies asked of the same rows counts together",
+        "a study's total over all its messages at the δ beside it, for {}, by our bound",
         Guarantee::RELATION
     );
     let _ = writeln!(page, "{}", block("ε", &meaning));
+    let _ = writeln!(page, "{}", together(&account.site));
     for study in &account.studies {
         let title = format!("{} ({})", study.name, study.number);
         if study.seeded {
@@ -84,6 +96,44 @@ fn page(account: &Account, charges: bool) -> String {
         }
     }
     page
+}
+
+/// What all studies come to.
+fn together(site: &SiteAccount) -> String {
+    let balance = &site.balance;
+    let total = |one: &Limited| {
+        let (spent, delta) = (epsilon(one.total.epsilon), one.total.delta);
+        match one.limit {
+            Some(limit) => format!("ε {spent} of the limit {limit} at δ = {delta}"),
+            None => format!("ε {spent} at δ = {delta}"),
+        }
+    };
+    let totals: Vec<String> = balance.totals.iter().map(total).collect();
+    let words = format!(
+        "{}: the total of all studies on these rows ({}), over all their messages, for {}; it is added up so that it holds even \
+         if later studies are chosen by what earlier ones showed, so it can be more than they come to one by one",
+        totals.join(", and "),
+        count(
+            balance.studies as usize,
+            "study has asked",
+            "studies have asked"
+        ),
+        Guarantee::RELATION
+    );
+    let mut lines = vec![block("total", &words)];
+    if balance.totals.iter().all(|one| one.limit.is_none()) {
+        let words = "in the site file, [limit]; radmm ledger show --site FILE shows the total beside it, at its δ";
+        lines.push(block("limit", words));
+    }
+    let names: Vec<&str> = { site.fingerprints.iter() }.map(String::as_str).collect();
+    if let Some((last, before)) = names.split_last() {
+        let before: String = before
+            .iter()
+            .map(|name| format!(", before {name}"))
+            .collect();
+        lines.push(block("rows", &format!("known here as {last}{before}")));
+    }
+    lines.join("\n")
 }
 
 fn studies(studies: &[StudyAccount]) -> Grid {

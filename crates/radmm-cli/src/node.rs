@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
 use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon};
+use radmm_lab::shown::{brief, count, epsilon, thousands};
 use radmm_node::about::About;
+use radmm_node::balance::Limited;
 use radmm_node::notice::Notice;
 use radmm_node::party::Party;
 use radmm_node::premises::{self, Bill, Premises};
@@ -16,8 +17,9 @@ use radmm_node::probe::{Reached, probe};
 use radmm_node::results::write_all;
 use radmm_node::rows::Folders;
 use radmm_node::run::{Ending, Watch, run};
+use radmm_node::seen::Seen;
 use radmm_node::status::Status;
-use radmm_study::{SiteFile, Study};
+use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 
 use crate::args::{LogFormat, NodeArgs};
@@ -131,7 +133,14 @@ impl Watch for Console<'_> {
             LogFormat::Text if self.quiet => {}
             // The bar tells of iterations.
             LogFormat::Text if matches!(notice, Notice::Iterated { .. }) => {}
-            LogFormat::Text => self.bar.say(&notice.to_string()),
+            LogFormat::Text => {
+                self.bar.say(&notice.to_string());
+                if matches!(notice, Notice::Started { .. }) {
+                    meaning(&self.about)
+                        .iter()
+                        .for_each(|line| self.bar.say(line));
+                }
+            }
         }
     }
 
@@ -147,6 +156,27 @@ impl Watch for Console<'_> {
             .map(|file| file.display().to_string())
             .collect())
     }
+}
+
+/// What the ε of the bar are.
+fn meaning(about: &About) -> Vec<String> {
+    let mut lines = vec![format!(
+        "ε: total of this study at δ = {:e}, for {}",
+        about.study.privacy.delta,
+        Guarantee::RELATION
+    )];
+    let limit = about.limit.as_ref();
+    if let Some((epsilon, delta)) = limit.and_then(shown_limit) {
+        lines.push(format!(
+            "rows: total ε of all studies on these rows at δ = {delta:e}, likewise; limit {epsilon}"
+        ));
+    }
+    lines
+}
+
+/// The limit whose total is in the bar: the last.
+fn shown_limit(limit: &Limit) -> Option<(f64, f64)> {
+    limit.relaxed.or(limit.pure.map(|epsilon| (epsilon, 0.0)))
 }
 
 /// One line of a log.
@@ -176,6 +206,26 @@ struct Ended<'a> {
     total: Guarantee,
     protects: bool,
     consensus: f64,
+    /// As in the statement: nothing where the site has no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    site: Option<OnRows>,
+}
+
+/// What all studies have spent on these rows.
+#[derive(Serialize)]
+struct OnRows {
+    totals: Vec<Limited>,
+}
+
+impl OnRows {
+    fn new(status: &Status) -> Option<Self> {
+        let limited = |(total, limit): &(Guarantee, f64)| Limited {
+            total: *total,
+            limit: Some(*limit),
+        };
+        let totals: Vec<Limited> = status.site.iter().map(limited).collect();
+        (!totals.is_empty()).then_some(Self { totals })
+    }
 }
 
 impl<'a> Ended<'a> {
@@ -194,6 +244,7 @@ impl<'a> Ended<'a> {
             total: status.spent,
             protects: about.protects(),
             consensus: status.consensus,
+            site: OnRows::new(status),
         }
     }
 }
@@ -216,10 +267,11 @@ fn ended(about: &About, status: &Status, ending: Ending) -> String {
     text += &format!("spent by this study: {}\n", status.spent);
     for (spent, limit) in &status.site {
         text += &format!(
-            "spent on these rows by all studies: {} of {} at δ = {}\n",
+            "spent on these rows by all studies: ε = {} of {} at δ = {:e}, in total, for {}\n",
             epsilon(spent.epsilon),
             limit,
-            spent.delta
+            spent.delta,
+            Guarantee::RELATION
         );
     }
     text += &format!("{}\n", about.caveat());
@@ -232,8 +284,20 @@ struct Checked<'a> {
     party: &'a str,
     study: &'a str,
     study_sha256: String,
+    key: String,
+    identity: Identity,
     bill: &'a Bill,
     neighbours: Vec<Reach<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    private: Option<Private<'a>>,
+}
+
+/// What is printed for whoever may see rows, and goes nowhere else.
+#[derive(Serialize)]
+struct Private<'a> {
+    note: &'static str,
+    #[serde(flatten)]
+    seen: &'a Seen,
 }
 
 #[derive(Serialize)]
@@ -271,8 +335,14 @@ fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
                 party: premises.name(),
                 study: &premises.study().name,
                 study_sha256: premises.study().sha256(),
+                key: premises.key_file().display().to_string(),
+                identity: premises.identity(),
                 bill: &bill,
                 neighbours: neighbours.iter().map(|(n, r)| reach((n, r))).collect(),
+                private: { premises.seen() }.map(|seen| Private {
+                    note: PRIVATE,
+                    seen,
+                }),
             };
             files::print(&files::json(&checked))?;
         }
@@ -295,13 +365,19 @@ fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -
             &study.sha256()[..12]
         ),
         format!(
-            "rows: {}{}",
-            count(bill.rows, "row", "rows"),
-            match bill.dropped {
-                0 => String::new(),
-                dropped => format!(", {dropped} left out for a missing field"),
+            "key: {} is {}'s, {}; {}",
+            premises.key_file().display(),
+            premises.name(),
+            premises.identity(),
+            match &premises.site().party {
+                Some(_) => "so the site file says".to_owned(),
+                None => format!(
+                    "so this site is {0}: if it is not, the key file is wrong (party = {0:?} in the site file would tell)",
+                    premises.name()
+                ),
             }
         ),
+        format!("rows: {}", count(bill.rows, "row", "rows")),
         format!(
             "asks: {} over {}, {} recycled",
             count(bill.data_steps, "data step", "data steps"),
@@ -341,5 +417,53 @@ fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -
             Reached::Dials => format!("{name}: has no address, and will dial this party"),
         });
     }
+    lines.extend(
+        { premises.seen() }
+            .into_iter()
+            .flat_map(|seen| private(seen, bill.rows)),
+    );
     lines.join("\n") + "\n"
+}
+
+const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
+
+/// What is only for whoever may see the rows.
+fn private(seen: &Seen, rows: usize) -> Vec<String> {
+    let mut lines = vec![format!("private, {PRIVATE}:")];
+    let left_out = count(seen.left_out, "row", "rows");
+    lines.push(format!("  left out for a missing field: {left_out}"));
+    let clipped = seen.clipped.iter();
+    let clipped: Vec<String> = clipped
+        .map(|(column, values)| format!("{column} in {}", count(*values, "row", "rows")))
+        .collect();
+    lines.push(match clipped.is_empty() {
+        true => "  beyond the bounds in [data.numeric]: no value".to_owned(),
+        false => format!(
+            "  beyond the bounds in [data.numeric], and taken to the nearer one: {}, of {}",
+            clipped.join(", "),
+            thousands(rows)
+        ),
+    });
+    let mut labels: Vec<String> = { seen.labels.iter() }
+        .map(|one| format!("{:?} in {}", one.value, count(one.rows, "row", "rows")))
+        .collect();
+    if seen.other_labels > 0 {
+        labels.push(format!(
+            "others in {}",
+            count(seen.other_labels, "row", "rows")
+        ));
+    }
+    let many = match labels.len() > 2 {
+        true => format!(
+            "; THESE ARE MORE THAN TWO VALUES, and all but {:?} count as negative",
+            seen.positive
+        ),
+        false => String::new(),
+    };
+    lines.push(format!(
+        "  label {}: {}{many}",
+        seen.label,
+        labels.join(", ")
+    ));
+    lines
 }

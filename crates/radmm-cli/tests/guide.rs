@@ -65,10 +65,89 @@ fn the_guide_works_word_for_word() {
         assert!(all.contains(words), "{words}\n{all}");
     }
     let trial = folder.path().join("trial");
+    the_wrong_key_shows(&trial);
+    odd_values_are_counted_for_the_operator_alone(&trial);
     what_is_forged_shows(&trial);
     a_study_that_is_over_stays_so(&trial);
     another_study_adds_up_and_ends_at_the_limit(&trial);
     rows_that_changed_are_noticed(&trial);
+}
+
+fn the_wrong_key_shows(trial: &Path) {
+    let check = "node --study study.toml --site alder/other.toml --check";
+    let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
+    // Birch's key, and a state in which nothing was begun.
+    let other = site
+        .replace("\"key.pem\"", "\"../birch/key.pem\"")
+        .replace("\"state\"", "\"elsewhere\"");
+    let identity = fs::read_to_string(trial.join("birch/identity")).unwrap();
+    let identity = identity.trim();
+    fs::write(trial.join("alder/other.toml"), &other).unwrap();
+    let (text, code) = radmm(trial, check);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("party = \"alder\": key file alder/../birch/key.pem has the identity")
+            && text.contains(&format!("{identity}, which is that of birch in the study")),
+        "{text}"
+    );
+    // Who does not say which party this is sees which one it would be.
+    fs::write(
+        trial.join("alder/other.toml"),
+        other.replace("party = \"alder\"", ""),
+    )
+    .unwrap();
+    let (text, code) = radmm(trial, check);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("birch is party 1 of study readmission")
+            && text.contains(&format!(
+                "key: alder/../birch/key.pem is birch's, {identity}"
+            ))
+            && text.contains("so this site is birch: if it is not, the key file is wrong"),
+        "{text}"
+    );
+}
+
+fn odd_values_are_counted_for_the_operator_alone(trial: &Path) {
+    let rows = fs::read_to_string(trial.join("alder/rows.csv")).unwrap();
+    let odd = format!("{rows}120,no,no\n7,yes,yes\n44,no,Yes\n");
+    fs::write(trial.join("alder/odd.csv"), odd).unwrap();
+    let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
+    let site = site
+        .replace("\"rows.csv\"", "\"odd.csv\"")
+        .replace("\"state\"", "\"elsewhere\"");
+    fs::write(trial.join("alder/odd.toml"), site).unwrap();
+    let check = "radmm node --study study.toml --site alder/odd.toml --check";
+    let output = shell(trial, check);
+    assert!(output.status.success(), "{}", said(&output));
+    let page = String::from_utf8(output.stdout).unwrap();
+    for words in [
+        "private, not for sharing",
+        "left out for a missing field: 0 rows",
+        "taken to the nearer one: age in 2 rows, of 503",
+        "\"Yes\" in 1 row; THESE ARE MORE THAN TWO VALUES, and all but \"yes\" count as negative",
+    ] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    // On stdout, and in no log.
+    let output = shell(trial, &format!("{check} --json --log json"));
+    let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(checked["private"]["clipped"]["age"], 2);
+    assert!(
+        checked["private"]["note"]
+            .as_str()
+            .unwrap()
+            .starts_with("not for sharing"),
+        "{checked}"
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(!trial.join("alder/elsewhere").exists());
+    // Nothing of it is in what a node has written and said.
+    let grep = shell(
+        trial,
+        "grep -rlE 'clipped|not for sharing|left_out' alder birch cedar",
+    );
+    assert_eq!(String::from_utf8_lossy(&grep.stdout), "");
 }
 
 fn what_is_forged_shows(trial: &Path) {
@@ -154,6 +233,18 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let epsilon = |of: &str| bill["bill"][of][0]["epsilon"].as_f64().unwrap();
     assert!(epsilon("before") > 2.0 && epsilon("after") > epsilon("before") + 0.5);
     assert!(epsilon("after") <= epsilon("limits"));
+    // The ledger comes to the same, and so did the node when it ended.
+    let (text, _) = radmm(trial, "ledger show --site alder/site.toml --json");
+    let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut before = bill["bill"]["before"].clone();
+    before[0]["limit"] = 5.0.into();
+    assert_eq!(shown["site"]["totals"], before);
+    let ended = fs::read_to_string(trial.join("birch/ended.json")).unwrap();
+    let ended: serde_json::Value = serde_json::from_str(&ended).unwrap();
+    let (text, _) = radmm(trial, "ledger show --site birch/site.toml --json");
+    let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(shown["site"]["totals"], ended["site"]["totals"]);
+    assert_eq!(ended["site"]["totals"][0]["limit"], 5.0);
     // What does not fit is refused before anything begins, and no study can change it.
     fs::write(
         trial.join("dear.toml"),

@@ -61,6 +61,16 @@ fn the_account_of_a_site_is_shown_and_whole() {
         stated["statement"]["epsilon"]
     );
 
+    // One study has asked, and the account of its rows is the one that the party stated.
+    let all = &json["site"];
+    assert_eq!((&all["studies"], &all["charges"]), (&1.into(), &3.into()));
+    let stated = &stated["statement"]["site"]["totals"][0];
+    for key in ["epsilon", "delta", "relation"] {
+        assert_eq!(all["totals"][0][key], stated[key], "{key}");
+    }
+    assert!(all["totals"][0].get("limit").is_none(), "{all}");
+    assert_eq!(all["fingerprints"][0], study["fingerprint"]);
+
     let whole = radmm(folder.path(), &["ledger", "verify", "--state", &state]);
     assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
     let page = text(&whole.stdout).replace("\n         ", " ");
@@ -68,6 +78,49 @@ fn the_account_of_a_site_is_shown_and_whole() {
     assert!(
         page.contains("the hashes of 3 charges") && page.contains("3 answers"),
         "{page}"
+    );
+}
+
+#[test]
+fn the_total_of_all_studies_is_shown_beside_the_limit() {
+    let folder = rehearse();
+    let site = |limit: &str| {
+        let text = format!(
+            "key = \"site.key\"\nstate = \"state\"\n[data]\nshare = true\n[limit]\n{limit}\n"
+        );
+        fs::write(folder.path().join("maple/site.toml"), text).unwrap();
+        ["ledger", "show", "--site", "maple/site.toml"]
+    };
+    let show = |args: &[&str]| {
+        let shown = radmm(folder.path(), args);
+        assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+        text(&shown.stdout).replace("\n         ", " ")
+    };
+    let page = show(&site("epsilon = 500\ndelta = 1e-4"));
+    assert!(
+        page.contains("of the limit 500 at δ = 0.0001: the total of all studies on these rows (1 study has asked)"),
+        "{page}"
+    );
+    assert!(!page.contains("[limit]"), "{page}");
+    let args = [&site("epsilon = 500\ndelta = 1e-4")[..], &["--json"]].concat();
+    let json: Value = serde_json::from_str(&show(&args)).unwrap();
+    assert_eq!(json["site"]["totals"][0]["limit"], 500.0);
+    // Gaussian noise has no pure total.
+    let page = show(&site("epsilon = 500"));
+    assert!(page.contains("ε ∞ of the limit 500 at δ = 0"), "{page}");
+    let page = show(&["ledger", "show", "--state", "maple/state"]);
+    assert!(page.contains("at δ = 0.00001: the total of all"), "{page}");
+    assert!(
+        page.contains("in the site file, [limit]; radmm ledger show --site FILE"),
+        "{page}"
+    );
+
+    let neither = radmm(folder.path(), &["ledger", "show"]);
+    assert_eq!(neither.status.code(), Some(2));
+    assert!(
+        text(&neither.stderr).contains("--state <DIR>|--site <FILE>"),
+        "{}",
+        text(&neither.stderr)
     );
 }
 

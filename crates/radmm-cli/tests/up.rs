@@ -10,6 +10,7 @@ use std::path::Path;
 
 use parties::{Parties, clinic, simulated, swap, weights};
 use radmm_node::key::SecretKey;
+use radmm_study::Identity;
 use serde_json::Value;
 use support::{radmm, text};
 
@@ -155,8 +156,26 @@ fn what_cannot_end_well_does_not_begin() {
         SecretKey::generate().unwrap().write_new(&key).unwrap();
         String::new()
     });
+    let identity = Identity::from(SecretKey::read(&key).unwrap().public());
+    let named = format!("key file {}: its identity is {identity}", key.display());
     assert!(
-        said.contains("none of the study's [[parties]] has it; put it into the study"),
+        said.contains(&named) && said.contains("none of the study's [[parties]] has it"),
+        "{said}"
+    );
+    // A neighbour's key: the site file says whose it should be.
+    let birch = fs::read_to_string(parties.home(1).join("key.pem")).unwrap();
+    let birch = SecretKey::from_pem(&birch).unwrap();
+    fs::remove_file(&key).unwrap();
+    birch.write_new(&key).unwrap();
+    let site = parties.site(0).to_owned();
+    let unnamed = fs::read_to_string(&site).unwrap();
+    fs::write(&site, format!("party = \"alder\"\n{unnamed}")).unwrap();
+    let said = turned_away(&mut parties, |_| String::new());
+    fs::write(&site, unnamed).unwrap();
+    let identity = Identity::from(birch.public());
+    assert!(
+        said.contains("party = \"alder\": key file")
+            && said.contains(&format!("{identity}, which is that of birch in the study")),
         "{said}"
     );
     let said = turned_away(&mut parties, |_| {
@@ -166,7 +185,6 @@ fn what_cannot_end_well_does_not_begin() {
     assert!(said.contains("key.pem"), "{said}");
     SecretKey::from_pem(&own).unwrap().write_new(&key).unwrap();
 
-    let site = parties.site(0).to_owned();
     let with_rows = fs::read_to_string(&site).unwrap();
     let share = "share = true # the rows that the study's own table and split give this party";
     let missing = swap(&with_rows, share, "path = \"rows.csv\"");

@@ -422,11 +422,14 @@ pub(crate) fn first_few<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Str
     names.into_iter().take(FEW).map(excerpt).collect()
 }
 
-/// Adds a value of the label to the first few.
-pub(crate) fn add_label(labels: &mut Vec<String>, label: &str) {
-    if labels.len() < FEW && !labels.iter().any(|seen| seen == label) {
+/// Adds a value of the label to the first few, and tells its place among them; `None` if it is not one of them.
+pub(crate) fn add_label(labels: &mut Vec<String>, label: &str) -> Option<usize> {
+    let place = labels.iter().position(|seen| seen == label);
+    if place.is_none() && labels.len() < FEW {
         labels.push(excerpt(label));
+        return Some(labels.len() - 1);
     }
+    place
 }
 
 /// The header's name that `wanted` was probably meant to be: the least edits away, case aside, if that is no more than

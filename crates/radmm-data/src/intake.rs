@@ -91,6 +91,7 @@ impl<'a> Intake<'a> {
             ignored,
             clipped: tally.clipped(schema),
             labels: tally.labels,
+            label_rows: tally.label_rows,
         })
     }
 }

@@ -37,6 +37,9 @@ pub struct Partition {
     pub ignored: Vec<String>,
     /// The first few values of the label, in order of appearance, those of held-out rows last. Many mean that some are misspelt.
     pub labels: Vec<String>,
+    /// How many of the rows that were kept have each of these values, in the same order; those without a number are of held-out
+    /// rows alone. The rows beyond these have other values.
+    pub label_rows: Vec<usize>,
     /// Numeric columns with values beyond their bounds, and how many. Many mean that the bounds are in other units.
     pub clipped: Vec<(String, usize)>,
 }

@@ -12,6 +12,8 @@ pub(crate) struct Tally {
     pub(crate) positive: usize,
     /// The first few values of the label.
     pub(crate) labels: Vec<String>,
+    /// How many rows have each of them.
+    pub(crate) label_rows: Vec<usize>,
     /// By numeric column.
     clipped: Vec<usize>,
 }
@@ -24,6 +26,7 @@ impl Tally {
             trained: 0,
             positive: 0,
             labels: Vec::new(),
+            label_rows: Vec::new(),
             clipped: vec![0; schema.numeric.len()],
         }
     }
@@ -32,7 +35,10 @@ impl Tally {
     pub(crate) fn count(&mut self, row: &Row) {
         self.trained += 1;
         self.positive += usize::from(row.positive);
-        add_label(&mut self.labels, &row.label);
+        if let Some(place) = add_label(&mut self.labels, &row.label) {
+            self.label_rows.resize(self.labels.len(), 0);
+            self.label_rows[place] += 1;
+        }
         for column in &row.clipped {
             self.clipped[*column as usize] += 1;
         }

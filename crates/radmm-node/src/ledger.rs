@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use radmm::account::{BadBudget, Bound, Budget, Event, Guarantee, Ideal, Ledger, SpendError};
+use radmm::account::{
+    BadBudget, BadLimits, Bound, Budget, Event, Guarantee, Ideal, Ledger, Limits, SpendError,
+};
 use radmm::private::Law;
+use radmm_study::Limit;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::balance::Balance;
 use crate::event::Written;
-use crate::store::{Begun, Charge, Evidence, Store, StoreError};
+use crate::store::{Begun, Charge, Evidence, Fingerprint, Store, StoreError};
 
 /// Why an account cannot be shown, or is not whole.
 #[derive(Debug, Error)]
@@ -19,6 +23,14 @@ pub enum LedgerError {
     /// δ is none.
     #[error(transparent)]
     Budget(#[from] BadBudget),
+    /// No total can be shown at it.
+    #[error(transparent)]
+    Limits(#[from] BadLimits),
+    /// What is on record cannot have been charged, taken together.
+    #[error(
+        "what is on record cannot have been charged ({0}): restore the state folder from a backup"
+    )]
+    Charges(SpendError),
     /// What is on record cannot have been charged.
     #[error(
         "study {study} ({name}): what is on record cannot have been charged ({cause}): restore the state folder from a backup"
@@ -44,8 +56,20 @@ pub enum LedgerError {
 /// What a state folder holds.
 #[derive(Debug, Serialize)]
 pub struct Account {
+    /// What all of them together have spent.
+    pub site: SiteAccount,
     /// In the order in which they were begun.
     pub studies: Vec<StudyAccount>,
+}
+
+/// What all studies together have spent on the rows of a state folder.
+#[derive(Debug, Serialize)]
+pub struct SiteAccount {
+    /// By which the rows are known here, in the order in which they were first asked; several if they changed.
+    pub fingerprints: Vec<String>,
+    /// What was spent on them.
+    #[serde(flatten)]
+    pub balance: Balance,
 }
 
 /// What one study has spent.
@@ -59,6 +83,8 @@ pub struct StudyAccount {
     pub sha256: String,
     /// Which of its parties this is.
     pub node: u32,
+    /// By which these rows are known here.
+    pub fingerprint: String,
     /// How many rows it asked.
     pub rows: u64,
     /// Whether all iterations are done.
@@ -92,9 +118,11 @@ impl ChargeLine {
 }
 
 impl Account {
-    /// The account of a store, with totals of Gaussian noise at `delta`.
-    pub fn new(store: &Store, delta: f64) -> Result<Self, LedgerError> {
+    /// The account of a store, with totals of Gaussian noise at `delta`. The total over all studies is at the δ of the site's
+    /// limit if that is given.
+    pub fn new(store: &Store, delta: f64, limit: Option<&Limit>) -> Result<Self, LedgerError> {
         let charges = store.charges()?;
+        let site = SiteAccount::new(store, &charges, delta, limit)?;
         let mut studies = Vec::new();
         for begun in store.studies() {
             let own = charges.iter().filter(|charge| charge.study == begun.number);
@@ -112,6 +140,7 @@ impl Account {
                 name: begun.name,
                 sha256: begun.sha256,
                 node: begun.party,
+                fingerprint: begun.fingerprint,
                 rows: begun.rows,
                 finished: begun.finished,
                 seeded: begun.seeded,
@@ -119,7 +148,41 @@ impl Account {
                 charges: own,
             });
         }
-        Ok(Self { studies })
+        Ok(Self { site, studies })
+    }
+}
+
+impl SiteAccount {
+    fn new(
+        store: &Store,
+        charges: &[Charge],
+        delta: f64,
+        limit: Option<&Limit>,
+    ) -> Result<Self, LedgerError> {
+        let balance = match limit {
+            Some(limit) => {
+                let order = store.order(limit.limits.order());
+                Balance::within(limit, order, charges)
+            }
+            None => {
+                // Infinite if no limit at a δ was ever set here. Then nothing says at which order its losses are to be added
+                // up, and only pure ones are.
+                let order = store.order(f64::INFINITY);
+                let at = (order.is_finite() && delta > 0.0).then_some((f64::MAX, delta));
+                let bounds = Limits::new(Some(f64::MAX), at)?;
+                Balance::beneath(&bounds, order, charges)
+            }
+        };
+        let mut fingerprints: Vec<Fingerprint> = Vec::new();
+        for charge in charges {
+            if !fingerprints.contains(&charge.data) {
+                fingerprints.push(charge.data);
+            }
+        }
+        Ok(Self {
+            fingerprints: fingerprints.iter().map(Fingerprint::to_string).collect(),
+            balance: balance.map_err(LedgerError::Charges)?,
+        })
     }
 }
 

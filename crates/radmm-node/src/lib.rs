@@ -1,6 +1,7 @@
 //! One party of a real network: transport, durable ledger, recovery.
 
 pub mod about;
+pub mod balance;
 mod event;
 pub mod frame;
 mod hex;
@@ -17,6 +18,8 @@ pub mod rehearsal;
 pub mod results;
 pub mod rows;
 pub mod run;
+pub mod seat;
+pub mod seen;
 mod shadow;
 pub mod statement;
 pub mod status;

@@ -15,9 +15,12 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::about::About;
+use crate::balance::replay;
 use crate::key::{KeyError, SecretKey};
 use crate::party::{Halt, Opening, Party, Peer};
 use crate::rows::{Folders, Rows, RowsError};
+use crate::seat::{SeatError, seat};
+use crate::seen::Seen;
 use crate::store::{Begun, Charge, Fingerprint, Store, StoreError};
 
 /// Why a party cannot begin.
@@ -39,21 +42,18 @@ pub enum PremisesError {
     /// The key cannot be read.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The key is nobody's.
-    #[error(
-        "the key of this site is {identity}, and none of the study's [[parties]] has it; put it into the study, at all parties"
-    )]
-    Nobody {
-        /// The site's public identity.
-        identity: Identity,
-    },
+    /// The key is nobody's, or not that of the party that the site should be.
+    #[error(transparent)]
+    Seat(#[from] Box<SeatError>),
     /// A name in `[addresses]` that is no neighbour's.
     #[error(
-        "{site}: [addresses] {name}: this party has no such neighbour; its neighbours are {neighbours}"
+        "{site}: [addresses] {name}: this site is {me}, by its key, and has no such neighbour; its neighbours are {neighbours}"
     )]
     NoNeighbour {
         /// The site file.
         site: String,
+        /// Which party this is.
+        me: String,
         /// What stands there.
         name: String,
         /// Who it could have been.
@@ -169,7 +169,7 @@ pub struct Premises {
     me: NodeId,
     shard: Shard,
     hash: [u8; 32],
-    dropped: usize,
+    seen: Option<Seen>,
     mechanism: Mechanism,
     plan: Vec<(u32, radmm::account::Event)>,
 }
@@ -179,8 +179,6 @@ pub struct Premises {
 pub struct Bill {
     /// `B_i`.
     pub rows: usize,
-    /// Rows of the file that have a field missing, and are left out.
-    pub dropped: usize,
     /// How often the rows are asked.
     pub data_steps: usize,
     /// How often they are not.
@@ -217,12 +215,9 @@ impl Premises {
             study: study_name.to_owned(),
             cause,
         })?;
-        let public = SecretKey::read(&folders.site.join(&site.key))?.public();
-        let known = |party: &radmm_study::Party| party.key.bytes() == public;
-        let me = study.parties.iter().position(known);
-        let identity = Identity::from(public);
-        let me = me.ok_or(PremisesError::Nobody { identity })?;
-        let me = NodeId(me as u32);
+        let key = folders.site.join(&site.key);
+        let public = SecretKey::read(&key)?.public();
+        let me = seat(&study, &site, site_name, (&key, public))?;
         let neighbour = |name: &String| {
             let mut ids = graph.neighbours(me).iter();
             ids.any(|id| study.parties[id.0 as usize].name == *name)
@@ -232,6 +227,7 @@ impl Premises {
             let names = ids.map(|id| study.parties[id.0 as usize].name.as_str());
             return Err(PremisesError::NoNeighbour {
                 site: site_name.to_owned(),
+                me: study.parties[me.0 as usize].name.clone(),
                 name: name.clone(),
                 neighbours: names.collect::<Vec<_>>().join(", "),
             });
@@ -261,7 +257,7 @@ impl Premises {
             me,
             shard: rows.shard,
             hash: rows.hash,
-            dropped: rows.dropped,
+            seen: rows.seen,
             mechanism,
             plan: charges,
             study,
@@ -300,6 +296,21 @@ impl Premises {
         self.shard.rows()
     }
 
+    /// What may be shown to whoever may see the rows, and to nobody else; nothing of the study's own table.
+    pub fn seen(&self) -> Option<&Seen> {
+        self.seen.as_ref()
+    }
+
+    /// The file of its key.
+    pub fn key_file(&self) -> PathBuf {
+        self.path(&self.site.key)
+    }
+
+    /// Its public key.
+    pub fn identity(&self) -> Identity {
+        self.study.parties[self.me.0 as usize].key
+    }
+
     /// A path of the site file.
     pub fn path(&self, written: &str) -> PathBuf {
         self.site_folder.join(written)
@@ -325,7 +336,7 @@ impl Premises {
 
     /// The site's key.
     pub fn key(&self) -> Result<SecretKey, KeyError> {
-        SecretKey::read(&self.path(&self.site.key))
+        SecretKey::read(&self.key_file())
     }
 
     /// The neighbours, with where they are dialled.
@@ -381,7 +392,6 @@ impl Premises {
         }
         Ok(Bill {
             rows: self.rows(),
-            dropped: self.dropped,
             data_steps: self.plan.len(),
             recycled_steps: self.study.algorithm.iterations as usize - self.plan.len(),
             law: equal::law(&self.mechanism),
@@ -411,11 +421,9 @@ impl Premises {
         let Some(limit) = &self.site.limit else {
             return Ok((None, Vec::new()));
         };
-        let journal_of = charges.iter().map(|charge| (charge.study, charge.event));
         let own = limit.limits.order();
         let order = store.map_or(own, |store| store.order(own));
-        let site = Site::replay(limit.limits.clone().at_order(order), journal_of);
-        let site = site.map_err(PremisesError::Journal)?;
+        let site = replay(&limit.limits, order, charges).map_err(PremisesError::Journal)?;
         let before = site.spent().map_err(journal)?.totals;
         Ok((Some(site), before))
     }
@@ -457,7 +465,13 @@ impl Premises {
             how: how.to_owned(),
         };
         if begun.party != self.me.0 {
-            return Err(otherwise("as another party"));
+            let party = self.study.parties.get(begun.party as usize);
+            return Err(otherwise(&format!(
+                "as {}, not as {}, whose key is in {}",
+                party.map_or("another party", |party| party.name.as_str()),
+                self.name(),
+                self.key_file().display()
+            )));
         }
         if begun.fingerprint != data.to_string() {
             return Err(otherwise("on other rows"));

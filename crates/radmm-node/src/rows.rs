@@ -13,13 +13,15 @@ use radmm_study::{SiteRows, Source, Study};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::seen::Seen;
+
 /// A party's rows.
 pub(crate) struct Rows {
     pub shard: Shard,
     /// Of the bytes of their file, or of the study's table and the party's share of it.
     pub hash: [u8; 32],
-    /// Rows that were left out because a field was missing.
-    pub dropped: usize,
+    /// What is only for whoever may see them; of a file of this party's own.
+    pub seen: Option<Seen>,
 }
 
 /// Why there are no rows.
@@ -74,7 +76,7 @@ impl Rows {
                 if hash_of(&path).map_err(open)? != hash {
                     return Err(RowsError::Changed(path));
                 }
-                let dropped = partition.dropped;
+                let seen = Seen::new(&partition, &study.data.schema);
                 let mut parts = partition.parts.into_iter();
                 let part = parts
                     .next()
@@ -82,7 +84,7 @@ impl Rows {
                 Ok(Self {
                     shard: part.shard,
                     hash,
-                    dropped,
+                    seen: Some(seen),
                 })
             }
             SiteRows::Share => Self::share(study, folders, me),
@@ -108,13 +110,12 @@ impl Rows {
             hash.update(bytes);
         }
         let table = Table::read(study, folders.study)?;
-        let dropped = table.counts.dropped;
         let rows = table.parties.into_iter().nth(me.0 as usize);
         let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
         Ok(Self {
             shard: shard.ok_or_else(|| RowsError::Empty(me.to_string()))?,
             hash: hash.finalize().into(),
-            dropped,
+            seen: None,
         })
     }
 }

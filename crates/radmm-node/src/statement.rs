@@ -7,21 +7,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use radmm::account::{Bound, Guarantee, Site};
+use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::release::Precision;
 use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
-use radmm_study::{Identity, Limit, equal};
+use radmm_study::{Identity, equal};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::about::{About, NoTotal, total};
+use crate::balance::Balance;
 use crate::hex;
 use crate::key::{SecretKey, verify};
 use crate::once::{self, NotOnce};
 use crate::party::Party;
-use crate::store::Charge;
 use crate::transcript::{self, Summary};
 use crate::whole::{WriteError, write_whole};
 
@@ -102,23 +102,9 @@ pub(crate) struct Statement<'a> {
     iterations: u32,
     finished: bool,
     transcript_sha256: String,
+    /// What all studies together have spent on these rows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    site: Option<Account>,
-}
-
-/// What all studies together have spent on these rows.
-#[derive(Serialize)]
-pub(crate) struct Account {
-    studies: u32,
-    charges: u64,
-    totals: Vec<Limited>,
-}
-
-#[derive(Serialize)]
-struct Limited {
-    #[serde(flatten)]
-    total: Guarantee,
-    limit: f64,
+    site: Option<Balance>,
 }
 
 #[derive(Serialize)]
@@ -132,7 +118,7 @@ impl<'a> Statement<'a> {
     pub(crate) fn new(
         about: &'a About,
         summary: &Summary,
-        site: Option<Account>,
+        site: Option<Balance>,
     ) -> Result<Self, NoTotal> {
         let study = &about.study;
         // The last question may have been charged without a value that came of it.
@@ -188,24 +174,6 @@ impl<'a> Statement<'a> {
             signature: hex::digits(&signature),
         };
         serde_json::to_string_pretty(&written).expect("a statement is valid JSON") + "\n"
-    }
-}
-
-impl Account {
-    /// `order` is the one at which the limits are kept.
-    fn new(limit: &Limit, order: f64, charges: &[Charge]) -> Result<Self, NoTotal> {
-        let journal = charges.iter().map(|charge| (charge.study, charge.event));
-        let site = Site::replay(limit.limits.clone().at_order(order), journal)?;
-        let spent = site.spent().map_err(radmm::account::SpendError::from)?;
-        let limits = [limit.pure, limit.relaxed.map(|(epsilon, _)| epsilon)];
-        let totals = spent.totals.into_iter().zip(limits.into_iter().flatten());
-        Ok(Self {
-            studies: spent.studies,
-            charges: spent.charges,
-            totals: totals
-                .map(|(total, limit)| Limited { total, limit })
-                .collect(),
-        })
     }
 }
 
@@ -271,7 +239,7 @@ pub fn write_results(party: &Party, about: &About, out: &Path) -> Result<Vec<Pat
     let account = match &about.limit {
         Some(limit) => {
             let order = store.order(limit.limits.order());
-            Some(Account::new(limit, order, &store.charges()?)?)
+            Some(Balance::within(limit, order, &store.charges()?).map_err(NoTotal::from)?)
         }
         None => None,
     };

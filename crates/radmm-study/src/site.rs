@@ -16,7 +16,7 @@ use crate::reader::{Document, Known, Section};
 use crate::{address, data, hex, identity, parties};
 
 const KNOWN: Known = Known {
-    keys: &["key", "state", "out", "listen", "metrics", "noise"],
+    keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
     sections: &["data", "limit", "addresses"],
     lists: &[],
 };
@@ -38,6 +38,8 @@ const DELTA: Range = Range {
 pub struct SiteFile {
     /// The file of this party's secret key.
     pub key: String,
+    /// Whose key that must be, by name; `None` if this party is whoever has the key.
+    pub party: Option<String>,
     /// The folder of what must survive: charges and the course of studies.
     pub state: String,
     /// The folder of results.
@@ -111,6 +113,7 @@ impl SiteFile {
         let mut notes = Vec::new();
         let key = top.required("key", "the file of this party's secret key")?;
         let key = key_file(&key)?;
+        let party = top.optional("party", party)?;
         let state = top.required("state", "a folder for what must survive")?;
         let state = state.words()?.to_owned();
         let out = top.optional("out", |entry| entry.words())?;
@@ -119,6 +122,7 @@ impl SiteFile {
         let noise = noise(&top, &mut notes)?;
         let site = Self {
             key,
+            party,
             state,
             out: out.unwrap_or(OUT).to_owned(),
             listen,
@@ -140,6 +144,12 @@ fn key_file(entry: &Entry<'_>) -> Result<String, StudyError> {
         }
         path => Ok(path.to_owned()),
     }
+}
+
+fn party(entry: &Entry<'_>) -> Result<String, StudyError> {
+    let name = entry.string()?;
+    parties::check_name(entry, name)?;
+    Ok(name.to_owned())
 }
 
 fn socket(entry: &Entry<'_>, example: &str) -> Result<SocketAddr, StudyError> {

@@ -130,7 +130,7 @@ fn every_key_is_mistaken_in_type_and_in_range() {
     ];
     let parties = [("[parties[0]]", "name key address")];
     let site = [
-        ("", "key state out listen metrics noise"),
+        ("", "key party state out listen metrics noise"),
         ("[data]", "path format share continues"),
         ("[limit]", "epsilon delta pure"),
         ("[addresses]", "birch"),

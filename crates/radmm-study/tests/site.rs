@@ -47,6 +47,7 @@ fn the_example_means_what_it_says() {
     }
     let expected = SiteFile {
         key: "alder.key".into(),
+        party: None,
         state: "state".into(),
         out: "results".into(),
         listen: Some(([0, 0, 0, 0], 7411).into()),
@@ -71,6 +72,7 @@ fn the_least_site_file_is_filled_up_with_defaults() {
     assert_eq!(notes, [""; 0]);
     let expected = SiteFile {
         key: "k".into(),
+        party: None,
         state: "s".into(),
         out: "results".into(),
         listen: None,
@@ -87,6 +89,12 @@ fn the_least_site_file_is_filled_up_with_defaults() {
         addresses: [].into(),
     };
     assert_eq!(site, expected);
+}
+
+#[test]
+fn a_site_may_say_which_party_it_is() {
+    let site = read(&format!("party = \"St. Alder\"\n{LEAST}")).0;
+    assert_eq!(site.party.as_deref(), Some("St. Alder"));
 }
 
 #[test]

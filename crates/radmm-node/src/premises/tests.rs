@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::frame::{Frame, Hello, PROTOCOL, Signed};
+use crate::ledger::Account;
 use crate::link::{Credit, Event, Link, Serial};
 use crate::party::tests::World;
 
@@ -28,6 +29,7 @@ struct Office {
     folder: TempDir,
     /// What stands in the site file beside key and state.
     noise: &'static str,
+    party: Option<&'static str>,
     limit: f64,
     continues: Vec<Fingerprint>,
 }
@@ -40,6 +42,7 @@ impl Office {
             world: World::new("ring", 1),
             folder: tempfile::tempdir().unwrap(),
             noise: "secret",
+            party: None,
             limit: PLENTY,
             continues: Vec::new(),
         };
@@ -73,8 +76,10 @@ impl Office {
         let names: Vec<String> = { self.continues.iter() }
             .map(|one| format!("\"{one}\""))
             .collect();
+        let party = self.party.map(|name| format!("party = {name:?}\n"));
         let text = format!(
-            "key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\n",
+            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\n",
+            party.unwrap_or_default(),
             self.noise,
             names.join(", "),
             self.limit,
@@ -263,6 +268,14 @@ fn changed_rows_are_refused_until_somebody_says_whose_they_are() {
     let charges = office.store().charges().unwrap();
     assert_eq!(charges.len(), 2);
     assert_ne!(charges[1].data, before);
+    // Whoever looks at the account from outside finds one total, over both states of the rows.
+    let shown = Account::new(&office.store(), 1e-4, None).unwrap().site;
+    let names = [before, charges[1].data].map(|one| one.to_string());
+    assert_eq!(shown.fingerprints, names);
+    let totals: Vec<Guarantee> = { shown.balance.totals.iter() }
+        .map(|one| one.total)
+        .collect();
+    assert_eq!(totals, office.bill().before);
 }
 
 #[test]
@@ -324,7 +337,11 @@ fn a_study_goes_on_as_it_was_begun_or_not_at_all() {
     let mut office = Office::new();
     drop(office.open().unwrap());
     office.sit(1);
-    assert_eq!(how(&office), "as another party");
+    let named = how(&office);
+    assert!(
+        named.starts_with("as alder, not as birch, whose key is in "),
+        "{named}"
+    );
     office.sit(0);
     office.write_rows(41);
     assert_eq!(how(&office), "on other rows");
@@ -350,10 +367,62 @@ fn a_key_that_is_nobodys_takes_no_part() {
     let key = SecretKey::generate().unwrap();
     key.write_new(&path).unwrap();
     let refusal = office.premises().err().unwrap();
-    let own = Identity::from(key.public());
-    assert!(
-        matches!(&refusal, PremisesError::Nobody { identity } if *identity == own),
-        "{refusal}"
+    let identity = Identity::from(key.public());
+    let PremisesError::Seat(refusal) = refusal else {
+        panic!("{refusal}");
+    };
+    assert_eq!(
+        *refusal,
+        SeatError::Nobody {
+            key: path,
+            identity
+        }
     );
     assert!(!office.state().exists());
+}
+
+#[test]
+fn a_site_that_says_which_party_it_is_takes_no_other_key() {
+    let mut office = Office::new();
+    office.party = Some("alder");
+    assert_eq!(office.premises().unwrap().name(), "alder");
+    office.sit(1);
+    let told = office.premises().err().unwrap().to_string();
+    let key = office.folder.path().join("key.pem");
+    let [alder, birch] = [0, 1].map(|party: usize| office.world.study.parties[party].key);
+    assert_eq!(
+        told,
+        format!(
+            "site.toml: party = \"alder\": key file {} has the identity {birch}, which is that of birch in the study, and alder's is {alder}; use alder's key file",
+            key.display()
+        )
+    );
+    fs::remove_file(&key).unwrap();
+    SecretKey::generate().unwrap().write_new(&key).unwrap();
+    let told = office.premises().err().unwrap().to_string();
+    assert!(told.contains(", which is nobody's in the study"), "{told}");
+    office.party = Some("elder");
+    let told = office.premises().err().unwrap().to_string();
+    assert_eq!(
+        told,
+        "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
+    );
+    assert!(!office.state().exists());
+}
+
+#[test]
+fn values_beyond_bounds_and_labels_are_counted() {
+    let office = Office::new();
+    let path = office.folder.path().join("rows.csv");
+    let rows = fs::read_to_string(&path).unwrap();
+    let odd = "999,25.5,120,5.5,no,f,some,Yes\n?,25.5,120,5.5,no,f,some,yes\n";
+    fs::write(&path, format!("{rows}{odd}")).unwrap();
+    let premises = office.premises().unwrap();
+    let seen = premises.seen().unwrap();
+    assert_eq!((premises.rows(), seen.left_out), (41, 1));
+    assert_eq!(seen.clipped, [("age".to_owned(), 1)].into());
+    let labels = seen.labels.iter().map(|one| (one.value.as_str(), one.rows));
+    let labels: Vec<(&str, usize)> = labels.collect();
+    assert_eq!(labels, [("yes", 20), ("no", 20), ("Yes", 1)]);
+    assert_eq!(seen.other_labels, 0);
 }
