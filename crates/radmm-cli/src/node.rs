@@ -1,6 +1,7 @@
 //! `radmm node`: one party of a real network.
 
 use std::fs;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -127,8 +128,10 @@ impl Watch for Console<'_> {
                     notice,
                 };
                 // Every map has string keys, so that nothing is left to fail.
-                let line = serde_json::to_string(&line).unwrap_or_default();
-                eprintln!("{line}");
+                let mut line = serde_json::to_vec(&line).unwrap_or_default();
+                line.push(b'\n');
+                // In one go, so that lines stay whole; a collector that has gone does not stop the study.
+                let _ = io::stderr().write_all(&line);
             }
             LogFormat::Text if self.quiet => {}
             // The bar tells of iterations.

@@ -1,5 +1,7 @@
 //! A bar on stderr, for people who watch.
 
+use std::io::{self, Write};
+
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
 use radmm_lab::shown;
@@ -65,7 +67,8 @@ impl Course {
     pub(crate) fn say(&self, line: &str) {
         // On a terminal lines go above the bar; elsewhere there is none.
         match self.0.is_hidden() {
-            true => eprintln!("{line}"),
+            // Whoever reads messages may have gone: that stops nothing.
+            true => drop(io::stderr().write_all(format!("{line}\n").as_bytes())),
             false => self.0.println(line),
         }
     }

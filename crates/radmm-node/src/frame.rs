@@ -6,7 +6,7 @@
 //! 3 say      from u32 · iteration u32 · form u8 (0 grid, 1 doubles) · columns u32 · columns × 8 bytes · signature 64 bytes
 //! 4 ack      through u32
 //! 5 bye      why, UTF-8
-//! 6 over     nothing
+//! 6 noted    mutual u8
 //! ```
 //! The first byte is the kind; integers are little-endian, and lengths must fit to the byte. Whoever sends is hostile until
 //! proved otherwise: nothing is allocated for bytes that are not there.
@@ -296,6 +296,7 @@ impl Frame {
                 [mutual @ 0..=1] => Ok(Self::Noted {
                     mutual: *mutual == 1,
                 }),
+                [_] => Err(Malformed::Flag(kind)),
                 _ => Err(length),
             },
             _ => Err(Malformed::Kind(kind)),

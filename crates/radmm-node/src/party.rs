@@ -120,6 +120,8 @@ pub enum PeerState {
 struct Edge {
     peer: Peer,
     link: Option<(Serial, Box<dyn Link>)>,
+    /// Whether it has said something like a greeting on this link.
+    met: bool,
     /// Whether it has said that it holds the same study.
     greeted: bool,
     /// The iteration of its last value, as far as is known.
@@ -191,6 +193,7 @@ impl Party {
                 shadow: Shadow::new(study, graph, me, peer.id, start.clone()),
                 peer,
                 link: None,
+                met: false,
                 greeted: false,
                 at: 0,
                 next: 0,
@@ -339,6 +342,7 @@ impl Party {
         let hello = self.hello(place);
         let edge = &mut self.edges[place];
         edge.link = Some((serial, link));
+        edge.met = false;
         edge.greeted = false;
         edge.told = None;
         // What was under way on the link before may not have arrived.

@@ -172,19 +172,14 @@ impl Desk<'_> {
         }
         let mut over: Option<Instant> = None;
         let mut settled: Option<Instant> = None;
+        let since = |is_so: bool, when: &mut Option<Instant>| {
+            is_so.then(|| when.get_or_insert_with(Instant::now).elapsed())
+        };
         loop {
-            if party.is_over() {
-                let over = over.get_or_insert_with(Instant::now).elapsed();
-                let leaves = match party.is_settled() {
-                    true => {
-                        let settled = settled.get_or_insert_with(Instant::now).elapsed();
-                        party.has_parted() || settled > LAST_WORDS
-                    }
-                    false => over > FAREWELL,
-                };
-                if leaves {
-                    return Ok(Ending::Over);
-                }
+            let over = since(party.is_over(), &mut over);
+            let settled = since(party.is_settled(), &mut settled);
+            if may_leave(over, settled, party.has_parted()) {
+                return Ok(Ending::Over);
             }
             let event = match events.recv_timeout(Duration::from_millis(500)) {
                 Ok(event) => event,
@@ -225,6 +220,15 @@ impl Desk<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a party may leave that has been over, and settled, for so long.
+fn may_leave(over: Option<Duration>, settled: Option<Duration>, parted: bool) -> bool {
+    match (over, settled) {
+        (None, _) => false,
+        (Some(over), None) => over > FAREWELL,
+        (Some(_), Some(settled)) => parted || settled > LAST_WORDS,
     }
 }
 
@@ -289,5 +293,30 @@ impl Signals {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_leaves_before_the_end_and_nobody_stays_for_ever() {
+        let now = Some(Duration::ZERO);
+        let after = |patience: Duration| Some(patience + Duration::from_millis(1));
+        for parted in [false, true] {
+            // A neighbour needs something, however long that takes.
+            assert!(!may_leave(None, None, parted));
+            // All have everything, and one may not know that it may leave.
+            assert!(!may_leave(now, None, parted));
+            assert!(!may_leave(Some(FAREWELL), None, parted));
+            assert!(may_leave(after(FAREWELL), None, parted));
+            assert!(may_leave(after(FAREWELL), after(LAST_WORDS), parted));
+        }
+        // All know it, and one may not know that this side does.
+        assert!(!may_leave(after(FAREWELL), now, false));
+        assert!(!may_leave(now, Some(LAST_WORDS), false));
+        assert!(may_leave(now, after(LAST_WORDS), false));
+        assert!(may_leave(now, now, true));
     }
 }

@@ -9,7 +9,7 @@
 //! ```text
 //! made      format, salt of fingerprints
 //! begun     secret of the noise, study as JSON
-//! changed   study as JSON                       who has everything of whom
+//! ended     study, who has everything of whom, as JSON
 //! step      study, heard, charges and answers, said, whether it was the last
 //! order     at which the limits of these rows are kept
 //! evidence  study, what others said that cannot be right, as JSON
@@ -39,11 +39,11 @@ use sha2::{Digest, Sha256};
 use crate::frame::Signed;
 pub use charge::{Charge, Fingerprint};
 use contents::{
-    BEGUN, CHANGED, Contents, EVIDENCE, FORMAT, Known, MADE, ORDER, STEP, Times, place,
+    BEGUN, Change, Contents, ENDED, EVIDENCE, Ended, FORMAT, Known, MADE, ORDER, STEP, Times, place,
 };
 pub use error::StoreError;
 use error::{corrupt, fault};
-use journal::{Fault, Journal, Record};
+use journal::{Fault, Journal};
 use medium::{Locked, Medium};
 use step::Kept;
 pub use step::Step;
@@ -54,8 +54,14 @@ const FILE: &str = "state.journal";
 /// What it is called until it is whole.
 const UNFINISHED: &str = "state.journal.new";
 
+/// The state folder, and as many above it that may have been made with it.
+const NAMES: usize = 4;
+
 /// As many lies of a study are kept.
 const MOST_EVIDENCE: usize = 100;
+
+/// And as many proofs beyond them.
+const MOST_PROOFS: usize = 20;
 
 /// A study that was begun here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,8 +117,12 @@ impl Store {
         };
         make_folder(folder).map_err(failed)?;
         make_file(folder)?;
-        for_this_user_alone(&folder.join(FILE)).map_err(failed)?;
-        Self::existing(folder)
+        let file = folder.join(FILE);
+        for_this_user_alone(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
+        let store = Self::existing(folder)?;
+        // Whoever made the file may have been killed before its name was on the disk.
+        make_sure_of_names(folder).map_err(failed)?;
+        Ok(store)
     }
 
     /// Opens the store of a folder that has one.
@@ -195,9 +205,14 @@ impl Store {
     /// Begins a study: from now on its noise has a secret, which nothing changes.
     pub fn begin(&mut self, study: impl FnOnce(u32) -> Begun) -> Result<Begun, StoreError> {
         let begun = study(self.contents.studies.len() as u32);
-        let mut body = random()?.to_vec();
+        let secret = random()?;
+        let mut body = secret.to_vec();
         serde_json::to_writer(&mut body, &begun).map_err(|e| self.corrupt(e))?;
-        self.add(BEGUN, body)?;
+        let change = Change::Begun {
+            secret,
+            begun: begun.clone(),
+        };
+        self.add(BEGUN, &body, change)?;
         Ok(begun)
     }
 
@@ -210,25 +225,34 @@ impl Store {
     pub fn keep_order(&mut self, order: f64) -> Result<(), StoreError> {
         // A pure limit has none.
         match self.contents.order.is_none() && order.is_finite() {
-            true => self.add(ORDER, order.to_bits().to_le_bytes().to_vec()),
+            true => {
+                let bits = order.to_bits().to_le_bytes();
+                self.add(ORDER, &bits, Change::Order(order))
+            }
             false => Ok(()),
         }
     }
 
-    /// Keeps what is new of a study.
-    pub fn keep_begun(&mut self, begun: &Begun) -> Result<(), StoreError> {
-        let json = serde_json::to_vec(begun).map_err(|e| self.corrupt(e))?;
-        self.add(CHANGED, json)
+    /// Keeps who has everything of whom.
+    pub fn keep_ended(&mut self, begun: &Begun) -> Result<(), StoreError> {
+        let ended = Ended {
+            study: begun.number,
+            served: begun.served.clone(),
+            assured: begun.assured.clone(),
+        };
+        let json = serde_json::to_vec(&ended).map_err(|e| self.corrupt(e))?;
+        self.add(ENDED, &json, Change::Ended(ended))
     }
 
-    /// Adds a record, and takes it in as whoever opens the journal will.
-    fn add(&mut self, kind: u8, body: Vec<u8>) -> Result<(), StoreError> {
-        let at = self
-            .journal
-            .add(kind, &body)
-            .map_err(|e| fault(&self.folder, e))?;
-        let taken = self.contents.take(&Record { at, kind, body });
-        taken.map_err(|what| self.corrupt(what))
+    /// Adds a record, unless it cannot be right.
+    fn add(&mut self, kind: u8, body: &[u8], change: Change) -> Result<(), StoreError> {
+        let at = self.journal.end();
+        let admitted = self.contents.admits(at, &change);
+        admitted.map_err(|what| self.corrupt(what))?;
+        let added = self.journal.add(kind, body);
+        added.map_err(|e| fault(&self.folder, e))?;
+        self.contents.apply(at, change);
+        Ok(())
     }
 
     /// Where a study's noise comes from. It does not leave this crate.
@@ -335,33 +359,33 @@ impl Store {
     ) -> Result<(), StoreError> {
         let study = begun.number;
         let times = Times::of_step(step);
-        let admitted = self.known(study)?.admits(&times);
-        admitted.map_err(|what| self.corrupt(what))?;
         let body = step.to_bytes(study, *data);
-        let at = self
-            .journal
-            .add(STEP, &body)
-            .map_err(|e| fault(&self.folder, e))?;
-        let known = self.contents.known_mut(study);
-        known
-            .map_err(|what| corrupt(&self.folder, what))?
-            .add(at, &times);
-        Ok(())
+        self.add(STEP, &body, Change::Step { study, times })
     }
 
     /// Keeps what somebody said that cannot be right; of the first hundred times in a study.
     pub fn keep_evidence(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
-        match self.known(study)?.evidence.len() < MOST_EVIDENCE {
-            true => self.keep_proof(study, evidence),
-            false => Ok(()),
-        }
+        self.keep_words(study, evidence, MOST_EVIDENCE)
     }
 
-    /// Keeps what ends a study, however much was kept before.
+    /// Keeps what ends a study. However much was kept before, there is room for it; for what is found again at every start, not for
+    /// ever.
     pub fn keep_proof(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
+        self.keep_words(study, evidence, MOST_EVIDENCE + MOST_PROOFS)
+    }
+
+    fn keep_words(
+        &mut self,
+        study: u32,
+        evidence: &Evidence,
+        most: usize,
+    ) -> Result<(), StoreError> {
+        if self.known(study)?.evidence.len() >= most {
+            return Ok(());
+        }
         let mut body = study.to_le_bytes().to_vec();
         serde_json::to_writer(&mut body, evidence).map_err(|e| self.corrupt(e))?;
-        self.add(EVIDENCE, body)
+        self.add(EVIDENCE, &body, Change::Evidence { study })
     }
 
     /// What was said in a study that cannot be right.
@@ -375,8 +399,8 @@ impl Store {
     }
 
     fn known(&self, study: u32) -> Result<&Known, StoreError> {
-        let known = self.contents.known(study);
-        known.map_err(|what| self.corrupt(what))
+        let known = self.contents.studies.get(study as usize);
+        known.ok_or_else(|| self.corrupt(format!("study {study} was never begun")))
     }
 
     fn corrupt(&self, what: impl ToString) -> StoreError {
@@ -384,7 +408,7 @@ impl Store {
     }
 }
 
-/// A folder for this party alone, and its own entry on disk.
+/// A folder for this party alone.
 fn make_folder(folder: &Path) -> io::Result<()> {
     if !folder.is_dir() {
         fs::create_dir_all(folder)?;
@@ -393,8 +417,19 @@ fn make_folder(folder: &Path) -> io::Result<()> {
             use std::os::unix::fs::PermissionsExt;
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
         }
-        if let Some(parent) = folder.parent().filter(|parent| parent.is_dir()) {
-            fs::File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The names of file and folders are on the disk. Where folders cannot be opened as files, the system sees to it.
+fn make_sure_of_names(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    for folder in folder.canonicalize()?.ancestors().take(NAMES) {
+        // Of those further up some may not be readable, and those were there before.
+        match fs::File::open(folder) {
+            Ok(folder) => folder.sync_all()?,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -416,7 +451,9 @@ fn for_this_user_alone(file: &Path) -> io::Result<()> {
 /// like a damaged account.
 fn make_file(folder: &Path) -> Result<(), StoreError> {
     let (file, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
-    if file.exists() {
+    // A link that leads nowhere, as to a disk that is not mounted, is no reason to begin an account.
+    let is_there = || fs::symlink_metadata(&file).is_ok();
+    if is_there() {
         return Ok(());
     }
     let failed = |cause| StoreError::Folder {
@@ -428,7 +465,7 @@ fn make_file(folder: &Path) -> Result<(), StoreError> {
     if let Err(fs::TryLockError::WouldBlock) = held.try_lock() {
         return Err(StoreError::InUse(folder.to_owned()));
     }
-    if file.exists() {
+    if is_there() {
         return Ok(());
     }
     match fs::remove_file(&unfinished) {
@@ -440,8 +477,7 @@ fn make_file(folder: &Path) -> Result<(), StoreError> {
     };
     drop(Store::made(folder, Box::new(made))?);
     for_this_user_alone(&unfinished).map_err(failed)?;
-    fs::rename(&unfinished, &file).map_err(failed)?;
-    held.sync_all().map_err(failed)
+    fs::rename(&unfinished, &file).map_err(failed)
 }
 
 /// From the operating system.

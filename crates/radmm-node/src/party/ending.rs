@@ -16,7 +16,7 @@ impl Party {
         // Of what was not said yet, nobody can have everything.
         if self.node.iteration() == self.iterations {
             if self.begun.served.insert(self.edges[place].peer.id.0) {
-                self.store.keep_begun(&self.begun)?;
+                self.store.keep_ended(&self.begun)?;
             }
             self.note(place);
         }
@@ -28,7 +28,7 @@ impl Party {
         // Who has not finished has not said so.
         if self.is_finished() {
             if self.begun.assured.insert(self.edges[place].peer.id.0) {
-                self.store.keep_begun(&self.begun)?;
+                self.store.keep_ended(&self.begun)?;
             }
             self.edges[place].parted |= mutual;
             self.note(place);

@@ -1,5 +1,7 @@
 //! What neighbours say first on a link: who they are, what they hold, and how far each has come.
 
+use std::mem;
+
 use radmm_study::first_difference;
 
 use super::{Halt, Party};
@@ -52,6 +54,10 @@ impl Party {
     }
 
     pub(super) fn greet(&mut self, place: usize, hello: Hello, bytes: &[u8]) -> Result<(), Halt> {
+        if mem::replace(&mut self.edges[place].met, true) {
+            // Everything that is due would be said anew.
+            return self.lie(place, "a second greeting".to_owned(), &[bytes]);
+        }
         if hello.version != PROTOCOL {
             let what = format!(
                 "it speaks version {} of the protocol, and this program version {PROTOCOL}; all parties need the same version of radmm",

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::Begun;
 use super::journal::Record;
 use super::step::{Kept, Step};
@@ -12,7 +14,7 @@ pub(super) const FORMAT: u32 = 1;
 
 pub(super) const MADE: u8 = 1;
 pub(super) const BEGUN: u8 = 2;
-pub(super) const CHANGED: u8 = 3;
+pub(super) const ENDED: u8 = 3;
 pub(super) const STEP: u8 = 4;
 pub(super) const ORDER: u8 = 5;
 pub(super) const EVIDENCE: u8 = 6;
@@ -113,74 +115,119 @@ pub(super) fn place(records: &[(u32, u64)], iteration: u32) -> Option<u64> {
     found.ok().map(|index| records[index].1)
 }
 
+/// What a record adds.
+pub(super) enum Change {
+    Made { format: u32, salt: [u8; 32] },
+    Begun { secret: [u8; 32], begun: Begun },
+    Ended(Ended),
+    Step { study: u32, times: Times },
+    Order(f64),
+    Evidence { study: u32 },
+}
+
+/// Who has everything of whom at the end of a study. Neighbours are only ever added.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub(super) study: u32,
+    pub(super) served: BTreeSet<u32>,
+    pub(super) assured: BTreeSet<u32>,
+}
+
+impl Change {
+    /// What a record says; `None` if it cannot be read.
+    pub(super) fn read(kind: u8, body: &[u8]) -> Option<Self> {
+        let mut rest = Reader(body);
+        Some(match kind {
+            MADE => Self::Made {
+                format: rest.u32()?,
+                salt: rest.array()?,
+            },
+            BEGUN => Self::Begun {
+                secret: rest.array()?,
+                begun: serde_json::from_slice(rest.0).ok()?,
+            },
+            ENDED => Self::Ended(serde_json::from_slice(rest.0).ok()?),
+            STEP => {
+                let kept = Kept::from_bytes(rest.0)?;
+                Self::Step {
+                    study: kept.study,
+                    times: Times::of_kept(&kept),
+                }
+            }
+            ORDER => Self::Order(rest.f64()?),
+            EVIDENCE => Self::Evidence { study: rest.u32()? },
+            _ => return None,
+        })
+    }
+}
+
 impl Contents {
-    /// Takes in a record, unless it cannot be right.
+    /// Takes in a record that was found, unless it cannot be right.
     pub(super) fn take(&mut self, record: &Record) -> Result<(), String> {
-        let unreadable = || "it cannot be read".to_owned();
-        let mut rest = Reader(&record.body);
-        match (record.kind, record.at) {
-            (MADE, 0) => {
-                let format = rest.u32().ok_or_else(unreadable)?;
-                self.foreign = (format != FORMAT).then_some(format);
-                if self.foreign.is_some() {
-                    return Err(unreadable());
-                }
-                self.salt = rest.array().ok_or_else(unreadable)?;
-                Ok(())
+        let change = Change::read(record.kind, &record.body);
+        let change = change.ok_or_else(|| "it cannot be read".to_owned())?;
+        if let Change::Made { format, .. } = change {
+            self.foreign = (format != FORMAT).then_some(format);
+        }
+        self.admits(record.at, &change)?;
+        self.apply(record.at, change);
+        Ok(())
+    }
+
+    /// Whether a record may come at a place.
+    pub(super) fn admits(&self, at: u64, change: &Change) -> Result<(), String> {
+        let known = |study: u32| {
+            let known = self.studies.get(study as usize);
+            known.ok_or_else(|| format!("study {study} was never begun"))
+        };
+        match change {
+            Change::Made { .. } if self.foreign.is_some() => Err("another format".to_owned()),
+            Change::Made { .. } if at == 0 => Ok(()),
+            Change::Made { .. } => Err("it begins another journal".to_owned()),
+            _ if at == 0 => Err("it is not the first of a journal".to_owned()),
+            Change::Begun { begun, .. } if begun.number as usize != self.studies.len() => {
+                Err("a study has another one's number".to_owned())
             }
-            (_, 0) => Err("it is not the first of a journal".to_owned()),
-            (BEGUN, _) => {
-                let secret = rest.array().ok_or_else(unreadable)?;
-                let begun: Begun =
-                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
-                if begun.number as usize != self.studies.len() {
-                    return Err("a study has another one's number".to_owned());
-                }
-                self.studies.push(Known {
-                    begun,
-                    secret,
-                    heard: Vec::new(),
-                    said: Vec::new(),
-                    charged: None,
-                    evidence: Vec::new(),
-                });
-                Ok(())
+            Change::Order(order) if self.order.is_some() || !order.is_finite() => {
+                Err("there is an order, or this is none".to_owned())
             }
-            (CHANGED, _) => {
-                let begun: Begun =
-                    serde_json::from_slice(rest.0).map_err(|error| error.to_string())?;
-                let known = self.known_mut(begun.number)?;
-                known.begun = begun;
-                Ok(())
+            Change::Begun { .. } | Change::Order(_) => Ok(()),
+            Change::Ended(Ended { study, .. }) | Change::Evidence { study } => {
+                known(*study).map(|_| ())
             }
-            (STEP, at) => {
-                let kept = Kept::from_bytes(rest.0).ok_or_else(unreadable)?;
-                let times = Times::of_kept(&kept);
-                let known = self.known_mut(kept.study)?;
-                known.admits(&times)?;
-                known.add(at, &times);
-                Ok(())
-            }
-            (ORDER, _) => {
-                self.order = Some(rest.f64().ok_or_else(unreadable)?);
-                Ok(())
-            }
-            (EVIDENCE, at) => {
-                let study = rest.u32().ok_or_else(unreadable)?;
-                self.known_mut(study)?.evidence.push(at);
-                Ok(())
-            }
-            _ => Err("it is of no known kind".to_owned()),
+            Change::Step { study, times } => known(*study)?.admits(times),
         }
     }
 
-    pub(super) fn known(&self, study: u32) -> Result<&Known, String> {
-        let known = self.studies.get(study as usize);
-        known.ok_or_else(|| format!("study {study} was never begun"))
-    }
-
-    pub(super) fn known_mut(&mut self, study: u32) -> Result<&mut Known, String> {
-        let known = self.studies.get_mut(study as usize);
-        known.ok_or_else(|| format!("study {study} was never begun"))
+    /// Takes in what was admitted, and is on the disk.
+    pub(super) fn apply(&mut self, at: u64, change: Change) {
+        match change {
+            Change::Made { salt, .. } => self.salt = salt,
+            Change::Begun { secret, begun } => self.studies.push(Known {
+                begun,
+                secret,
+                heard: Vec::new(),
+                said: Vec::new(),
+                charged: None,
+                evidence: Vec::new(),
+            }),
+            Change::Order(order) => self.order = Some(order),
+            Change::Ended(ended) => {
+                if let Some(known) = self.studies.get_mut(ended.study as usize) {
+                    known.begun.served.extend(ended.served);
+                    known.begun.assured.extend(ended.assured);
+                }
+            }
+            Change::Step { study, times } => {
+                if let Some(known) = self.studies.get_mut(study as usize) {
+                    known.add(at, &times);
+                }
+            }
+            Change::Evidence { study } => {
+                if let Some(known) = self.studies.get_mut(study as usize) {
+                    known.evidence.push(at);
+                }
+            }
+        }
     }
 }

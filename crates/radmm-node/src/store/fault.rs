@@ -1,6 +1,7 @@
 //! A disk whose power fails.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rand::{Rng, RngExt};
@@ -12,6 +13,9 @@ use super::medium::Medium;
 struct Image {
     durable: Vec<u8>,
     since: Vec<Change>,
+    /// What was written before an attempt to synchronise that failed: the operating system takes it for written, and does not try
+    /// again.
+    given_up: Vec<Change>,
     now: Vec<u8>,
     /// How many more operations succeed; `None` for all.
     left: Option<u32>,
@@ -79,6 +83,11 @@ impl Disk {
         self.image().left = None;
     }
 
+    /// Whether everything that was written would be there after a power failure.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.image().since.is_empty()
+    }
+
     /// What is on it now.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.image().now.clone()
@@ -94,9 +103,10 @@ impl Disk {
     /// One byte is another one.
     pub(crate) fn damage(&self, at: usize, with: u8) {
         let mut image = self.image();
-        image.durable[at] ^= with;
-        image.now = image.durable.clone();
+        image.now[at] ^= with;
+        image.durable = image.now.clone();
         image.since.clear();
+        image.given_up.clear();
     }
 
     /// The disk as it may be found after the power failed: what was synchronised is there; of the sectors that were written after,
@@ -105,7 +115,7 @@ impl Disk {
         let image = self.image();
         let mut bytes = image.durable.clone();
         let luck = rng.random_range(0.0..=1.0);
-        for change in &image.since {
+        for change in image.given_up.iter().chain(&image.since) {
             for sector in change.sectors() {
                 if rng.random_bool(luck) {
                     sector.apply(&mut bytes);
@@ -115,9 +125,17 @@ impl Disk {
         Self::holding(bytes)
     }
 
-    /// The disk as another process finds it after this one was killed: everything that was written is there.
+    /// The disk as another process finds it after this one was killed: everything that was written is there, but would not outlast
+    /// a power failure if it was not synchronised.
     pub(crate) fn after_kill(&self) -> Self {
-        Self::holding(self.image().now.clone())
+        let image = self.image();
+        Self(Arc::new(Mutex::new(Image {
+            durable: image.durable.clone(),
+            since: image.since.clone(),
+            given_up: image.given_up.clone(),
+            now: image.now.clone(),
+            ..Image::default()
+        })))
     }
 
     pub(crate) fn holding(bytes: Vec<u8>) -> Self {
@@ -170,17 +188,14 @@ impl Medium for Disk {
 
     fn sync(&self) -> io::Result<()> {
         let mut image = self.image();
-        image.operate()?;
-        let Image {
-            durable,
-            since,
-            now,
-            ..
-        } = &mut *image;
-        for change in since.drain(..) {
-            change.apply(durable);
+        let operated = image.operate();
+        let since = mem::take(&mut image.since);
+        match operated {
+            Ok(()) => since
+                .iter()
+                .for_each(|change| change.apply(&mut image.durable)),
+            Err(_) => image.given_up.extend(since),
         }
-        debug_assert_eq!(durable, now);
-        Ok(())
+        operated
     }
 }

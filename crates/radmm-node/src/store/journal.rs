@@ -1,17 +1,21 @@
 //! Records one after the other, each on the disk before the next is begun, and never changed.
 //!
 //! ```text
-//! mark 8 · sequence 8 · length 4 · kind 4 · hash of the record before 32 · check of these 8 · hash 32 · body · zeros
+//! record    sequence 8 · length 4 · kind 4 · hash of the record before 32 · check of these 8 · hash 32 · body · zeros
+//! sector    mark 8 · sequence 4 · place in the record 4 · 496 bytes of the record
 //! ```
 //!
-//! A record begins a sector of the disk and fills up its last one, so that no sector is written twice. After the last record there
-//! are zeros, written ahead: then adding one changes neither the length of the file nor where it is on the disk, and takes one
-//! write.
+//! A record begins a sector of the disk and fills up its last one, so that no sector is written twice with other bytes, and none
+//! that was written is empty. After the last record there are zeros, written ahead: then adding one changes neither the length of
+//! the file nor where it is on the disk, and takes one write.
 //!
 //! *What a power failure leaves* of the last record is some of its sectors, each whole or still zeros; nothing that was on the disk
-//! before. Exactly that is taken for a record that was never finished, and removed: whoever wrote it was not told that it was
-//! there, so nothing came of it. Everything else is damage and stops whoever opens the journal, above all anything wrong
-//! that is followed by another record, and a hash that is wrong although no sector is missing.
+//! before. Exactly that, sectors of one record that should come next and at least one of them missing, is taken for a record that
+//! was never finished, and removed: whoever wrote it was not told that it was there, so nothing came of it. Everything else is
+//! damage, and stops whoever opens the journal.
+//!
+//! *What a kill leaves* may be in the memory of the operating system alone, and a record whose wait for the disk failed may be
+//! taken there for written. So the last record is written again, and waited for, before anybody goes by it.
 
 use std::io;
 
@@ -22,13 +26,24 @@ use super::medium::Medium;
 /// What a disk writes in one go.
 const SECTOR: usize = 512;
 
+/// Before a sector's part of the record.
+const TAG: usize = 16;
+
+const PART: usize = SECTOR - TAG;
+
 /// Before the body.
-const HEADER: usize = 96;
+const HEADER: usize = 88;
+
+/// Of the header, before its check.
+const CHECKED: usize = 48;
+
+/// Of the header, before the hash.
+const HASHED: usize = 56;
 
 /// So many zeros are written ahead.
 const AHEAD: usize = 1 << 20;
 
-/// With what the first record begins; the others begin with what nobody can guess who does not know the first.
+/// With what sectors of the first record begin; the others' mark follows from that record, so that no two journals have the same.
 const FIRST: [u8; 8] = *b"radmm v1";
 
 /// Why a journal cannot be used.
@@ -71,40 +86,45 @@ pub(super) struct Journal {
 
 /// What is known of a record from its first sector.
 struct Header {
-    mark: [u8; 8],
     sequence: u64,
     length: u32,
     kind: u8,
     before: [u8; 32],
+    hash: [u8; 32],
 }
 
 impl Header {
-    /// With its check, and with the hash of the whole record.
-    fn to_bytes(&self, body: &[u8]) -> [u8; HEADER] {
+    /// With its check and its hash.
+    fn write(sequence: u64, kind: u8, before: &[u8; 32], body: &[u8]) -> io::Result<[u8; HEADER]> {
+        let length =
+            u32::try_from(body.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         let mut bytes = [0; HEADER];
-        bytes[..8].copy_from_slice(&self.mark);
-        bytes[8..16].copy_from_slice(&self.sequence.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.length.to_le_bytes());
-        bytes[20] = self.kind;
-        bytes[24..56].copy_from_slice(&self.before);
-        let check: [u8; 32] = Sha256::digest(&bytes[..56]).into();
-        bytes[56..64].copy_from_slice(&check[..8]);
+        bytes[..8].copy_from_slice(&sequence.to_le_bytes());
+        bytes[8..12].copy_from_slice(&length.to_le_bytes());
+        bytes[12] = kind;
+        bytes[16..CHECKED].copy_from_slice(before);
+        let check: [u8; 32] = Sha256::digest(&bytes[..CHECKED]).into();
+        bytes[CHECKED..HASHED].copy_from_slice(&check[..HASHED - CHECKED]);
         let hash = hash(&bytes, body);
-        bytes[64..].copy_from_slice(&hash);
-        bytes
+        bytes[HASHED..].copy_from_slice(&hash);
+        Ok(bytes)
     }
 
     /// `None` if its check is wrong.
-    fn from_bytes(bytes: &[u8; HEADER]) -> Option<Self> {
-        let check: [u8; 32] = Sha256::digest(&bytes[..56]).into();
-        let number = |at: usize| u64::from_le_bytes(array(&bytes[at..at + 8]));
-        (bytes[56..64] == check[..8]).then(|| Self {
-            mark: array(&bytes[..8]),
-            sequence: number(8),
-            length: u32::from_le_bytes(array(&bytes[16..20])),
-            kind: bytes[20],
-            before: array(&bytes[24..56]),
+    fn read(bytes: &[u8; HEADER]) -> Option<Self> {
+        let check: [u8; 32] = Sha256::digest(&bytes[..CHECKED]).into();
+        (bytes[CHECKED..HASHED] == check[..HASHED - CHECKED]).then(|| Self {
+            sequence: u64::from_le_bytes(array(&bytes[..8])),
+            length: u32::from_le_bytes(array(&bytes[8..12])),
+            kind: bytes[12],
+            before: array(&bytes[16..CHECKED]),
+            hash: array(&bytes[HASHED..]),
         })
+    }
+
+    /// How many bytes of the file it takes with its body.
+    fn extent(&self) -> u64 {
+        extent(self.length as usize)
     }
 }
 
@@ -116,18 +136,45 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 fn hash(header: &[u8; HEADER], body: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
-    hash.update(&header[..64]);
+    hash.update(&header[..HASHED]);
     hash.update(body);
     hash.finalize().into()
 }
 
-/// With its header, in sectors.
-fn extent(body: usize) -> usize {
-    (HEADER + body).next_multiple_of(SECTOR)
+fn extent(body: usize) -> u64 {
+    ((HEADER + body).div_ceil(PART) * SECTOR) as u64
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
+}
+
+/// With what a sector begins.
+fn tag(mark: [u8; 8], sequence: u64, place: usize) -> [u8; TAG] {
+    let mut tag = [0; TAG];
+    tag[..8].copy_from_slice(&mark);
+    // Neither comes near its limit; and only neighbours must be told apart.
+    tag[8..12].copy_from_slice(&(sequence as u32).to_le_bytes());
+    tag[12..].copy_from_slice(&(place as u32).to_le_bytes());
+    tag
+}
+
+/// A record in sectors.
+fn sectors(mark: [u8; 8], sequence: u64, header: &[u8; HEADER], body: &[u8]) -> Vec<u8> {
+    let record = [header, body].concat();
+    let mut bytes = Vec::with_capacity(extent(body.len()) as usize);
+    for (place, part) in record.chunks(PART).enumerate() {
+        bytes.extend_from_slice(&tag(mark, sequence, place));
+        bytes.extend_from_slice(part);
+    }
+    bytes.resize(extent(body.len()) as usize, 0);
+    bytes
+}
+
+/// The parts of sectors, one after the other.
+fn parts(sectors: &[u8]) -> Vec<u8> {
+    let parts = sectors.chunks(SECTOR).map(|sector| &sector[TAG..]);
+    parts.collect::<Vec<_>>().concat()
 }
 
 impl Journal {
@@ -145,23 +192,23 @@ impl Journal {
         mut each: impl FnMut(&Record) -> Result<(), String>,
     ) -> Result<Self, Fault> {
         let mut journal = Self::before_all(medium)?;
+        let mut last = None;
         while let Some((record, header)) = journal.next()? {
-            let wrong = |what| Fault::Damaged(format!("record {}: {what}", journal.sequence));
-            each(&record).map_err(wrong)?;
-            journal.end += extent(record.body.len()) as u64;
-            journal.last = array(&header[64..]);
+            each(&record).map_err(|what| journal.damaged(&what))?;
+            journal.end += header.extent();
+            journal.last = header.hash;
+            last = Some((record.at, header.extent()));
             if journal.sequence == 0 {
                 journal.name();
             }
             journal.sequence += 1;
         }
-        match journal.sequence {
-            0 => Err(Fault::Damaged("it is empty".to_owned())),
-            _ => {
-                journal.clear()?;
-                Ok(journal)
-            }
-        }
+        let Some((at, extent)) = last else {
+            return Err(Fault::Damaged("it is empty".to_owned()));
+        };
+        journal.clear()?;
+        journal.make_sure(at, extent)?;
+        Ok(journal)
     }
 
     /// Before its first record.
@@ -177,7 +224,7 @@ impl Journal {
         })
     }
 
-    /// From now on records begin with what follows from the first one.
+    /// From now on sectors begin with what follows from the first record.
     fn name(&mut self) {
         let hash: [u8; 32] = Sha256::new()
             .chain_update(b"radmm mark v1\0")
@@ -187,103 +234,100 @@ impl Journal {
         self.mark = array(&hash[..8]);
     }
 
+    fn damaged(&self, what: &str) -> Fault {
+        Fault::Damaged(format!("record {}: {what}", self.sequence))
+    }
+
     /// The record at the end, if there is a whole one.
-    fn next(&self) -> Result<Option<(Record, [u8; HEADER])>, Fault> {
+    fn next(&self) -> Result<Option<(Record, Header)>, Fault> {
         let at = self.end;
-        let damaged = |what: &str| Err(Fault::Damaged(format!("record {}: {what}", self.sequence)));
+        if self.length < at + SECTOR as u64 {
+            return Ok(None);
+        }
         let mut first = [0; SECTOR];
-        let there = self.length.saturating_sub(at).min(SECTOR as u64) as usize;
-        self.medium.read(at, &mut first[..there])?;
+        self.medium.read(at, &mut first)?;
         if is_zero(&first) {
             return Ok(None);
         }
-        let header: [u8; HEADER] = array(&first[..HEADER]);
-        let Some(read) = Header::from_bytes(&header) else {
-            return damaged("it does not begin as a record does");
-        };
-        if read.mark != self.mark || read.sequence != self.sequence || read.before != self.last {
-            return damaged("it does not follow the one before it");
+        if first[..TAG] != tag(self.mark, self.sequence, 0) {
+            return Err(self.damaged("it does not begin as the record that is due"));
         }
-        let body = read.length as usize;
-        let end = at + extent(body) as u64;
-        if end > self.length {
-            return damaged("it is longer than the file");
+        let header: [u8; HEADER] = array(&first[TAG..TAG + HEADER]);
+        let read = Header::read(&header).ok_or_else(|| self.damaged("its head was changed"))?;
+        if read.sequence != self.sequence || read.before != self.last {
+            return Err(self.damaged("it does not follow the one before it"));
         }
-        let mut whole = vec![0; extent(body)];
+        if read.extent() > self.length - at {
+            return Err(self.damaged("it is longer than the file"));
+        }
+        let mut whole = vec![0; read.extent() as usize];
         self.medium.read(at, &mut whole)?;
-        let (record, rest) = whole.split_at(HEADER + body);
-        let right = header[64..] == hash(&header, &record[HEADER..]) && is_zero(rest);
-        match right {
-            true => {
-                let body = record[HEADER..].to_vec();
-                let kind = read.kind;
-                Ok(Some((Record { at, kind, body }, header)))
-            }
-            // The disk was in the middle of it, and nothing came after.
-            false if whole.chunks(SECTOR).any(is_zero) && self.tail(end)?.is_none() => Ok(None),
-            false => damaged("it was changed"),
+        // The disk was in the middle of it. Whether that is all is looked at when it is cleared away.
+        if whole.chunks(SECTOR).any(is_zero) {
+            return Ok(None);
         }
+        let right =
+            |(place, sector): (usize, &[u8])| sector[..TAG] == tag(self.mark, self.sequence, place);
+        if !whole.chunks(SECTOR).enumerate().all(right) {
+            return Err(self.damaged("a part of it is another record's"));
+        }
+        let record = parts(&whole);
+        let (record, rest) = record.split_at(HEADER + read.length as usize);
+        let body = record[HEADER..].to_vec();
+        if hash(&header, &body) != read.hash || !is_zero(rest) {
+            return Err(self.damaged("it was changed"));
+        }
+        let kind = read.kind;
+        Ok(Some((Record { at, kind, body }, read)))
     }
 
-    /// The end of what is not zero, from there on.
-    fn tail(&self, from: u64) -> Result<Option<u64>, Fault> {
-        let mut found = None;
-        let mut at = from;
+    /// Takes away what is left of a record that was never finished.
+    fn clear(&mut self) -> Result<(), Fault> {
+        let mut left = None;
+        let mut at = self.end;
         let mut piece = vec![0; 128 * SECTOR];
         while at < self.length {
             let there = (self.length - at).min(piece.len() as u64) as usize;
             let piece = &mut piece[..there];
             self.medium.read(at, piece)?;
-            for (number, sector) in (0..).zip(piece.chunks(SECTOR)) {
-                if sector.starts_with(&self.mark) {
-                    let after = format!("record {} is missing, and one after it", self.sequence);
-                    return Err(Fault::Damaged(after + " is there"));
-                }
+            for sector in piece.chunks(SECTOR) {
+                let place = ((at - self.end) / SECTOR as u64) as usize;
                 if !is_zero(sector) {
-                    found = Some(at + (number + 1) * SECTOR as u64);
+                    if !sector.starts_with(&tag(self.mark, self.sequence, place)) {
+                        return Err(self.damaged("what is there is no part of it"));
+                    }
+                    left = Some(at + sector.len() as u64);
                 }
+                at += sector.len() as u64;
             }
-            at += there as u64;
         }
-        Ok(found)
+        if let Some(until) = left {
+            let zeros = vec![0; (until - self.end) as usize];
+            self.medium.write(self.end, &zeros)?;
+        }
+        Ok(())
     }
 
-    /// Takes away what is left of a record that was never finished.
-    fn clear(&mut self) -> Result<(), Fault> {
-        // Its own first sector begins like any record's.
-        let torn = self.end;
-        let mut first = [0; SECTOR];
-        let there = self.length.saturating_sub(torn).min(SECTOR as u64) as usize;
-        self.medium.read(torn, &mut first[..there])?;
-        let after = self.tail(torn + there as u64)?;
-        let until = match (is_zero(&first), after) {
-            (true, None) => return Ok(()),
-            (false, None) => torn + there as u64,
-            (_, Some(until)) => until.min(self.length),
-        };
-        self.medium.write(torn, &vec![0; (until - torn) as usize])?;
+    /// Writes the last record again, and waits until everything is on the disk.
+    fn make_sure(&self, at: u64, extent: u64) -> Result<(), Fault> {
+        let mut sectors = vec![0; extent as usize];
+        self.medium.read(at, &mut sectors)?;
+        self.medium.write(at, &sectors)?;
         Ok(self.medium.sync()?)
     }
 
-    /// Adds a record; where it is. When this returns it has reached the disk. After an error nothing is added any more.
-    pub(super) fn add(&mut self, kind: u8, body: &[u8]) -> Result<u64, Fault> {
+    /// Where the next record will be.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Adds a record. When this returns it has reached the disk. After an error nothing is added any more.
+    pub(super) fn add(&mut self, kind: u8, body: &[u8]) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Disk(io::Error::other("an earlier write failed")));
         }
-        let length = u32::try_from(body.len())
-            .map_err(|_| Fault::Disk(io::ErrorKind::FileTooLarge.into()))?;
-        let header = Header {
-            mark: self.mark,
-            sequence: self.sequence,
-            length,
-            kind,
-            before: self.last,
-        };
-        let header = header.to_bytes(body);
-        let mut bytes = Vec::with_capacity(extent(body.len()));
-        bytes.extend_from_slice(&header);
-        bytes.extend_from_slice(body);
-        bytes.resize(extent(body.len()), 0);
+        let header = Header::write(self.sequence, kind, &self.last, body)?;
+        let bytes = sectors(self.mark, self.sequence, &header, body);
         self.failed = true;
         let end = self.end + bytes.len() as u64;
         if end > self.length {
@@ -295,25 +339,27 @@ impl Journal {
         self.medium.write(self.end, &bytes)?;
         self.medium.sync()?;
         self.failed = false;
-        let at = self.end;
         self.end = end;
-        self.last = array(&header[64..]);
+        self.last = array(&header[HASHED..]);
         self.sequence += 1;
-        Ok(at)
+        Ok(())
     }
 
     /// The record at a place where one is.
     pub(super) fn read(&self, at: u64) -> Result<Record, Fault> {
         let damaged = || Fault::Damaged(format!("the record at byte {at} was changed"));
-        let mut header = [0; HEADER];
-        self.medium.read(at, &mut header)?;
-        let read = Header::from_bytes(&header).ok_or_else(damaged)?;
-        if at + extent(read.length as usize) as u64 > self.end {
+        let mut first = [0; SECTOR];
+        self.medium.read(at, &mut first)?;
+        let header: [u8; HEADER] = array(&first[TAG..TAG + HEADER]);
+        let read = Header::read(&header).ok_or_else(damaged)?;
+        if at + read.extent() > self.end {
             return Err(damaged());
         }
-        let mut body = vec![0; read.length as usize];
-        self.medium.read(at + HEADER as u64, &mut body)?;
-        match header[64..] == hash(&header, &body) {
+        let mut whole = vec![0; read.extent() as usize];
+        self.medium.read(at, &mut whole)?;
+        let record = parts(&whole);
+        let body = record[HEADER..][..read.length as usize].to_vec();
+        match hash(&header, &body) == read.hash {
             true => Ok(Record {
                 at,
                 kind: read.kind,
@@ -331,7 +377,7 @@ impl Journal {
         let mut at = 0;
         while at < self.end {
             let record = self.read(at)?;
-            at += extent(record.body.len()) as u64;
+            at += extent(record.body.len());
             tell(record)?;
         }
         Ok(())

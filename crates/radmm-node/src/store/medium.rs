@@ -40,9 +40,13 @@ impl Locked {
 
     fn hold(file: File) -> io::Result<Option<Self>> {
         match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
-            // Where a file system has no locks, nobody is kept out.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Self(file))),
+            // Two processes with one state would answer twice: a file system without locks is no place for it.
+            Err(TryLockError::Error(error)) => Err(io::Error::new(
+                error.kind(),
+                format!("it cannot be locked ({error}); put the state onto a local disk"),
+            )),
         }
     }
 }

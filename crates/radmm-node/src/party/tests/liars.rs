@@ -276,3 +276,163 @@ fn what_was_signed_for_something_else_is_not_taken_in() {
         assert!(!party(&mut world).peers().any(heard));
     }
 }
+
+/// Everyone is at the last iteration and has finished, and nothing of the end was delivered to or from alder by birch.
+fn finished() -> World {
+    let mut world = World::new("ring", 1);
+    for (a, b) in world.edges() {
+        world.connect(a, b).unwrap();
+    }
+    for _ in 0..2000 {
+        for (a, b) in world.edges() {
+            for (from, to) in [(a, b), (b, a)] {
+                if party(&mut world).is_finished() {
+                    return world;
+                }
+                world.deliver(from, to).unwrap();
+            }
+        }
+    }
+    panic!("alder does not finish");
+}
+
+#[test]
+fn who_says_over_and_over_that_all_is_well_gets_two_words_and_two_records() {
+    let mut world = finished();
+    let noted = |world: &World, to| {
+        let is_noted = |frame: &Frame| matches!(frame, Frame::Noted { .. });
+        told(world, to).into_iter().filter(is_noted).count()
+    };
+    let (before, used) = (noted(&world, 1), world.seats[0].disk.used());
+    for k in 0..500 {
+        for frame in [
+            Frame::Ack { through: 9 },
+            Frame::Ack { through: 8 },
+            Frame::Noted { mutual: k % 2 == 0 },
+            Frame::Noted { mutual: true },
+        ] {
+            tell(&mut world, 1, frame.encode()).unwrap();
+        }
+    }
+    assert!(noted(&world, 1) - before <= 2);
+    assert!(world.seats[0].disk.used() - used <= 4 * 1024);
+    // Rowan has not been heard of.
+    let (_, begun) = party(&mut world).store();
+    let rowan = begun.served.contains(&4);
+    assert_eq!(party(&mut world).is_over(), rowan);
+    assert!(!party(&mut world).has_parted());
+}
+
+#[test]
+fn at_the_end_a_neighbour_hears_what_is_on_record_and_nothing_else() {
+    let mut world = finished();
+    let mut heard = told(&world, 1).len();
+    let mut say = |world: &mut World, frame: Frame| {
+        tell(world, 1, frame.encode()).unwrap();
+        let said = told(world, 1).split_off(heard);
+        heard += said.len();
+        let (_, begun) = party(world).store();
+        let record = (begun.served.contains(&1), begun.assured.contains(&1));
+        (said, record)
+    };
+    // It knows that alder has everything, and does not say that it has everything itself.
+    let noted = |mutual: bool| Frame::Noted { mutual };
+    assert_eq!(say(&mut world, noted(false)), (vec![], (false, true)));
+    // It has something.
+    let something = Frame::Ack { through: 8 };
+    assert_eq!(say(&mut world, something), (vec![], (false, true)));
+    let everything = Frame::Ack { through: 9 };
+    let said = say(&mut world, everything.clone());
+    assert_eq!(said, (vec![noted(true)], (true, true)));
+    assert_eq!(say(&mut world, everything), (vec![], (true, true)));
+    // Whether it knows of the last word is known when it says so.
+    let parted = |world: &mut World| party(world).edges[0].parted;
+    say(&mut world, noted(false));
+    assert!(!parted(&mut world));
+    say(&mut world, noted(true));
+    assert!(parted(&mut world));
+    // On another link it hears everything again.
+    world.cut(0, 1);
+    world.connect(0, 1).unwrap();
+    let again = Frame::Hello(Hello {
+        at: 9,
+        heard: Some(9),
+        seen: Some(9),
+        ..hello(&world, 1)
+    });
+    tell(&mut world, 1, again.encode()).unwrap();
+    let said = told(&world, 1);
+    let last = Frame::Ack { through: 9 };
+    assert!(
+        matches!(&said[..], [Frame::Hello(_), ack, note] if *ack == last && *note == noted(true)),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn words_of_the_end_before_the_end_change_nothing() {
+    let mut world = alder();
+    greet(&mut world, 1);
+    let used = world.seats[0].disk.used();
+    for frame in [
+        Frame::Ack { through: 9 },
+        Frame::Noted { mutual: false },
+        Frame::Noted { mutual: true },
+    ] {
+        tell(&mut world, 1, frame.encode()).unwrap();
+    }
+    let (_, begun) = party(&mut world).store();
+    assert!(begun.served.is_empty() && begun.assured.is_empty());
+    assert_eq!(world.seats[0].disk.used(), used);
+    let is_noted = |frame: &Frame| matches!(frame, Frame::Noted { .. });
+    assert!(!told(&world, 1).iter().any(is_noted));
+}
+
+#[test]
+fn who_is_left_alone_parts_from_everyone_and_then_is_quiet() {
+    for topology in ["ring", "star", "complete", "path"] {
+        let mut world = World::new(topology, 1);
+        for (a, b) in world.edges() {
+            world.connect(a, b).unwrap();
+        }
+        let mut quiet = false;
+        for _ in 0..2000 {
+            quiet = true;
+            for (a, b) in world.edges() {
+                for (from, to) in [(a, b), (b, a)] {
+                    quiet &= !world.deliver(from, to).unwrap();
+                }
+            }
+            if quiet {
+                break;
+            }
+        }
+        assert!(quiet, "{topology}: they talk for ever");
+        for seat in &world.seats {
+            let party = seat.party.as_ref().unwrap();
+            assert!(party.is_settled() && party.has_parted(), "{topology}");
+        }
+        // Whoever begins again knows it, and nothing more is said but greetings and this.
+        for i in 0..5 {
+            world.kill(i);
+            world.open(i).unwrap();
+            assert!(world.seats[i as usize].party.as_ref().unwrap().is_settled());
+        }
+    }
+}
+
+#[test]
+fn who_greets_twice_on_a_link_is_not_told_everything_again() {
+    let mut world = finished();
+    let before = told(&world, 1).len();
+    let hello = Frame::Hello(Hello {
+        at: 9,
+        ..hello(&world, 1)
+    });
+    for _ in 0..100 {
+        tell(&mut world, 1, hello.encode()).unwrap();
+    }
+    // Why the link ends, and then there is none.
+    let said = told(&world, 1).split_off(before);
+    assert!(matches!(&said[..], [Frame::Bye(why)] if why.contains("a second greeting")));
+}

@@ -429,3 +429,41 @@ fn a_state_that_leads_elsewhere_than_to_what_was_said_is_not_opened() {
         "{stop}"
     );
 }
+
+/// A process that is killed after its write and before the disk has it leaves a record that the next one finds in the memory of
+/// the operating system. What the next one says because of it must outlast a power failure: otherwise a neighbour that lies
+/// would get a second answer to another question of the same iteration, and the account would hold one charge for both.
+#[test]
+fn who_goes_by_a_record_that_is_not_on_the_disk_yet_says_nothing_that_can_be_lost() {
+    let mut world = World::connected("ring", true);
+    world.until(2).unwrap();
+    let disk = world.seats[0].disk.clone();
+    // The write of the next step succeeds, and the wait for the disk does not.
+    disk.fail_after(1);
+    let (who, halt) = world.until(3).unwrap_err();
+    assert_eq!(who, 0);
+    assert!(matches!(halt, Halt::Store(_)), "{halt}");
+    disk.heal();
+    // Started again on the same machine, which has not lost power.
+    world.set_back(disk.clone()).unwrap();
+    for _ in 0..3 {
+        for peer in [1, 4] {
+            world.deliver(peer, 0).unwrap();
+        }
+    }
+    let under_way = world.under_way();
+    assert!(under_way.iter().any(|signed| signed.message.iteration == 3));
+    for _ in 0..50 {
+        let left = disk.after_power_failure(&mut world.rng);
+        let store = Store::on(Path::new("state"), left).unwrap();
+        for signed in &under_way {
+            let kept = store.said(0, signed.message.iteration).unwrap();
+            assert!(
+                kept.is_some(),
+                "iteration {} was said, and its charge is lost: {} charges",
+                signed.message.iteration,
+                store.charges().unwrap().len()
+            );
+        }
+    }
+}
