@@ -7,6 +7,7 @@ use radmm_lab::accuracy::{Contest, Contested};
 use crate::args::ReproduceArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::progress::Progress;
 use crate::render::plain;
 
@@ -24,7 +25,7 @@ pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
         let path = typed.out.join(name);
         files::write_whole(&path, text)?;
         if !typed.work.quiet {
-            eprintln!("wrote {}", path.display());
+            message!("wrote {}", path.display());
         }
     }
     match typed.json {

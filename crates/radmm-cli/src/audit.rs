@@ -9,6 +9,7 @@ use radmm_lab::shown::count;
 use crate::args::AuditArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::prepare;
 use crate::progress::Progress;
 use crate::render::plain;
@@ -76,7 +77,7 @@ fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
         let path = out.join(name);
         files::write_whole(&path, &text)?;
         if !quiet {
-            eprintln!("wrote {}", path.display());
+            message!("wrote {}", path.display());
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use radmm_study::{Source, Study};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::files::{self, StudyText};
+use crate::message::message;
 use crate::notes;
 use crate::progress::Progress;
 use crate::render::plain;
@@ -32,7 +33,7 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
     if !quiet {
         notes::on_rows(&experiment)
             .iter()
-            .for_each(|note| eprintln!("note: {note}"));
+            .for_each(|note| message!("note: {note}"));
     }
     // A path is relative to its study: the same rows may be written in two ways.
     let resolved = |source: &Source, folder: &Path| match source {
@@ -77,7 +78,7 @@ fn read(path: &Path, quiet: bool) -> Result<(Study, PathBuf, String), Failure> {
     let StudyText { text, name, folder } = StudyText::read(path)?;
     let (study, notes) = Study::parse(&text, &name)?;
     if !quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| message!("note: {note}"));
     }
     Ok((study, folder, name))
 }
@@ -112,7 +113,7 @@ fn write(
         let path = out.join(name);
         files::write_whole(&path, &text)?;
         if !quiet {
-            eprintln!("wrote {}", path.display());
+            message!("wrote {}", path.display());
         }
     }
     Ok(())

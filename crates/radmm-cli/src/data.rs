@@ -8,6 +8,7 @@ use radmm_data::{Format, Profile, TableFile, inspect};
 use crate::args::{DataCommand, InspectArgs};
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::proposal::{Proposal, WARNING};
 
 pub(crate) fn data(command: DataCommand) -> Result<(), Failure> {
@@ -25,11 +26,9 @@ fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
         return Err(Failure::NoFeatures(reason));
     }
     if profile.format == Format::Csv && has_numbers_for_names(&profile) {
-        eprintln!(
-            "note: some columns are called by numbers; does the first line name the columns?"
-        );
+        message!("note: some columns are called by numbers; does the first line name the columns?");
     }
-    eprintln!("warning: {WARNING}\n\n{}", proposal.table());
+    message!("warning: {WARNING}\n\n{}", proposal.table());
     match typed.json {
         true => files::print(&proposal.json()),
         false => files::print(&proposal.section()),

@@ -6,6 +6,7 @@ use radmm_study::Identity;
 use crate::args::KeyCommand;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 
 pub(crate) fn key(command: &KeyCommand) -> Result<(), Failure> {
     match command {
@@ -13,7 +14,7 @@ pub(crate) fn key(command: &KeyCommand) -> Result<(), Failure> {
             let key = SecretKey::generate()?;
             key.write_new(&typed.file)?;
             print(&key)?;
-            eprintln!(
+            message!(
                 "wrote {}: the secret key of this site, which nobody else may see; the line above goes into the study",
                 typed.file.display()
             );

@@ -14,6 +14,7 @@ mod files;
 mod key;
 mod label;
 mod ledger;
+mod message;
 mod node;
 mod notes;
 mod predict;
@@ -36,6 +37,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
+use crate::message::message;
 
 fn main() -> ExitCode {
     keep_caught_panics_quiet();
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            message!("error: {failure}");
             failure.exit_code()
         }
     }

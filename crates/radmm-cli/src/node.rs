@@ -1,7 +1,6 @@
 //! `radmm node`: one party of a real network.
 
 use std::fs;
-use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,6 +25,7 @@ use serde::Serialize;
 use crate::args::{LogFormat, NodeArgs};
 use crate::failure::Failure;
 use crate::files::{self, StudyText};
+use crate::message::message;
 use crate::progress::Course;
 
 pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
     let (own, own_notes) = SiteFile::parse(&site.text, &site.name)?;
     notes.extend(own_notes);
     if !typed.quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| message!("note: {note}"));
     }
     let folders = Folders {
         study: typed.table_in.as_ref().unwrap_or(&study.folder),
@@ -128,10 +128,7 @@ impl Watch for Console<'_> {
                     notice,
                 };
                 // Every map has string keys, so that nothing is left to fail.
-                let mut line = serde_json::to_vec(&line).unwrap_or_default();
-                line.push(b'\n');
-                // In one go, so that lines stay whole; a collector that has gone does not stop the study.
-                let _ = io::stderr().write_all(&line);
+                message!("{}", serde_json::to_string(&line).unwrap_or_default());
             }
             LogFormat::Text if self.quiet => {}
             // The bar tells of iterations.

@@ -10,6 +10,7 @@ use crate::args::PredictArgs;
 use crate::data;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::quality::{Quality, Seen};
 use crate::sheet::{Prediction, Sheet, Summary};
 
@@ -54,16 +55,16 @@ pub(crate) fn predict(typed: &PredictArgs) -> Result<(), Failure> {
     // Nothing is left to tell if whoever reads has read enough.
     if let Some(told) = told {
         if let Some(path) = &typed.out {
-            eprintln!("wrote {}", path.display());
+            message!("wrote {}", path.display());
         }
         let Scored {
             rows, incomplete, ..
         } = told.rows;
         if incomplete > 0 {
-            eprintln!("note: {incomplete} of {rows} rows lack a field and have no prediction");
+            message!("note: {incomplete} of {rows} rows lack a field and have no prediction");
         }
         if !typed.json {
-            eprintln!("{}", judge.words(told.quality.as_ref()));
+            message!("{}", judge.words(told.quality.as_ref()));
         }
     }
     Ok(())

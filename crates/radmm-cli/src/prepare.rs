@@ -7,6 +7,7 @@ use radmm_study::Study;
 
 use crate::failure::Failure;
 use crate::files::StudyText;
+use crate::message::message;
 use crate::notes;
 
 const BUILT_IN: &str = include_str!("../../../studies/adult.toml");
@@ -31,7 +32,7 @@ pub(crate) fn study(path: Option<&Path>, quiet: bool) -> Result<Prepared, Failur
     };
     let (study, notes) = Study::parse(&text, &name)?;
     if !quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| message!("note: {note}"));
     }
     Ok(Prepared {
         study,
@@ -59,7 +60,7 @@ impl Prepared {
         if !self.quiet {
             notes::on_rows(&experiment)
                 .iter()
-                .for_each(|note| eprintln!("note: {note}"));
+                .for_each(|note| message!("note: {note}"));
         }
         Ok(experiment)
     }

@@ -13,6 +13,7 @@ use radmm_lab::{Bill, NodeBill, Saving, SoFar};
 use crate::args::PrivacyArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::prepare;
 use crate::render::{block, plain};
 
@@ -40,7 +41,7 @@ pub(crate) fn privacy(typed: &PrivacyArgs) -> Result<(), Failure> {
     if let Some(drowned) = &bill.drowned
         && !typed.work.quiet
     {
-        eprintln!("warning: {drowned}");
+        message!("warning: {drowned}");
     }
     match typed.json {
         true => files::print(&bill.to_json()),

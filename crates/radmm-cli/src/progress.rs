@@ -1,12 +1,12 @@
 //! A bar on stderr, for people who watch.
 
-use std::io::{self, Write};
-
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
 use radmm_lab::shown;
 use radmm_node::party::PeerState;
 use radmm_node::status::Status;
+
+use crate::message;
 
 /// Counts iterations over all repetitions, or other steps.
 pub(crate) struct Progress(ProgressBar);
@@ -67,8 +67,7 @@ impl Course {
     pub(crate) fn say(&self, line: &str) {
         // On a terminal lines go above the bar; elsewhere there is none.
         match self.0.is_hidden() {
-            // Whoever reads messages may have gone: that stops nothing.
-            true => drop(io::stderr().write_all(format!("{line}\n").as_bytes())),
+            true => message::line(line),
             false => self.0.println(line),
         }
     }

@@ -11,6 +11,7 @@ use crate::accuracy;
 use crate::args::{PaperFigure, ReproduceArgs};
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::progress::Progress;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
@@ -54,7 +55,7 @@ fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> 
         let path = typed.out.join(name);
         files::write_whole(&path, text)?;
         if !typed.work.quiet {
-            eprintln!("wrote {}", path.display());
+            message!("wrote {}", path.display());
         }
         Ok::<(), Failure>(())
     };

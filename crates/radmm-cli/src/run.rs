@@ -8,6 +8,7 @@ use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::files;
+use crate::message::message;
 use crate::prepare;
 use crate::progress::Progress;
 use crate::render;
@@ -23,7 +24,7 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
     if let Some(drowned) = drowned.map_err(|cause| Failure::too_dear(study.name(), cause))?
         && !typed.work.quiet
     {
-        eprintln!("warning: {drowned}");
+        message!("warning: {drowned}");
     }
     let progress = Progress::new(experiment.steps(), typed.work.quiet);
     let outcome =
@@ -45,7 +46,7 @@ fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(
     if let Some(out) = &typed.out {
         let wrote = |path: &Path| {
             if !typed.work.quiet {
-                eprintln!("wrote {}", path.display());
+                message!("wrote {}", path.display());
             }
         };
         let path = out.join("result.json");

@@ -26,6 +26,7 @@ use serde_json::Value;
 use crate::args::UpArgs;
 use crate::failure::Failure;
 use crate::files::{self, StudyText};
+use crate::message::message;
 use crate::render;
 
 pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
@@ -39,7 +40,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
     };
     let (study, notes) = Study::parse(&text, &name)?;
     if !typed.quiet {
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| message!("note: {note}"));
     }
     if study.data.source == Source::Parties {
         return Err(Failure::NoRows { study: name });
@@ -65,7 +66,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
     let fleet = Fleet::new(&rehearsal, &folder, &study, typed.quiet);
     if !fleet.run()? {
         if !typed.quiet {
-            eprintln!("stopped; the same command goes on from here");
+            message!("stopped; the same command goes on from here");
         }
         return Ok(());
     }
@@ -320,7 +321,7 @@ impl<'a> Fleet<'a> {
             return;
         }
         match self.all.is_hidden() {
-            true => eprintln!("{line}"),
+            true => message!("{line}"),
             false => {
                 let _ = self.all.println(line);
             }

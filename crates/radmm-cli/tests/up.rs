@@ -7,6 +7,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use parties::{Parties, clinic, simulated, swap, weights};
 use radmm_node::key::SecretKey;
@@ -111,6 +112,23 @@ fn a_party_that_is_over_waits_for_nobody_when_it_is_started_again() {
     let ran = radmm(folder, &[&again[..], &[site.to_str().unwrap()]].concat());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert_eq!(weights(&birch), before);
+}
+
+#[test]
+fn who_reads_messages_may_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("study.toml"), clinic(6)).unwrap();
+    let mut up = Command::new(env!("CARGO_BIN_EXE_radmm"))
+        .current_dir(folder)
+        .args(["up", "study.toml", "--dir", "trial", "--seeded"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(up.stderr.take());
+    assert!(up.wait().unwrap().success());
+    assert!(folder.join("trial/birch/results/model.json").exists());
 }
 
 #[test]
