@@ -323,18 +323,31 @@ fn who_says_over_and_over_that_all_is_well_gets_two_words_and_two_records() {
     assert!(!party(&mut world).has_parted());
 }
 
+/// Says something to alder as birch: what alder answers, and whether it is on record that birch has everything, and that it knows
+/// the same of alder.
+fn answer(world: &mut World, frame: &Frame) -> (Vec<Frame>, (bool, bool)) {
+    let before = told(world, 1).len();
+    tell(world, 1, frame.encode()).unwrap();
+    let (_, begun) = party(world).store();
+    let record = (begun.served.contains(&1), begun.assured.contains(&1));
+    (told(world, 1).split_off(before), record)
+}
+
+#[test]
+fn who_has_everything_hears_that_this_is_known_and_later_that_it_is_mutual() {
+    let mut world = finished();
+    let noted = |mutual: bool| Frame::Noted { mutual };
+    let said = answer(&mut world, &Frame::Ack { through: 9 });
+    assert_eq!(said, (vec![noted(false)], (true, false)));
+    let said = answer(&mut world, &noted(false));
+    assert_eq!(said, (vec![noted(true)], (true, true)));
+    assert_eq!(answer(&mut world, &noted(true)), (vec![], (true, true)));
+}
+
 #[test]
 fn at_the_end_a_neighbour_hears_what_is_on_record_and_nothing_else() {
     let mut world = finished();
-    let mut heard = told(&world, 1).len();
-    let mut say = |world: &mut World, frame: Frame| {
-        tell(world, 1, frame.encode()).unwrap();
-        let said = told(world, 1).split_off(heard);
-        heard += said.len();
-        let (_, begun) = party(world).store();
-        let record = (begun.served.contains(&1), begun.assured.contains(&1));
-        (said, record)
-    };
+    let say = |world: &mut World, frame: Frame| answer(world, &frame);
     // It knows that alder has everything, and does not say that it has everything itself.
     let noted = |mutual: bool| Frame::Noted { mutual };
     assert_eq!(say(&mut world, noted(false)), (vec![], (false, true)));
