@@ -80,7 +80,7 @@ pub fn overhead() -> Found {
         notes: vec![format!(
             "`radmm node` in {PARTIES} processes on a ring, on this machine's loopback: {ITERATIONS} iterations of R-ADMM, every second \
              one recycled, {ROWS} rows a party, a limit at every site, a log line an iteration, and every iteration in one durable \
-             transaction before its message leaves. Computing is what the simulator takes for an iteration of all parties on one \
+             record before its message leaves. Computing is what the simulator takes for an iteration of all parties on one \
              thread, its losses left in, over the cores that there are. A durable write is a page that has reached the disk, in the mean and with nothing else to do: \
              an iteration waits for the slowest of three. A bare round trip is the time in which each of {PARTIES} processes \
              with the same transport and keys sends as many bytes to both its neighbours and has them back, all at once. Medians of \
