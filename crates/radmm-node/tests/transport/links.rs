@@ -239,7 +239,6 @@ fn who_comes_back_is_told_that_its_old_link_was_not_missed_yet() {
 }
 
 #[test]
-#[ignore = "takes as long as a link may be silent, a quarter of a minute"]
 fn a_half_dead_link_is_found() {
     let (listening, dialling) = (person(0), person(1));
     let mut there = listening.start(vec![dialling.dialling()]);
