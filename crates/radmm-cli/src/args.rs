@@ -101,9 +101,9 @@ pub(crate) struct ShowLedgerArgs {
     #[arg(long, value_name = "FILE")]
     pub site: Option<PathBuf>,
 
-    /// At which totals of Gaussian noise are stated
-    #[arg(long, value_parser = delta, default_value_t = 1e-5, allow_negative_numbers = true)]
-    pub delta: f64,
+    /// At which totals of Gaussian noise are stated [default: that of the limit, with --site; otherwise 0.00001]
+    #[arg(long, value_parser = delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
 
     /// Also every charge
     #[arg(long)]
@@ -116,7 +116,7 @@ pub(crate) struct ShowLedgerArgs {
 
 /// Check that the account of a site is whole
 ///
-/// The checksums of the file, the chain of hashes over all charges, an answer for every charge, and that charges are in order.
+/// The hash of every record over all before it, an answer for every charge, and that charges are in order.
 /// Exit code 1 if anything does not hold.
 #[derive(clap::Args)]
 #[command(after_help = "Example:

@@ -16,6 +16,9 @@ use crate::failure::Failure;
 use crate::files::{self, StudyText};
 use crate::render::{block, plain};
 
+/// At which studies are shown where neither the operator nor a limit says another.
+const DELTA: f64 = 1e-5;
+
 pub(crate) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
     match command {
         LedgerCommand::Show(typed) => show(typed),
@@ -34,7 +37,10 @@ fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
     let store = Store::existing(&state).map_err(LedgerError::from)?;
-    let account = Account::new(&store, typed.delta, limit.as_ref())?;
+    // Beside a limit, studies are shown at its δ.
+    let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
+    let delta = typed.delta.or(relaxed.map(|(_, delta)| delta));
+    let account = Account::new(&store, delta.unwrap_or(DELTA), limit.as_ref())?;
     match typed.json {
         true => files::print(&files::json(&account)),
         false => files::print(&page(&account, typed.charges)),
@@ -45,8 +51,8 @@ fn verify(typed: &VerifyLedgerArgs) -> Result<(), Failure> {
     let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
     let whole = check(&store)?;
     let checked = format!(
-        "the checksums of its file; the hashes of {}, each of which covers all before it; {} that were paid for; the order of \
-         charges within {}",
+        "every record of its journal, whose hash covers all before it; {}, and {} that were paid for; the order of charges \
+         within {}",
         count(whole.charges, "charge", "charges"),
         count(whole.answers, "answer", "answers"),
         count(whole.studies, "study", "studies"),

@@ -76,7 +76,7 @@ fn the_account_of_a_site_is_shown_and_whole() {
     let page = text(&whole.stdout).replace("\n         ", " ");
     assert!(page.contains("the account is whole"), "{page}");
     assert!(
-        page.contains("the hashes of 3 charges") && page.contains("3 answers"),
+        page.contains("3 charges") && page.contains("3 answers"),
         "{page}"
     );
 }
@@ -104,6 +104,12 @@ fn the_total_of_all_studies_is_shown_beside_the_limit() {
     assert!(!page.contains("[limit]"), "{page}");
     let args = [&site("epsilon = 500\ndelta = 1e-4")[..], &["--json"]].concat();
     let json: Value = serde_json::from_str(&show(&args)).unwrap();
+    // Studies are at the limit's δ, unless another is asked for.
+    let deltas = |json: &Value| json["studies"][0]["totals"].to_string();
+    assert!(deltas(&json).contains("\"delta\":0.0001"), "{json}");
+    let other = [&args[..], &["--delta", "0.001"]].concat();
+    let other: Value = serde_json::from_str(&show(&other)).unwrap();
+    assert!(deltas(&other).contains("\"delta\":0.001"), "{other}");
     assert_eq!(json["site"]["totals"][0]["limit"], 500.0);
     // Gaussian noise has no pure total.
     let page = show(&site("epsilon = 500"));

@@ -230,7 +230,7 @@ pub struct Whole {
     pub answers: usize,
 }
 
-/// Checks that an account is whole. The checksums of its file were computed again when the store was opened.
+/// Checks that an account is whole. The hashes of its records were computed again when the store was opened.
 pub fn check(store: &Store) -> Result<Whole, LedgerError> {
     // The chain of hashes.
     let charges = store.charges()?;
