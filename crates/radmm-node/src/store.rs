@@ -323,12 +323,8 @@ impl Store {
         study: u32,
         mut each: impl FnMut(Signed) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut records = self.known(study)?.heard.clone();
-        records.dedup_by_key(|(_, at)| *at);
-        for (_, at) in records {
-            self.step(at)?.heard.into_iter().try_for_each(&mut each)?;
-        }
-        Ok(())
+        let steps = self.steps(&self.known(study)?.heard);
+        { steps }.try_for_each(|step| step?.heard.into_iter().try_for_each(&mut each))
     }
 
     /// Everything that was said in a study, by iteration.
@@ -337,12 +333,14 @@ impl Store {
         study: u32,
         mut each: impl FnMut(Signed) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut records = self.known(study)?.said.clone();
-        records.dedup_by_key(|(_, at)| *at);
-        for (_, at) in records {
-            self.step(at)?.said.into_iter().try_for_each(&mut each)?;
-        }
-        Ok(())
+        let steps = self.steps(&self.known(study)?.said);
+        { steps }.try_for_each(|step| step?.said.into_iter().try_for_each(&mut each))
+    }
+
+    /// The steps that are in some records, each once.
+    fn steps(&self, records: &[(u32, u64)]) -> impl Iterator<Item = Result<Kept, StoreError>> {
+        let same = records.chunk_by(|(_, one), (_, other)| one == other);
+        same.map(|same| self.step(same[0].1))
     }
 
     fn step(&self, at: u64) -> Result<Kept, StoreError> {

@@ -37,7 +37,7 @@ impl Party {
     }
 
     /// Tells a neighbour that it is known to have everything, if that is so, and once.
-    pub(super) fn note(&mut self, place: usize) {
+    fn note(&mut self, place: usize) {
         let id = self.edges[place].peer.id.0;
         let mutual = self.begun.assured.contains(&id);
         if self.begun.served.contains(&id) && self.edges[place].told != Some(mutual) {
@@ -46,7 +46,7 @@ impl Party {
         }
     }
 
-    /// Whether, beyond that, every neighbour has everything that this party will ever say.
+    /// Whether all iterations are done, and every neighbour has everything that this party will ever say.
     pub fn is_over(&self) -> bool {
         self.is_finished() && self.all_in(&self.begun.served)
     }
@@ -62,7 +62,7 @@ impl Party {
         self.edges.iter().all(|edge| edge.parted)
     }
 
-    pub(super) fn all_in(&self, parties: &BTreeSet<u32>) -> bool {
+    fn all_in(&self, parties: &BTreeSet<u32>) -> bool {
         let mut edges = self.edges.iter();
         edges.all(|edge| parties.contains(&edge.peer.id.0))
     }
