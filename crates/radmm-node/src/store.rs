@@ -20,6 +20,7 @@ mod contents;
 mod error;
 #[cfg(test)]
 pub(crate) mod fault;
+mod folder;
 mod journal;
 mod medium;
 mod step;
@@ -43,6 +44,7 @@ use contents::{
 };
 pub use error::StoreError;
 use error::{corrupt, fault};
+use folder::{for_this_user_alone, make_folder, make_sure_of_names};
 use journal::{Fault, Journal};
 use medium::{Locked, Medium};
 use step::Kept;
@@ -53,9 +55,6 @@ const FILE: &str = "state.journal";
 
 /// What it is called until it is whole.
 const UNFINISHED: &str = "state.journal.new";
-
-/// The state folder, and as many above it that may have been made with it.
-const NAMES: usize = 4;
 
 /// As many lies of a study are kept.
 const MOST_EVIDENCE: usize = 100;
@@ -404,45 +403,6 @@ impl Store {
     fn corrupt(&self, what: impl ToString) -> StoreError {
         corrupt(&self.folder, what.to_string())
     }
-}
-
-/// A folder for this party alone.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if !folder.is_dir() {
-        fs::create_dir_all(folder)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
-    }
-    Ok(())
-}
-
-/// The names of file and folders are on the disk. Where folders cannot be opened as files, the system sees to it.
-fn make_sure_of_names(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    for folder in folder.canonicalize()?.ancestors().take(NAMES) {
-        // Of those further up some may not be readable, and those were there before.
-        match fs::File::open(folder) {
-            Ok(folder) => folder.sync_all()?,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// The file holds the secret of noise: nobody else may read it, whoever made the folder.
-fn for_this_user_alone(file: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if file.metadata()?.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
-        }
-    }
-    Ok(())
 }
 
 /// Makes the file if there is none. It gets its name once it is whole: who is killed in the middle must not leave what looks
