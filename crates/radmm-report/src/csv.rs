@@ -1,17 +1,19 @@
-//! The numbers of a figure, for whoever draws it another way.
+//! The numbers of a figure as comma-separated values.
 
 use std::fmt::Write;
 
 use crate::plot::Figure;
 
 impl Figure {
-    /// One line a point: `panel,series,x,y,low,high`. DataTable have all the digits that tell them from their neighbours;
-    /// what is not finite is `NaN`, `inf` or `-inf`; without a range, `low` and `high` are empty.
+    /// Returns one line per point: `panel,series,x,y,low,high`.
+    ///
+    /// Numbers are written so that reading them gives the same bits. Values that are not finite are `NaN`, `inf` or `-inf`.
+    /// Without a range, `low` and `high` are empty.
     pub fn to_csv(&self) -> String {
         let mut text = "panel,series,x,y,low,high\n".to_owned();
         for panel in &self.panels {
             for series in &panel.series {
-                let (panel, name) = (field(&panel.title), field(&series.name));
+                let (panel, name) = (quoted(&panel.title), quoted(&series.name));
                 for point in &series.points {
                     let (x, y) = (point.x, point.y);
                     // Writing to a string does not fail.
@@ -26,11 +28,11 @@ impl Figure {
     }
 }
 
-/// In quotes where it would otherwise be taken for several.
-fn field(words: &str) -> String {
-    if words.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", words.replace('"', "\"\""))
+/// Returns a field, in quotes where it would otherwise be read as several.
+pub(crate) fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
     } else {
-        words.to_owned()
+        field.to_owned()
     }
 }

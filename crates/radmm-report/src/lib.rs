@@ -29,4 +29,4 @@ mod html;
 pub mod plot;
 
 pub use html::{Block, Claim, Headline, Page, Section, TextTable};
-pub use plot::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
+pub use plot::{Axis, AxisScale, DotPlot, DotRow, Figure, Panel, Point, Series, Style};

@@ -1,4 +1,4 @@
-//! Pictures and pages are well formed, complete, and need nothing else.
+//! Figures and pages are well formed, complete and self-contained.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -6,14 +6,14 @@ mod support;
 use std::collections::BTreeSet;
 
 use radmm_report::{
-    Axis, AxisScale, Block, Claim, Figure, Headline, Page, Panel, Point, Section, Series, Style,
-    TextTable,
+    Axis, AxisScale, Block, Claim, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section,
+    Series, Style, TextTable,
 };
 
-/// Elements of HTML that have no end.
+/// HTML elements without a closing tag.
 const VOID: [&str; 2] = ["meta", "br"];
 
-/// The names of all elements, if they are nested properly and every attribute has quotes.
+/// Returns the names of all elements; panics unless they are nested properly and every attribute is quoted.
 fn elements(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut open: Vec<String> = Vec::new();
@@ -36,7 +36,7 @@ fn elements(text: &str) -> Vec<String> {
             open.push(name.clone());
         }
         if name == "style" {
-            // Its text is no markup.
+            // Its text is not markup.
             rest = &rest[rest.find("</style>").unwrap()..];
         }
         names.push(name);
@@ -50,7 +50,7 @@ fn elements(text: &str) -> Vec<String> {
     names
 }
 
-/// The values of an attribute.
+/// Returns the values of an attribute.
 fn attribute<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let begin = format!(" {name}=\"");
     let parts = text.split(begin.as_str()).skip(1);
@@ -90,7 +90,7 @@ fn figure(style: Style, scale: AxisScale, values: &[f64]) -> Figure {
     }
 }
 
-/// The path of the only line of the data; a sample in the legend is another.
+/// Returns the path of the only line of the data; the sample in the legend comes before it.
 fn line(svg: &str) -> &str {
     let lines: Vec<&str> = svg
         .split("<path class=\"line c0 d0\" d=\"")
@@ -99,7 +99,7 @@ fn line(svg: &str) -> &str {
     lines.last().unwrap().split('"').next().unwrap()
 }
 
-/// Where its corners are.
+/// Returns the corners of that path.
 fn corners(svg: &str) -> Vec<Vec<f64>> {
     line(svg)
         .split(['M', 'L'])
@@ -123,7 +123,7 @@ fn page(blocks: Vec<Block>) -> String {
 }
 
 #[test]
-fn every_picture_is_well_formed() {
+fn every_figure_is_well_formed() {
     for figure in support::figures() {
         let svg = figure.to_svg();
         let names = elements(&svg);
@@ -147,8 +147,11 @@ fn a_page_is_well_formed_and_its_ids_are_unique() {
     let ids = attribute(&html, "id");
     let distinct: BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(ids.len(), distinct.len(), "{ids:?}");
-    for words in attribute(&html, "aria-labelledby") {
-        assert!(words.split(' ').all(|id| distinct.contains(id)), "{words}");
+    for labels in attribute(&html, "aria-labelledby") {
+        assert!(
+            labels.split(' ').all(|id| distinct.contains(id)),
+            "{labels}"
+        );
     }
     for link in attribute(&html, "href") {
         assert!(distinct.contains(link.strip_prefix('#').unwrap()), "{link}");
@@ -161,7 +164,7 @@ fn a_page_is_well_formed_and_its_ids_are_unique() {
 }
 
 #[test]
-fn nothing_is_fetched() {
+fn pages_and_figures_fetch_nothing() {
     let mut texts: Vec<String> = support::figures().iter().map(Figure::to_svg).collect();
     texts.push(support::page().to_html());
     for text in texts {
@@ -178,7 +181,7 @@ fn nothing_is_fetched() {
 }
 
 #[test]
-fn words_are_escaped_everywhere() {
+fn text_is_escaped_everywhere() {
     let evil = "<script>alert(\"1\" & '2')</script>";
     let mut figure = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0]);
     figure.id = evil.to_owned();
@@ -202,6 +205,24 @@ fn words_are_escaped_everywhere() {
                 Block::Text(evil.to_owned()),
                 Block::Figure(figure.clone()),
                 Block::Code(evil.to_owned()),
+                Block::FoldedCode {
+                    summary: evil.to_owned(),
+                    code: evil.to_owned(),
+                },
+                Block::DotPlot(DotPlot {
+                    id: evil.to_owned(),
+                    title: evil.to_owned(),
+                    caption: evil.to_owned(),
+                    label: evil.to_owned(),
+                    rows: vec![DotRow {
+                        name: evil.to_owned(),
+                        value: 1.0,
+                        range: None,
+                        text: evil.to_owned(),
+                        colour: 0,
+                    }],
+                    references: vec![(evil.to_owned(), 1.0)],
+                }),
                 Block::Claims(vec![Claim {
                     expected: evil.to_owned(),
                     observed: evil.to_owned(),
@@ -225,7 +246,7 @@ fn words_are_escaped_everywhere() {
 }
 
 #[test]
-fn words_may_be_bold_or_code_and_signs_alone_stand_for_themselves() {
+fn text_may_be_bold_or_code_and_unpaired_signs_stay() {
     let html = page(vec![Block::Text(
         "**bold** and `a < b`, 2 * 3, a ** b, a ` b\n\nnext".to_owned(),
     )]);
@@ -251,7 +272,7 @@ fn a_value_that_is_not_finite_breaks_the_line() {
 }
 
 #[test]
-fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
+fn a_logarithmic_axis_leaves_out_values_that_are_not_positive() {
     let values = [1.0, 0.1, 0.0, 0.1, -1.0, 0.01, 0.1];
     let svg = figure(Style::Line, AxisScale::Log, &values).to_svg();
     assert_eq!(line(&svg).matches('M').count(), 3);
@@ -264,7 +285,7 @@ fn equal_ratios_are_equal_steps_of_a_logarithmic_axis() {
         .windows(2)
         .map(|w| w[1][1] - w[0][1])
         .collect();
-    // Places are rounded to hundredths.
+    // Coordinates are rounded to hundredths.
     assert!(
         down.iter().all(|step| (step - down[0]).abs() < 0.021),
         "{down:?}"
@@ -284,7 +305,7 @@ fn a_panel_without_finite_values_says_so() {
 }
 
 #[test]
-fn a_level_needs_no_place_along_x() {
+fn a_horizontal_line_ignores_its_x() {
     let mut figure = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0]);
     figure.panels[0].x.scale = AxisScale::Log;
     let mut level = figure.panels[0].series[0].clone();
@@ -300,7 +321,7 @@ fn a_level_needs_no_place_along_x() {
 }
 
 #[test]
-fn limits_that_are_none_give_way_to_the_data() {
+fn invalid_limits_are_replaced_by_those_of_the_data() {
     let free = figure(Style::Line, AxisScale::Log, &[1.0, 2.0]).to_svg();
     for limits in [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (f64::NAN, 1.0)] {
         let mut figure = figure(Style::Line, AxisScale::Log, &[1.0, 2.0]);
@@ -310,7 +331,81 @@ fn limits_that_are_none_give_way_to_the_data() {
 }
 
 #[test]
-fn stairs_are_level_until_they_jump() {
+fn a_point_beyond_the_limits_is_marked_by_an_arrow_with_its_value() {
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[0.5, 0.6, 73.25, -2.0]);
+    assert!(!figure.to_svg().contains("class=\"off\""));
+    figure.panels[0].y.limits = Some((0.0, 1.0));
+    let svg = figure.to_svg();
+    for value in [">73.2<", ">−2.00<"] {
+        assert!(svg.contains(value), "{value}");
+    }
+    assert_eq!(svg.matches("class=\"off\"").count(), 2);
+}
+
+#[test]
+fn series_that_start_beyond_the_limits_at_the_same_point_share_an_arrow() {
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[9.0, 0.5, 0.6]);
+    let mut other = figure.panels[0].series[0].clone();
+    other.points[2].y = 0.7;
+    figure.panels[0].series.push(other);
+    figure.panels[0].y.limits = Some((0.0, 1.0));
+    assert_eq!(figure.to_svg().matches(">9.00<").count(), 1);
+}
+
+#[test]
+fn a_robust_axis_shows_most_series_and_marks_the_outlier() {
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[0.5, 0.4, 0.35, 0.33]);
+    for (colour, y) in [(1, 0.42), (2, 0.38), (3, 700.0)] {
+        let mut level = figure.panels[0].series[0].clone();
+        (level.colour, level.style) = (colour, Style::Horizontal);
+        level.points = vec![Point {
+            x: 0.0,
+            y,
+            range: None,
+        }];
+        figure.panels[0].series.push(level);
+    }
+    let panel = figure.panels.remove(0).with_robust_y_axis();
+    let (low, high) = panel.y.limits.unwrap();
+    assert!(low <= 0.34 && (0.42..1.0).contains(&high), "{low} {high}");
+    figure.panels.push(panel);
+    assert!(figure.to_svg().contains(">700<"));
+}
+
+#[test]
+fn a_dot_plot_has_a_marker_or_an_arrow_for_every_row() {
+    let plot = support::dot_plot();
+    let html = page(vec![Block::DotPlot(plot.clone())]);
+    // Wide and narrow.
+    assert_eq!(html.matches("class=\"mark").count(), 2 * 3);
+    assert_eq!(html.matches("class=\"bar").count(), 2 * 4);
+    for row in &plot.rows {
+        assert!(
+            html.contains(&format!(">{}</text>", row.text)),
+            "{}",
+            row.text
+        );
+    }
+}
+
+#[test]
+fn headlines_come_before_the_lead() {
+    let html = support::page().to_html();
+    let place = |part: &str| html.find(part).unwrap();
+    assert!(place("<dd class=\"value\">81.9 ± 0.3 %</dd>") < place("<div class=\"lead\">"));
+}
+
+#[test]
+fn folded_code_is_there_and_closed() {
+    let html = support::page().to_html();
+    assert!(html.contains(
+        "<details>\n<summary>The study</summary>\n<pre tabindex=\"0\"><code>name = &quot;a&quot;"
+    ));
+    assert!(!html.contains("<details open"));
+}
+
+#[test]
+fn steps_are_constant_until_they_jump() {
     let svg = figure(Style::Steps, AxisScale::Linear, &[0.0, 1.0, 1.0, 2.0]).to_svg();
     let corners = corners(&svg);
     for pair in corners.windows(2) {
@@ -408,7 +503,7 @@ fn contents_are_listed_when_there_are_more_than_two_sections() {
 }
 
 #[test]
-fn claims_are_told_by_a_sign_and_a_word() {
+fn claims_have_a_sign_and_a_word() {
     let claim = |holds| Claim {
         expected: "a".to_owned(),
         observed: "b".to_owned(),
@@ -417,11 +512,7 @@ fn claims_are_told_by_a_sign_and_a_word() {
     let html = page(vec![Block::Claims(
         [Some(true), Some(false), None].map(claim).to_vec(),
     )]);
-    for sign in [
-        "\"holds\">✓<",
-        "\"does not hold\">✗<",
-        "\"cannot be said\">–<",
-    ] {
+    for sign in ["\"holds\">✓<", "\"does not hold\">✗<", "\"undecided\">–<"] {
         assert!(html.contains(&format!("aria-label={sign}")), "{sign}");
     }
 }
@@ -445,7 +536,7 @@ fn no_two_series_of_the_palette_look_the_same_without_colours() {
         figure.panels[0].series[0].colour = colour;
         let svg = figure.to_svg();
         let drawn = svg.rsplit("<g clip-path").next().unwrap();
-        // The shape and whether it is filled, but not which colour of the palette it has.
+        // The shape and whether it is filled, without its colour.
         let shape: String = drawn
             .replace(&format!("f{colour}"), "")
             .replace(&format!("c{colour}"), "");
@@ -477,7 +568,7 @@ fn coordinates_have_two_decimals_at_most() {
     }
 }
 
-/// The ratio of the brighter to the darker of two colours like `#0072b2`, as accessibility guidelines measure it.
+/// Returns the contrast ratio of two colours like `#0072b2`, as accessibility guidelines define it.
 fn contrast(one: &str, other: &str) -> f64 {
     let brightness = |colour: &str| {
         let part = |k: usize| {
@@ -496,7 +587,7 @@ fn contrast(one: &str, other: &str) -> f64 {
 }
 
 #[test]
-fn words_and_lines_stand_out_from_light_and_dark_pages() {
+fn text_and_lines_have_contrast_on_light_and_dark_pages() {
     let svg = support::figures()[0].to_svg();
     let (light, dark) = svg.split_once("@media").unwrap();
     for rules in [light, dark] {
@@ -512,10 +603,10 @@ fn words_and_lines_stand_out_from_light_and_dark_pages() {
             value.split(';').next().unwrap().to_owned()
         };
         let page = colour(".page", "fill");
-        for words in ["text", ".tick"] {
-            assert!(contrast(&colour(words, "fill"), &page) >= 4.5, "{words}");
+        for text in ["text", ".tick"] {
+            assert!(contrast(&colour(text, "fill"), &page) >= 4.5, "{text}");
         }
-        // What is not text needs less.
+        // Shapes need less contrast than text.
         for k in 0..8 {
             let line = colour(&format!(".c{k}"), "stroke");
             assert!(contrast(&line, &page) >= 3.0, "{line}");

@@ -1,28 +1,28 @@
-//! The numbers of a figure as tables: one a panel, x down, a column for every series.
+//! The numbers of a figure as tables: one per panel, x downwards, one column per series.
 
 use super::text_table::TextTable;
 use crate::plot::{Figure, Panel, Point, Series, Style, thousands};
 
-/// More rows than this nobody reads; they are in the CSV file.
-const ROWS: usize = 200;
+/// The most rows of a table; the CSV file has all of them.
+const MAX_ROWS: usize = 200;
 
-/// One panel's table, and what is to be said under it.
+/// The table of one panel, and the notes under it.
 pub(super) struct DataTable {
     pub table: TextTable,
     pub notes: Vec<String>,
 }
 
-/// The tables of all panels that have any numbers.
-pub(super) fn of(figure: &Figure) -> Vec<DataTable> {
+/// Returns the tables of all panels that have series.
+pub(super) fn data_tables(figure: &Figure) -> Vec<DataTable> {
     let panels = figure
         .panels
         .iter()
         .filter(|panel| !panel.series.is_empty());
-    panels.map(panel).collect()
+    panels.map(data_table).collect()
 }
 
-fn panel(panel: &Panel) -> DataTable {
-    let (levels, lines): (Vec<&Series>, Vec<&Series>) = panel
+fn data_table(panel: &Panel) -> DataTable {
+    let (horizontal, lines): (Vec<&Series>, Vec<&Series>) = panel
         .series
         .iter()
         .partition(|series| series.style == Style::Horizontal);
@@ -33,7 +33,7 @@ fn panel(panel: &Panel) -> DataTable {
         .collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
-    let stride = xs.len().div_ceil(ROWS).max(1);
+    let stride = xs.len().div_ceil(MAX_ROWS).max(1);
     let header = std::iter::once(&panel.x.label).chain(lines.iter().map(|series| &series.name));
     let row = |&x: &f64| {
         let cells = lines.iter().map(|series| cell(series, x));
@@ -43,9 +43,9 @@ fn panel(panel: &Panel) -> DataTable {
     if stride > 1 {
         notes.push(format!("Every {stride}th of {} rows.", thousands(xs.len())));
     }
-    for level in levels {
-        if let Some(point) = level.points.first() {
-            notes.push(format!("{}: {}.", level.name, whole(point)));
+    for series in horizontal {
+        if let Some(point) = series.points.first() {
+            notes.push(format!("{}: {}.", series.name, value_and_range(point)));
         }
     }
     let caption = match panel.title.as_str() {
@@ -65,32 +65,23 @@ fn panel(panel: &Panel) -> DataTable {
 
 fn cell(series: &Series, x: f64) -> String {
     let found = series.points.iter().find(|point| point.x == x);
-    found.map_or("–".to_owned(), whole)
+    found.map_or("–".to_owned(), value_and_range)
 }
 
-/// `0.4321 (0.4012 to 0.4630)`.
-fn whole(point: &Point) -> String {
+/// Formats a point as `0.4321 (0.4012 to 0.4630)`.
+fn value_and_range(point: &Point) -> String {
     match point.range {
         Some((low, high)) => format!("{} ({} to {})", value(point.y), value(low), value(high)),
         None => value(point.y),
     }
 }
 
+/// Formats a value with four decimals, or in scientific notation where these would show nothing or too much.
 fn value(x: f64) -> String {
-    if x.is_nan() {
-        "–".to_owned()
-    } else if x.is_infinite() {
-        if x > 0.0 { "∞" } else { "−∞" }.to_owned()
-    } else if x.fract() == 0.0 && x.abs() < 1e6 {
-        format!("{x}")
-    } else {
-        number(x)
-    }
-}
-
-/// Four decimals, or scientific notation where these would show nothing or too much.
-fn number(x: f64) -> String {
     match x.abs() {
+        _ if x.is_nan() => "–".to_owned(),
+        f64::INFINITY => if x > 0.0 { "∞" } else { "−∞" }.to_owned(),
+        size if x.fract() == 0.0 && size < 1e6 => format!("{x}"),
         1e-3..1e6 => format!("{x:.4}"),
         _ => format!("{x:.1e}"),
     }

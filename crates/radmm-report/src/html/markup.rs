@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::plot::svg::escaped;
 
-/// Paragraphs.
+/// Returns a text as HTML paragraphs, which an empty line separates.
 pub(super) fn paragraphs(text: &str) -> String {
     let mut html = String::new();
     for paragraph in text
@@ -12,12 +12,13 @@ pub(super) fn paragraphs(text: &str) -> String {
         .map(str::trim)
         .filter(|part| !part.is_empty())
     {
+        // Writing to a string does not fail.
         let _ = writeln!(html, "<p>{}</p>", inline(paragraph));
     }
     html
 }
 
-/// `**bold**` and `` `code` ``; a sign without its partner stands for itself.
+/// Returns a line as HTML, with `**bold**` and `` `code` ``. A sign without its partner stays as it is.
 pub(super) fn inline(text: &str) -> String {
     let mut html = String::new();
     let mut rest = text;

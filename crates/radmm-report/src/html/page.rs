@@ -1,85 +1,94 @@
-//! A page of words, pictures and tables: one HTML file that needs nothing else.
+//! A page of text, figures and tables: one HTML file that needs nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::html_figure;
 use super::markup::{inline, paragraphs};
 use super::text_table::TextTable;
-use super::{data_table, html_figure};
 use crate::plot::svg::escaped;
-use crate::plot::{Figure, STYLE, anchor};
+use crate::plot::{DotPlot, Figure, STYLE, slug};
 
 /// A page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// At the top, and in the reader's tab.
+    /// The heading, also the title of the browser's tab.
     pub title: String,
-    /// What came out, in a sentence or two; may have the markup of [`Block::Text`].
+    /// The outcome in a sentence or two; may have the markup of [`Block::Text`].
     pub lead: String,
-    /// The results to be seen first, as large figures above the lead.
+    /// The results to be seen first: three or four figures above the lead.
     pub headlines: Vec<Headline>,
-    /// With more than two, the page begins with their headings.
+    /// With more than two sections, the page lists their headings.
     pub sections: Vec<Section>,
-    /// Small, at the end; may have the markup of [`Block::Text`].
+    /// Small print at the end; may have the markup of [`Block::Text`].
     pub footer: String,
 }
 
-/// One result, seen at a glance.
+/// One result, to be seen at a glance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Headline {
-    /// What it is: `held-out accuracy`.
+    /// The quantity: `held-out accuracy`.
     pub label: String,
-    /// The figure itself: `81.9 %`.
+    /// Its value: `81.9 ± 0.3 %`.
     pub value: String,
-    /// What one must know to read it; may have the markup of [`Block::Text`].
+    /// What a reader must know; may have the markup of [`Block::Text`].
     pub note: String,
 }
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Also its anchor.
+    /// The heading, also the section's anchor.
     pub heading: String,
-    /// One under the other.
+    /// The content, downwards.
     pub blocks: Vec<Block>,
 }
 
-/// What a section is made of.
+/// A piece of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// Paragraphs, with an empty line between them; `**bold**` and `` `code` `` are the only markup.
+    /// Paragraphs with an empty line between them; `**bold**` and `` `code` `` are the only markup.
     Text(String),
-    /// A picture, and under it its numbers.
+    /// A figure, with its numbers folded under it.
     Figure(Figure),
+    /// A dot plot.
+    DotPlot(DotPlot),
     /// A table.
     Table(TextTable),
-    /// What was expected, and whether it came about.
+    /// Expectations, and whether they were met.
     Claims(Vec<Claim>),
-    /// Lines as they are.
+    /// Preformatted lines.
     Code(String),
+    /// Preformatted lines that are hidden until the reader opens them.
+    FoldedCode {
+        /// The line that is always shown.
+        summary: String,
+        /// The lines.
+        code: String,
+    },
 }
 
-/// A statement, and what became of it.
+/// An expectation, and whether it was met.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
-    /// What was to be seen.
+    /// The expectation.
     pub expected: String,
-    /// What was seen.
+    /// The observation.
     pub observed: String,
-    /// Whether they agree; `None` if that cannot be said.
+    /// Whether they agree; `None` if that cannot be decided.
     pub holds: Option<bool>,
 }
 
-/// Ids that are taken.
+/// The ids that the elements of a page have.
 #[derive(Default)]
 pub(super) struct Ids(BTreeSet<String>);
 
 impl Ids {
-    /// An id for these words that no other part of the page has.
-    pub(super) fn take(&mut self, words: &str) -> String {
-        let wanted = anchor(words);
+    /// Returns an id made from a text that no other element has.
+    pub(super) fn unique(&mut self, text: &str) -> String {
+        let wanted = slug(text);
         let mut id = wanted.clone();
         let mut number = 1;
         while !self.0.insert(id.clone()) {
@@ -91,14 +100,14 @@ impl Ids {
 }
 
 impl Page {
-    /// One file with everything in it: no script, nothing that is fetched.
+    /// Returns the page as one self-contained file: it runs no script and fetches nothing.
     pub fn to_html(&self) -> String {
         let mut ids = Ids::default();
         // Before those of figures, so that a heading keeps its name.
         let headings: Vec<String> = self
             .sections
             .iter()
-            .map(|section| ids.take(&section.heading))
+            .map(|section| ids.unique(&section.heading))
             .collect();
         let mut text = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -150,18 +159,25 @@ impl Block {
     fn to_html(&self, ids: &mut Ids) -> String {
         match self {
             Self::Text(text) => paragraphs(text),
-            Self::Figure(figure) => {
-                let tables = data_table::of(figure);
-                html_figure::html(figure, &tables, ids)
-            }
-            Self::Table(grid) => grid.to_html(),
-            Self::Claims(claims) => claimed(claims),
-            Self::Code(text) => format!("<pre><code>{}</code></pre>\n", escaped(text)),
+            Self::Figure(figure) => html_figure::figure(figure, ids),
+            Self::DotPlot(plot) => html_figure::dot_plot(plot, ids),
+            Self::Table(table) => table.to_html(),
+            Self::Claims(claims) => claim_list(claims),
+            Self::Code(code) => preformatted(code),
+            Self::FoldedCode { summary, code } => format!(
+                "<details>\n<summary>{}</summary>\n{}</details>\n",
+                inline(summary),
+                preformatted(code)
+            ),
         }
     }
 }
 
-/// The headline figures as a list of terms; empty without any.
+fn preformatted(code: &str) -> String {
+    format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escaped(code))
+}
+
+/// Returns the headline figures as a description list.
 fn headlines(headlines: &[Headline]) -> String {
     if headlines.is_empty() {
         return String::new();
@@ -179,14 +195,14 @@ fn headlines(headlines: &[Headline]) -> String {
     text + "</dl>\n"
 }
 
-/// Not by colour alone: a sign, and the word for those who hear it.
-fn claimed(claims: &[Claim]) -> String {
+/// Returns claims as a list. A sign, and a word for screen readers, tell what a colour alone would not.
+fn claim_list(claims: &[Claim]) -> String {
     let mut text = "<ul class=\"claims\">\n".to_owned();
     for claim in claims {
         let (class, sign, word) = match claim.holds {
             Some(true) => ("holds", "✓", "holds"),
             Some(false) => ("fails", "✗", "does not hold"),
-            None => ("open", "–", "cannot be said"),
+            None => ("open", "–", "undecided"),
         };
         let _ = writeln!(
             text,

@@ -5,21 +5,21 @@ use std::fmt::Write;
 use super::markup::inline;
 use crate::plot::svg::escaped;
 
-/// A table of words and numbers.
+/// A table whose cells are text; cells may have the markup of [`Block::Text`](crate::Block::Text).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextTable {
-    /// What it shows.
+    /// The line above the table; may be empty.
     pub caption: String,
-    /// Names of the columns.
+    /// The names of the columns.
     pub header: Vec<String>,
-    /// A row may be shorter than the header.
+    /// The cells; a row may be shorter than the header.
     pub rows: Vec<Vec<String>>,
-    /// Only its caption is seen until it is opened.
+    /// Whether a page shows only the caption until the reader opens the table.
     pub folded: bool,
 }
 
 impl TextTable {
-    /// Columns in which every value begins like a number are set to the right.
+    /// Returns the table as HTML. Columns in which every cell begins like a number are aligned to the right.
     pub(super) fn to_html(&self) -> String {
         let right: Vec<bool> = (0..self.header.len()).map(|k| self.numeric(k)).collect();
         let class = |k: usize| match right.get(k) {
@@ -33,7 +33,7 @@ impl TextTable {
         }
         text += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
         if !self.folded && !caption.is_empty() {
-            let _ = writeln!(text, "<caption>{caption}</caption>");
+            let _ = writeln!(text, "<caption><span>{caption}</span></caption>");
         }
         text += "<thead>\n<tr>";
         for (k, name) in self.header.iter().enumerate() {

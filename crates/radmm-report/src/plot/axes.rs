@@ -1,36 +1,36 @@
-//! Axes with ticks: where a value is, and which values are written beside an axis.
+//! Axes with ticks: the place of a value, and the values that are written beside an axis.
 
 use super::figure::AxisScale;
 use super::svg::{Position, Svg, TextAnchor};
 
-/// From values to places along one direction.
+/// One axis laid out: the map from values to coordinates, and its ticks.
 pub struct AxisLayout {
-    /// What the values are.
+    /// The label.
     pub title: String,
-    /// Where the ends are.
+    /// The coordinates of both ends.
     pub place: (f64, f64),
-    /// The values there.
+    /// The values at both ends.
     pub range: (f64, f64),
-    /// Equal steps are equal differences, or equal ratios.
+    /// Linear or logarithmic.
     pub scale: AxisScale,
-    /// Where a grid line is, and what it says.
+    /// Values with their labels.
     pub ticks: Vec<(f64, String)>,
-    /// Short marks between them that say nothing.
+    /// Values of short marks without a label.
     pub minor: Vec<f64>,
 }
 
-/// Two axes.
+/// A pair of axes laid out.
 pub struct Axes {
-    /// To the right.
+    /// The horizontal axis.
     pub x: AxisLayout,
-    /// Upwards.
+    /// The vertical axis.
     pub y: AxisLayout,
-    /// From the upward axis to its title.
+    /// The distance from the vertical axis to its label.
     pub gap: f64,
 }
 
 impl AxisLayout {
-    /// Where a value is.
+    /// Returns the coordinate of a value.
     pub fn at(&self, value: f64) -> f64 {
         let measure = |value: f64| match self.scale {
             AxisScale::Linear => value,
@@ -43,18 +43,18 @@ impl AxisLayout {
 }
 
 impl Axes {
-    /// Where a pair of values is.
+    /// Returns the position of a pair of values.
     pub fn at(&self, x: f64, y: f64) -> Position {
         (self.x.at(x), self.y.at(y))
     }
 
-    /// TextTable, ticks and titles.
+    /// Draws grid lines, ticks and labels.
     pub fn frame(&self, svg: &mut Svg) {
         let ((left, right), (bottom, top)) = (self.x.place, self.y.place);
-        for (value, words) in &self.y.ticks {
+        for (value, label) in &self.y.ticks {
             let y = self.y.at(*value);
             svg.line("grid", (left, y), (right, y));
-            svg.text("tick", (left - 9.0, y + 5.0), TextAnchor::End, words);
+            svg.text("tick", (left - 9.0, y + 5.0), TextAnchor::End, label);
         }
         for &value in &self.y.minor {
             let y = self.y.at(value);
@@ -64,10 +64,10 @@ impl Axes {
             let x = self.x.at(value);
             svg.line("axis", (x, bottom), (x, bottom + 3.0));
         }
-        for (value, words) in &self.x.ticks {
+        for (value, label) in &self.x.ticks {
             let x = self.x.at(*value);
             svg.line("axis", (x, bottom), (x, bottom + 5.0));
-            svg.text("tick", (x, bottom + 22.0), TextAnchor::Middle, words);
+            svg.text("tick", (x, bottom + 22.0), TextAnchor::Middle, label);
         }
         svg.line("axis", (left, bottom), (right, bottom));
         let middle = (left + right) / 2.0;
@@ -82,7 +82,7 @@ impl Axes {
     }
 }
 
-/// Ticks at multiples of a step, from 0 on.
+/// Returns ticks at the multiples of `step` from 0 to `end`.
 pub fn integer_ticks(step: u32, end: u32) -> Vec<(f64, String)> {
     (0..=end)
         .step_by(step as usize)

@@ -1,113 +1,123 @@
-//! What a picture shows: numbers with names, in panels.
+//! The content of a figure: named numbers, in panels.
 
-/// A picture: panels side by side under one title that says what is seen.
+/// Panels side by side, under one title that says what is seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// File name and anchor: `fig2-tight`.
     pub id: String,
-    /// What is seen.
+    /// The finding, in words.
     pub title: String,
-    /// What one must know to read it.
+    /// What a reader must know; may have the markup of [`Block::Text`](crate::Block::Text).
     pub caption: String,
-    /// How many panels are side by side.
+    /// The number of panels side by side.
     pub columns: usize,
     /// From left to right, then down.
     pub panels: Vec<Panel>,
 }
 
-/// One pair of axes and what is drawn between them.
+/// One pair of axes with its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// What sets it apart from the other panels; may be empty.
     pub title: String,
-    /// To the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// Later ones are drawn over earlier ones.
+    /// Later series are drawn over earlier ones.
     pub series: Vec<Series>,
 }
 
-/// A direction in which values grow.
+/// The label, the scale and the range of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What the values are, with their unit.
+    /// The quantity, with its unit.
     pub label: String,
-    /// How they are laid out.
+    /// Linear or logarithmic.
     pub scale: AxisScale,
-    /// The values at the ends; without, the data's: upwards rounded outward, to the right with a little room.
+    /// The values at the ends. `None` takes those of the data: rounded outward on the vertical axis, with a little room on the
+    /// horizontal one. Points beyond the limits of the vertical axis are marked by an arrow with their value.
     pub limits: Option<(f64, f64)>,
 }
 
-/// Equal steps are equal differences, or equal ratios.
+/// Whether equal distances are equal differences or equal ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisScale {
-    /// Differences.
+    /// Equal differences.
     Linear,
-    /// Ratios; values that are not positive are left out.
+    /// Equal ratios; values that are not positive are left out.
     Log,
 }
 
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Of the palette: the same number is the same colour, marker and dashes everywhere.
+    /// An index into the palette: the same index has the same colour, marker and dashes everywhere.
     pub colour: usize,
-    /// How it is drawn.
+    /// How the points are drawn.
     pub style: Style,
-    /// In the order in which a line goes through them.
+    /// In the order in which a line connects them.
     pub points: Vec<Point>,
 }
 
-/// How a series is drawn.
+/// How the points of a series are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A line.
     Line,
-    /// A line in dashes, for what is compared with.
+    /// A dashed line, for a reference.
     Dashed,
     /// A line with a marker at every point.
     Marked,
-    /// Level until it jumps, like a total that is paid for.
+    /// A step function: constant until it jumps.
     Steps,
-    /// One level line across the panel, at the height of its only point.
+    /// One horizontal line across the panel, at the height of its only point.
     Horizontal,
     /// Markers alone.
     Markers,
 }
 
-/// A value, and between which values it varied.
+/// A value, and the range over which it varied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// The place on the horizontal axis.
     pub x: f64,
-    /// Upwards; what is not finite is left out and breaks a line.
+    /// The place on the vertical axis; a value that is not finite is left out and breaks a line.
     pub y: f64,
-    /// Low and high: a vertical bar.
+    /// The ends of an error bar.
     pub range: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// Whether the axis has a place for a value.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    /// Returns a linear axis that takes its range from the data.
+    pub fn linear(label: &str) -> Self {
+        Self {
+            label: label.to_owned(),
+            scale: AxisScale::Linear,
+            limits: None,
+        }
+    }
+
+    /// Returns whether the axis can show a value.
+    pub(super) fn can_show(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == AxisScale::Linear || value > 0.0)
     }
 }
 
 impl Panel {
-    /// Whether a point can be drawn.
-    pub(super) fn shows(&self, point: &Point) -> bool {
-        self.x.holds(point.x) && self.y.holds(point.y)
+    /// Returns whether a point can be drawn.
+    pub(super) fn can_show(&self, point: &Point) -> bool {
+        self.x.can_show(point.x) && self.y.can_show(point.y)
     }
 
-    /// The points of a series that can be drawn; of a level line only its height matters.
-    pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a Point> {
-        let level = series.style == Style::Horizontal;
+    /// Returns the points of a series that can be drawn. Only the height of a horizontal line matters.
+    pub(super) fn visible<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a Point> {
+        let horizontal = series.style == Style::Horizontal;
         series
             .points
             .iter()
-            .filter(move |point| self.shows(point) || level && self.y.holds(point.y))
+            .filter(move |point| self.can_show(point) || horizontal && self.y.can_show(point.y))
     }
 }

@@ -1,18 +1,18 @@
-//! Which line is which.
+//! The legend: a sample of each series beside its name.
 
 use super::figure::{Figure, Panel, Series};
 use super::series_style::{SeriesStyle, needs_markers};
 use super::svg::{Svg, TextAnchor};
 
-/// Of a sample beside a name.
+/// The width of a sample beside a name.
 pub(crate) const SAMPLE_WIDTH: f64 = 34.0;
-/// Of a line of names.
+/// The height of a line of names.
 const LINE: f64 = 24.0;
-/// Between a name and the next sample.
+/// The space between a name and the next sample.
 const SPACE: f64 = 24.0;
 
-/// The series that stand for all: those of the panel that has everything the others have. Without one, every panel has
-/// a legend of its own.
+/// Returns the series of the panel that has all series of the others, for one legend. Without such a panel, every panel has a
+/// legend of its own.
 pub(crate) fn shared(figure: &Figure) -> Option<&[Series]> {
     let all = figure
         .panels
@@ -30,12 +30,12 @@ pub(crate) fn shared(figure: &Figure) -> Option<&[Series]> {
     every.then_some(&all.series)
 }
 
-/// How much room it takes across this width.
+/// Returns the height of a legend of this width.
 pub(crate) fn height(series: &[Series], width: f64) -> f64 {
     lines(series, width).len() as f64 * LINE
 }
 
-/// Draws it, from this corner on.
+/// Draws a legend whose upper left corner is given.
 pub(crate) fn draw(svg: &mut Svg, series: &[Series], (left, top): (f64, f64), width: f64) {
     let markers = needs_markers(series);
     for (row, line) in lines(series, width).into_iter().enumerate() {
@@ -49,12 +49,12 @@ pub(crate) fn draw(svg: &mut Svg, series: &[Series], (left, top): (f64, f64), wi
                 TextAnchor::Start,
                 &one.name,
             );
-            x += room(one);
+            x += entry_width(one);
         }
     }
 }
 
-/// A name is there once, though two series may share it.
+/// Returns the first series of each name.
 pub(crate) fn distinct(series: &[Series]) -> Vec<&Series> {
     let mut seen: Vec<&Series> = Vec::new();
     for one in series {
@@ -65,12 +65,12 @@ pub(crate) fn distinct(series: &[Series]) -> Vec<&Series> {
     seen
 }
 
-/// The names that fit beside each other.
+/// Returns the names, as many in a line as fit.
 fn lines(series: &[Series], width: f64) -> Vec<Vec<&Series>> {
     let mut lines: Vec<Vec<&Series>> = Vec::new();
     let mut left = 0.0;
     for one in distinct(series) {
-        let needed = room(one) - SPACE;
+        let needed = entry_width(one) - SPACE;
         match lines.last_mut() {
             Some(line) if left + needed <= width => line.push(one),
             _ => {
@@ -78,27 +78,27 @@ fn lines(series: &[Series], width: f64) -> Vec<Vec<&Series>> {
                 left = 0.0;
             }
         }
-        left += room(one);
+        left += entry_width(one);
     }
     lines
 }
 
-fn room(one: &Series) -> f64 {
-    SAMPLE_WIDTH + 8.0 + across(&one.name, 15.0) + SPACE
+fn entry_width(one: &Series) -> f64 {
+    SAMPLE_WIDTH + 8.0 + text_width(&one.name, 15.0) + SPACE
 }
 
-/// About how wide words are in letters of this size: the reader's font is not known here, so it is a generous guess.
-pub(crate) fn across(words: &str, size: f64) -> f64 {
+/// Returns a generous estimate of the width of a text in a font of this size: the reader's font is not known here.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let share = |letter: char| match letter {
         ' ' | '.' | ',' | ':' | ';' | '\'' | 'i' | 'j' | 'l' | 'I' | '(' | ')' | '|' => 0.36,
         'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.94,
         'A'..='Z' => 0.72,
         _ => 0.6,
     };
-    words.chars().map(share).sum::<f64>() * size
+    text.chars().map(share).sum::<f64>() * size
 }
 
-/// Whether a panel needs a legend.
-pub(crate) fn wanted(panel: &Panel) -> bool {
+/// Returns whether a panel has series with names.
+pub(crate) fn has_names(panel: &Panel) -> bool {
     !distinct(&panel.series).is_empty()
 }

@@ -1,59 +1,59 @@
-//! A picture in SVG: shapes with classes, whose colours a style sheet has for light and dark pages.
+//! SVG images: shapes with CSS classes, whose colours a style sheet defines for light and dark pages.
 
 use std::fmt::{Display, Write};
 
-/// Right and down.
+/// A pair of coordinates: right and down.
 pub type Position = (f64, f64);
 
-/// A picture being drawn.
+/// An image that is being drawn.
 pub struct Svg {
     text: String,
 }
 
-/// What a picture begins with.
+/// The size and the description of an image.
 pub struct SvgHeader<'a> {
-    /// Before the ids of its words, so that several pictures can be in one page.
+    /// The beginning of its ids, so that several images can be in one page.
     pub prefix: &'a str,
-    /// Of the whole picture, for rules that are not for the page around it.
+    /// The class of the image, for rules that do not apply to the page around it.
     pub class: &'a str,
-    /// Across.
+    /// The width.
     pub width: f64,
-    /// Down.
+    /// The height.
     pub height: f64,
-    /// For those who hear the picture read.
+    /// A short description, for screen readers.
     pub title: &'a str,
-    /// The same at length.
+    /// A long description, for screen readers.
     pub description: &'a str,
-    /// Colours and a ground, for a picture in a file of its own; a page has them already.
+    /// The style sheet of an image in a file of its own, which also gets a background. A page has both already.
     pub style: Option<&'a str>,
 }
 
-/// Which end of a text is at its point.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy)]
 pub enum TextAnchor {
-    /// The first letter.
+    /// The beginning.
     Start,
-    /// Half of it.
+    /// The middle.
     Middle,
-    /// The last letter.
+    /// The end.
     End,
 }
 
 /// A rectangle.
 #[derive(Clone, Copy)]
 pub struct Rect {
-    /// From the left edge of the picture.
+    /// The distance from the left edge of the image.
     pub left: f64,
-    /// From its upper edge.
+    /// The distance from its upper edge.
     pub top: f64,
-    /// Across.
+    /// The width.
     pub width: f64,
-    /// Down.
+    /// The height.
     pub height: f64,
 }
 
 impl Svg {
-    /// Begins a picture.
+    /// Begins an image.
     pub fn new(head: &SvgHeader<'_>) -> Self {
         let SvgHeader {
             prefix,
@@ -85,7 +85,7 @@ impl Svg {
         svg
     }
 
-    /// Begins a small picture beside words that say the same.
+    /// Begins a small image beside text that says the same.
     pub fn decoration(class: &str, width: f64, height: f64) -> Self {
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" viewBox=\"0 0 {width} {height}\" \
@@ -94,7 +94,7 @@ impl Svg {
         Self { text }
     }
 
-    /// A rectangle with corners of this radius.
+    /// Draws a rectangle with corners of this radius.
     pub fn rect(&mut self, class: &str, area: Rect, radius: f64) {
         let (x, y) = (coordinate(area.left), coordinate(area.top));
         let (width, height, rx) = (
@@ -107,7 +107,7 @@ impl Svg {
         ));
     }
 
-    /// A circle round a place.
+    /// Draws a circle around a position.
     pub fn circle(&mut self, class: &str, (x, y): Position, radius: f64) {
         let (x, y, r) = (coordinate(x), coordinate(y), coordinate(radius));
         self.put(format_args!(
@@ -115,17 +115,17 @@ impl Svg {
         ));
     }
 
-    /// From one place to another.
+    /// Draws a straight line.
     pub fn line(&mut self, class: &str, from: Position, to: Position) {
         self.path(class, &polyline(&[from, to]));
     }
 
-    /// Along the commands of a path.
+    /// Draws a path from its commands.
     pub fn path(&mut self, class: &str, path: &str) {
         self.put(format_args!(r#"<path class="{class}" d="{path}"/>"#));
     }
 
-    /// A head at `tip`, as of an arrow that flies in direction `angle`.
+    /// Draws the head of an arrow that points at `tip` in direction `angle`.
     pub fn arrow_head(&mut self, class: &str, tip: Position, angle: f64) {
         let corner = |turn: f64| polar(tip, 8.0, angle + turn);
         let back = polar(tip, 5.0, angle + std::f64::consts::PI);
@@ -133,28 +133,28 @@ impl Svg {
         self.path(class, &path);
     }
 
-    /// Words on one line.
-    pub fn text(&mut self, class: &str, (x, y): Position, anchor: TextAnchor, words: &str) {
+    /// Writes a line of text.
+    pub fn text(&mut self, class: &str, (x, y): Position, anchor: TextAnchor, text: &str) {
         let anchor = match anchor {
             TextAnchor::Start => "start",
             TextAnchor::Middle => "middle",
             TextAnchor::End => "end",
         };
-        let (x, y, words) = (coordinate(x), coordinate(y), escaped(words));
+        let (x, y, text) = (coordinate(x), coordinate(y), escaped(text));
         self.put(format_args!(
-            r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>"#
+            r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#
         ));
     }
 
-    /// Upwards, its middle at the point.
-    pub fn vertical_text(&mut self, class: &str, (x, y): Position, words: &str) {
-        let (x, y, words) = (coordinate(x), coordinate(y), escaped(words));
+    /// Writes a line of text from bottom to top, its middle at the position.
+    pub fn vertical_text(&mut self, class: &str, (x, y): Position, text: &str) {
+        let (x, y, text) = (coordinate(x), coordinate(y), escaped(text));
         self.put(format_args!(
-            r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{words}</text>"#
+            r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{text}</text>"#
         ));
     }
 
-    /// Begins a group: what is drawn until [`Svg::end_clip`] is seen through this area alone.
+    /// Begins a group of shapes that are clipped to an area; [`Svg::end_clip`] ends it.
     pub fn begin_clip(&mut self, id: &str, area: Rect) {
         let (x, y) = (coordinate(area.left), coordinate(area.top));
         let (width, height) = (coordinate(area.width), coordinate(area.height));
@@ -164,12 +164,12 @@ impl Svg {
         self.put(format_args!(r#"<g clip-path="url(#{id})">"#));
     }
 
-    /// Ends a group.
+    /// Ends the group that [`Svg::begin_clip`] began.
     pub fn end_clip(&mut self) {
         self.put("</g>");
     }
 
-    /// The picture as text.
+    /// Returns the image as text.
     pub fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
@@ -181,7 +181,7 @@ impl Svg {
     }
 }
 
-/// The path through all points.
+/// Returns the commands of a path through all points.
 pub fn polyline(points: &[Position]) -> String {
     let mut path = String::new();
     for (k, &(x, y)) in points.iter().enumerate() {
@@ -191,32 +191,32 @@ pub fn polyline(points: &[Position]) -> String {
     path
 }
 
-/// The point at a distance from another, in direction `angle`: 0 is right, a quarter turn is down.
+/// Returns the point at a distance from another in direction `angle`: 0 is right, a quarter turn is down.
 pub fn polar((x, y): Position, distance: f64, angle: f64) -> Position {
     (x + distance * angle.cos(), y + distance * angle.sin())
 }
 
-/// Two decimals at most: finer differences cannot be seen, and may differ between machines.
+/// Formats a coordinate with at most two decimals: finer differences cannot be seen, and may differ between machines.
 pub fn coordinate(value: f64) -> String {
     let rounded = format!("{value:.2}");
     let short = rounded.trim_end_matches('0').trim_end_matches('.');
     if short == "-0" { "0" } else { short }.to_owned()
 }
 
-/// Words as the text of an element, or between the quotes of an attribute. Characters that XML forbids become spaces.
-pub fn escaped(words: &str) -> String {
-    let mut text = String::with_capacity(words.len());
-    for letter in words.chars() {
+/// Returns a text escaped for an element or a quoted attribute. Characters that XML forbids become spaces.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
         match letter {
-            '&' => text.push_str("&amp;"),
-            '<' => text.push_str("&lt;"),
-            '>' => text.push_str("&gt;"),
-            '"' => text.push_str("&quot;"),
-            '\n' | '\t' => text.push(letter),
-            '\u{FFFE}' | '\u{FFFF}' => text.push(' '),
-            letter if letter.is_control() => text.push(' '),
-            letter => text.push(letter),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(letter),
+            '\u{FFFE}' | '\u{FFFF}' => escaped.push(' '),
+            letter if letter.is_control() => escaped.push(' '),
+            letter => escaped.push(letter),
         }
     }
-    text
+    escaped
 }

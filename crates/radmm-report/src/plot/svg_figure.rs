@@ -1,4 +1,4 @@
-//! A figure as a picture: all panels in one file, or each in its own within a page.
+//! Figures as SVG: all panels in one file, or each panel as one image within a page.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::legend;
 use super::panel::{self, Margins};
 use super::svg::{Rect, Svg, SvgHeader, TextAnchor};
 
-/// Colours and letters of every figure.
+/// The style sheet of every figure.
 pub(crate) const STYLE: &str = include_str!("figure.css");
 
 const WIDTH: f64 = 960.0;
@@ -15,25 +15,25 @@ const EDGE: f64 = 16.0;
 const GUTTER: f64 = 24.0;
 
 impl Figure {
-    /// A file of its own, in light and dark.
+    /// Returns the figure as a file of its own, in light and dark.
     pub fn to_svg(&self) -> String {
         let columns = self.column_count();
-        let (width, height) = size(columns);
+        let (width, height) = panel_size(columns);
         let shared = legend::shared(self);
         let margins = Margins::of(&self.panels, width, height, shared.is_none());
         let height = height + margins.legend;
         let inner = WIDTH - 2.0 * EDGE;
         let title = wrapped(&self.title, inner, 20.0);
         let caption = wrapped(&self.caption, inner, 15.0);
-        let key = shared.map_or(0.0, |series| legend::height(series, inner) + 8.0);
+        let legend_height = shared.map_or(0.0, |series| legend::height(series, inner) + 8.0);
         let rows = self.panels.len().div_ceil(columns) as f64;
         let top = 18.0 + 26.0 * title.len() as f64 + 8.0;
-        let under = top + key + rows * (height + 14.0);
+        let bottom = top + legend_height + rows * (height + 14.0);
         let mut svg = Svg::new(&SvgHeader {
-            prefix: &format!("{}-", anchor(&self.id)),
+            prefix: &format!("{}-", slug(&self.id)),
             class: "fig",
             width: WIDTH,
-            height: (under + 21.0 * caption.len() as f64 + 12.0).ceil(),
+            height: (bottom + 21.0 * caption.len() as f64 + 12.0).ceil(),
             title: &self.title,
             description: &self.description(&self.panels),
             style: Some(STYLE),
@@ -49,22 +49,22 @@ impl Figure {
             let (row, column) = (k / columns, k % columns);
             let area = Rect {
                 left: EDGE + column as f64 * (width + GUTTER),
-                top: top + key + row as f64 * (height + 14.0),
+                top: top + legend_height + row as f64 * (height + 14.0),
                 width,
                 height,
             };
-            let id = format!("{}-{k}-", anchor(&self.id));
+            let id = format!("{}-{k}-", slug(&self.id));
             panel::draw(&mut svg, one, area, margins, &id);
         }
         for (k, line) in caption.iter().enumerate() {
-            let at = (EDGE + 4.0, under + 14.0 + 21.0 * k as f64);
+            let at = (EDGE + 4.0, bottom + 14.0 + 21.0 * k as f64);
             svg.text("quiet", at, TextAnchor::Start, line);
         }
         svg.finish()
     }
 
-    /// Its panels, a picture each, for a page that has the style already; `prefix` is of this figure alone. A panel that
-    /// has a row to itself is there twice, wide and narrow, and the page shows the one that fits.
+    /// Returns each panel as an image, for a page that has the style already. The ids in it begin with `prefix`, which no other
+    /// figure may have. A panel in a row of its own is there twice, wide and narrow: the page shows the one that fits.
     pub(crate) fn svg_panels(&self, prefix: &str) -> Vec<SvgPanel> {
         let columns = self.column_count();
         let legends = legend::shared(self).is_none();
@@ -75,7 +75,7 @@ impl Figure {
         let mut svg_panels = Vec::new();
         for (k, one) in self.panels.iter().enumerate() {
             for &(class, columns) in sizes {
-                let (width, height) = size(columns);
+                let (width, height) = panel_size(columns);
                 let margins = Margins::of(&self.panels, width, height, legends);
                 let area = Rect {
                     left: 0.0,
@@ -107,18 +107,18 @@ impl Figure {
         svg_panels
     }
 
-    /// Columns that are used.
+    /// Returns the number of columns that are used.
     pub(crate) fn column_count(&self) -> usize {
         self.columns.min(self.panels.len()).clamp(1, 3)
     }
 
-    /// What is there to be seen, for those who do not see it.
+    /// Returns what the image shows, for screen readers.
     fn description(&self, panels: &[Panel]) -> String {
-        let mut words = self.caption.clone();
+        let mut text = self.caption.clone();
         for panel in panels {
             let names = legend::distinct(&panel.series);
             let names: Vec<&str> = names.iter().map(|one| one.name.as_str()).collect();
-            let space = if words.is_empty() { "" } else { " " };
+            let space = if text.is_empty() { "" } else { " " };
             let title = if panel.title.is_empty() {
                 "Shown"
             } else {
@@ -126,27 +126,27 @@ impl Figure {
             };
             // Writing to a string does not fail.
             let _ = write!(
-                words,
+                text,
                 "{space}{title}: {} over {}, of {}.",
                 panel.y.label,
                 panel.x.label,
                 names.join("; ")
             );
         }
-        words
+        text
     }
 }
 
-/// One panel as a picture.
+/// One image within a page.
 pub(crate) struct SvgPanel {
-    /// When it is shown: always, or on wide or narrow screens.
+    /// When it is shown: `wide` or `narrow` screens, or always.
     pub class: &'static str,
-    /// The picture.
+    /// The image.
     pub svg: String,
 }
 
-/// Of a panel beside how many others.
-fn size(columns: usize) -> (f64, f64) {
+/// Returns width and height of a panel, by the number of columns.
+pub(super) fn panel_size(columns: usize) -> (f64, f64) {
     let width = (WIDTH - 2.0 * EDGE - GUTTER * (columns as f64 - 1.0)) / columns as f64;
     let height = match columns {
         1 => 400.0,
@@ -156,13 +156,13 @@ fn size(columns: usize) -> (f64, f64) {
     (width.floor(), height)
 }
 
-/// Lines that fit a width in letters of this size.
+/// Returns a text as lines that fit a width, in a font of this size.
 fn wrapped(words: &str, width: f64, size: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
         match lines.last_mut() {
             Some(line)
-                if legend::across(line, size) + legend::across(word, size) + size / 2.0
+                if legend::text_width(line, size) + legend::text_width(word, size) + size / 2.0
                     <= width =>
             {
                 line.push(' ');
@@ -174,10 +174,10 @@ fn wrapped(words: &str, width: f64, size: f64) -> Vec<String> {
     lines
 }
 
-/// Words as an id: letters, digits and hyphens.
-pub(crate) fn anchor(words: &str) -> String {
+/// Returns a text as an id: letters, digits and hyphens.
+pub(crate) fn slug(text: &str) -> String {
     let mut id = String::new();
-    for letter in words.chars().flat_map(char::to_lowercase) {
+    for letter in text.chars().flat_map(char::to_lowercase) {
         if letter.is_alphanumeric() {
             id.push(letter);
         } else if !id.is_empty() && !id.ends_with('-') {

@@ -1,59 +1,59 @@
-//! Round numbers along an axis: where it ends, and which values are written beside it.
+//! Ticks: round numbers along an axis, and round ends of its range.
 
 use super::figure::AxisScale;
 
-/// What is written beside an axis.
+/// The ticks of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ticks {
-    /// Values with words.
+    /// Values with their labels.
     pub labelled: Vec<(f64, String)>,
-    /// Values between them, without.
+    /// Values between them, without a label.
     pub minor: Vec<f64>,
 }
 
-/// The ends of an axis that shows everything from `low` to `high`, rounded outward.
-pub(super) fn around(scale: AxisScale, low: f64, high: f64, count: usize) -> (f64, f64) {
+/// Returns the range from `low` to `high`, rounded outward.
+pub(super) fn rounded(scale: AxisScale, low: f64, high: f64, count: usize) -> (f64, f64) {
     match scale {
         AxisScale::Linear => {
-            let (low, high) = apart(low, high);
-            // Half a step leaves less empty room than a whole one.
+            let (low, high) = distinct(low, high);
+            // Half a step leaves less empty room than a full one.
             let half = step(low, high, count) / 2.0;
             let ends = ((low / half).floor() * half, (high / half).ceil() * half);
-            finite(ends, (low, high))
+            finite_or(ends, (low, high))
         }
         AxisScale::Log => {
-            let (low, high) = separate(low, high);
+            let (low, high) = distinct_log(low, high);
             let wide = high / low > 30.0;
-            finite((round_down(low, wide), round_up(high, wide)), (low, high))
+            finite_or((round_down(low, wide), round_up(high, wide)), (low, high))
         }
     }
 }
 
-/// The ends of an axis that goes a little beyond the data, so that markers and bars at the ends have room.
-pub(super) fn beyond(scale: AxisScale, low: f64, high: f64) -> (f64, f64) {
+/// Returns the range from `low` to `high` with a little room at both ends for markers and bars.
+pub(super) fn padded(scale: AxisScale, low: f64, high: f64) -> (f64, f64) {
     const ROOM: f64 = 0.02;
     match scale {
         AxisScale::Linear => {
-            let (low, high) = apart(low, high);
+            let (low, high) = distinct(low, high);
             let room = ROOM * high - ROOM * low;
-            finite((low - room, high + room), (low, high))
+            finite_or((low - room, high + room), (low, high))
         }
         AxisScale::Log => {
-            let (low, high) = separate(low, high);
+            let (low, high) = distinct_log(low, high);
             let room = libm::pow(high / low, ROOM);
-            finite((low / room, high * room), (low, high))
+            finite_or((low / room, high * room), (low, high))
         }
     }
 }
 
-/// At most about `count` values with words; `whole` if no value between whole numbers has a meaning.
-pub(super) fn within(scale: AxisScale, range: (f64, f64), count: usize, whole: bool) -> Ticks {
+/// Returns at most about `count` labelled ticks; `whole` if only whole numbers have a meaning.
+pub(super) fn ticks(scale: AxisScale, range: (f64, f64), count: usize, whole: bool) -> Ticks {
     match scale {
         AxisScale::Linear => linear(range, count, whole),
         AxisScale::Log => {
             let ticks = logarithmic(range, count);
             if ticks.labelled.len() < 2 {
-                // So little of a decade that equal differences look like equal ratios.
+                // In a small part of a decade, equal differences look like equal ratios.
                 linear(range, count, whole)
             } else {
                 ticks
@@ -62,8 +62,8 @@ pub(super) fn within(scale: AxisScale, range: (f64, f64), count: usize, whole: b
     }
 }
 
-/// Two ends that are not the same.
-fn apart(low: f64, high: f64) -> (f64, f64) {
+/// Returns two ends that differ, for a linear axis.
+fn distinct(low: f64, high: f64) -> (f64, f64) {
     if low < high {
         (low, high)
     } else if low == 0.0 {
@@ -74,8 +74,8 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// The same in ratios.
-fn separate(low: f64, high: f64) -> (f64, f64) {
+/// Returns two ends that differ, for a logarithmic axis.
+fn distinct_log(low: f64, high: f64) -> (f64, f64) {
     if low < high {
         (low, high)
     } else {
@@ -83,16 +83,16 @@ fn separate(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// The rounded ends, unless they are beyond what a number can be or no longer apart.
-fn finite(ends: (f64, f64), otherwise: (f64, f64)) -> (f64, f64) {
+/// Returns `ends`, or `otherwise` if `ends` overflowed or do not cover it.
+fn finite_or(ends: (f64, f64), otherwise: (f64, f64)) -> (f64, f64) {
     let good = ends.0.is_finite() && ends.1.is_finite() && ends.0 < ends.1;
     let covers = ends.0 <= otherwise.0 && otherwise.1 <= ends.1;
     if good && covers { ends } else { otherwise }
 }
 
-/// 1, 2 or 5 times a power of ten, such that about `count` of them fit.
+/// Returns 1, 2 or 5 times a power of ten, such that about `count` steps fit.
 fn step(low: f64, high: f64, count: usize) -> f64 {
-    // Halves first: the difference itself may be too large for a number.
+    // Halves first: the difference itself may overflow.
     let rough = (high / 2.0 - low / 2.0) / (count.max(1) as f64 / 2.0);
     let unit = power(exponent(rough));
     let times = [1.0, 2.0, 5.0]
@@ -107,11 +107,11 @@ fn linear(range: (f64, f64), count: usize, whole: bool) -> Ticks {
     if whole {
         step = step.max(1.0);
     }
-    // A little beyond the ends, which may themselves be multiples but for a rounding error.
+    // The ends may themselves be multiples but for a rounding error.
     let room = step * 1e-9;
     let (first, last) = (((low - room) / step).ceil(), ((high + room) / step).floor());
     let mut labelled = Vec::new();
-    // A step is a fair share of the range, so that there are few; numbers beyond 2^53 have no neighbours to step to.
+    // Beyond 2^53 adding one changes nothing.
     if first.abs() < 9e15 && last.abs() < 9e15 {
         let mut multiple = first;
         while multiple <= last && labelled.len() <= 4 * count.max(4) {
@@ -134,7 +134,7 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
     let decades = usize::try_from(last - first).unwrap_or(0) + 1;
     let inside = |value: f64| low * (1.0 - 1e-9) <= value && value <= high * (1.0 + 1e-9);
     let stride = decades.div_ceil(count.max(2));
-    // One way of writing along one axis.
+    // One notation along one axis.
     let plain = first >= -3 && last <= 4;
     let mut ticks = Ticks {
         labelled: Vec::new(),
@@ -147,13 +147,13 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
             if !inside(value) {
                 continue;
             }
-            // With few decades there is room for words between them.
-            let words = match times {
+            // With few decades there is room for labels between them.
+            let labelled = match times {
                 1 => ((k - first).unsigned_abs() as usize).is_multiple_of(stride),
                 2 | 5 => decades <= 2,
                 _ => false,
             };
-            if words {
+            if labelled {
                 let written = if plain {
                     let decimals = usize::try_from(-k).unwrap_or(0);
                     format!("{value:.decimals$}")
@@ -169,7 +169,7 @@ fn logarithmic((low, high): (f64, f64), count: usize) -> Ticks {
     ticks
 }
 
-/// The largest of 1, 2 and 5 times a power of ten, or power of ten alone, that is not above a value.
+/// Returns the largest of 1, 2 and 5 times a power of ten, or of the powers of ten alone, that is at most `value`.
 fn round_down(value: f64, decades: bool) -> f64 {
     let unit = power(exponent(value));
     let times: &[f64] = if decades { &[1.0] } else { &[5.0, 2.0, 1.0] };
@@ -180,6 +180,7 @@ fn round_down(value: f64, decades: bool) -> f64 {
     found.unwrap_or(unit / 10.0)
 }
 
+/// Returns the smallest of these that is at least `value`.
 fn round_up(value: f64, decades: bool) -> f64 {
     let unit = power(exponent(value));
     let times: &[f64] = if decades { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -190,9 +191,9 @@ fn round_up(value: f64, decades: bool) -> f64 {
     found.unwrap_or(10.0 * unit)
 }
 
-/// The power of ten that is not above a positive value.
+/// Returns the exponent of the largest power of ten that is at most a positive value.
 fn exponent(value: f64) -> i32 {
-    // Within the range of numbers, -324 to 308. A logarithm may be off by a rounding error next to a power of ten.
+    // From -324 to 308. Next to a power of ten, a rounding error may make the logarithm too small.
     let near = libm::floor(libm::log10(value)) as i32;
     if power(near + 1) <= value {
         near + 1
@@ -201,12 +202,12 @@ fn exponent(value: f64) -> i32 {
     }
 }
 
-/// `10^k`, to the last bit: no arithmetic is as good as the parser's.
+/// Returns `10^k`, correctly rounded by the parser.
 fn power(k: i32) -> f64 {
     format!("1e{k}").parse().unwrap_or(f64::INFINITY)
 }
 
-/// A multiple of a step, with as many decimals as the step has.
+/// Formats a multiple of a step with as many decimals as the step has.
 fn label(value: f64, step: f64, largest: f64) -> String {
     let k = exponent(step);
     if value == 0.0 {
@@ -225,7 +226,7 @@ fn label(value: f64, step: f64, largest: f64) -> String {
     minus(&format!("{value:.decimals$}"))
 }
 
-/// Digits in groups of three: `1,234,567`.
+/// Formats a number with its digits in groups of three: `1,234,567`.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -238,8 +239,8 @@ pub(crate) fn thousands(number: usize) -> String {
     grouped
 }
 
-/// `10⁻⁷`, `2.5×10⁶`.
-fn scientific(mantissa: f64, k: i32) -> String {
+/// Formats a number as `10⁻⁷` or `2.5×10⁶`.
+pub(super) fn scientific(mantissa: f64, k: i32) -> String {
     let digits = format!("{mantissa:.3}");
     let digits = minus(digits.trim_end_matches('0').trim_end_matches('.'));
     let raised: String = k
@@ -259,7 +260,7 @@ fn scientific(mantissa: f64, k: i32) -> String {
     }
 }
 
-/// With a minus sign in place of a hyphen.
+/// Returns digits with a minus sign in place of a hyphen.
 fn minus(digits: &str) -> String {
     digits.replace('-', "−")
 }
@@ -269,73 +270,68 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn words(ticks: &Ticks) -> Vec<&str> {
+    fn labels(ticks: &Ticks) -> Vec<&str> {
         ticks
             .labelled
             .iter()
-            .map(|(_, words)| words.as_str())
+            .map(|(_, label)| label.as_str())
             .collect()
     }
 
     #[test]
-    fn ticks_are_round() {
-        let linear = |range, whole| within(AxisScale::Linear, range, 5, whole);
+    fn tick_labels_are_round_numbers() {
+        let linear = |range, whole| ticks(AxisScale::Linear, range, 5, whole);
         assert_eq!(
-            words(&linear((0.0, 60.0), true)),
+            labels(&linear((0.0, 60.0), true)),
             ["0", "10", "20", "30", "40", "50", "60"]
         );
         assert_eq!(
-            words(&linear((0.3, 0.7), false)),
+            labels(&linear((0.3, 0.7), false)),
             ["0.3", "0.4", "0.5", "0.6", "0.7"]
         );
         assert_eq!(
-            words(&linear((-1.0, 1.0), false)),
+            labels(&linear((-1.0, 1.0), false)),
             ["−1.0", "−0.5", "0", "0.5", "1.0"]
         );
-        assert_eq!(words(&linear((0.0, 2.0), true)), ["0", "1", "2"]);
+        assert_eq!(labels(&linear((0.0, 2.0), true)), ["0", "1", "2"]);
         assert_eq!(
-            words(&linear((-5000.0, 10000.0), false)),
+            labels(&linear((-5000.0, 10000.0), false)),
             ["−5,000", "0", "5,000", "10,000"]
         );
         assert_eq!(
-            words(&linear((0.0, 4e7), false)),
+            labels(&linear((0.0, 4e7), false)),
             ["0", "10⁷", "2×10⁷", "3×10⁷", "4×10⁷"]
         );
     }
 
     #[test]
-    fn logarithmic_ticks_are_decades_with_marks_between_them() {
-        let ticks = within(AxisScale::Log, (0.01, 10.0), 6, false);
-        assert_eq!(words(&ticks), ["0.01", "0.1", "1", "10"]);
-        assert_eq!(ticks.minor.len(), 3 * 8);
-        let few = within(AxisScale::Log, (0.2, 1.0), 6, false);
-        assert_eq!(words(&few), ["0.2", "0.5", "1"]);
-        let many = within(AxisScale::Log, (1e-12, 1.0), 6, false);
-        assert_eq!(words(&many)[..2], ["10⁻¹²", "10⁻⁹"]);
-        // No round number: equal differences will do.
-        assert!(
-            within(AxisScale::Log, (0.31, 0.34), 5, false)
-                .labelled
-                .len()
-                >= 2
-        );
+    fn logarithmic_ticks_are_decades_with_minor_ticks_between_them() {
+        let decades = ticks(AxisScale::Log, (0.01, 10.0), 6, false);
+        assert_eq!(labels(&decades), ["0.01", "0.1", "1", "10"]);
+        assert_eq!(decades.minor.len(), 3 * 8);
+        let few = ticks(AxisScale::Log, (0.2, 1.0), 6, false);
+        assert_eq!(labels(&few), ["0.2", "0.5", "1"]);
+        let many = ticks(AxisScale::Log, (1e-12, 1.0), 6, false);
+        assert_eq!(labels(&many)[..2], ["10⁻¹²", "10⁻⁹"]);
+        // No round number between: linear ticks take their place.
+        assert!(ticks(AxisScale::Log, (0.31, 0.34), 5, false).labelled.len() >= 2);
     }
 
     proptest! {
         #[test]
-        fn ends_cover_the_data_and_ticks_are_between_them(
+        fn ranges_cover_the_data_and_ticks_lie_within_them(
             a in -1e9..1e9f64, b in -1e9..1e9f64, shrink in -12..1i32, count in 2..9usize, log: bool,
         ) {
-            // Of every size, and sometimes very close to each other.
+            // Every magnitude, and ends that are sometimes very close.
             let (scale, a, b) = if log {
                 (AxisScale::Log, libm::exp(a / 2e7), libm::exp(b / 2e7))
             } else {
                 (AxisScale::Linear, a, a + (b - a) * power(shrink))
             };
             let (low, high) = (a.min(b), a.max(b));
-            for ends in [around(scale, low, high, count), beyond(scale, low, high)] {
+            for ends in [rounded(scale, low, high, count), padded(scale, low, high)] {
                 prop_assert!(ends.0 <= low && high <= ends.1 && ends.0 < ends.1);
-                let ticks = within(scale, ends, count, false);
+                let ticks = super::ticks(scale, ends, count, false);
                 let all = || ticks.labelled.iter().map(|(value, _)| *value);
                 prop_assert!(all().chain(ticks.minor.iter().copied()).all(|v| ends.0 <= v && v <= ends.1));
                 prop_assert!(all().zip(all().skip(1)).all(|(a, b)| a < b));
@@ -344,9 +340,9 @@ mod tests {
         }
 
         #[test]
-        fn one_value_has_an_axis_around_it(value in -1e9..1e9f64, log: bool) {
+        fn a_single_value_gets_a_range_around_it(value in -1e9..1e9f64, log: bool) {
             let (scale, value) = if log { (AxisScale::Log, libm::exp(value / 2e7)) } else { (AxisScale::Linear, value) };
-            let (low, high) = around(scale, value, value, 5);
+            let (low, high) = rounded(scale, value, value, 5);
             prop_assert!(low < high && low <= value && value <= high);
         }
     }

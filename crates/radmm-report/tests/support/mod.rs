@@ -1,15 +1,16 @@
 //! Figures in the shapes of those of the paper, from formulas.
 
 use radmm_report::{
-    Axis, AxisScale, Block, Claim, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+    Axis, AxisScale, Block, Claim, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section,
+    Series, Style, TextTable,
 };
 
-/// All of them.
+/// Returns all of them.
 pub fn figures() -> Vec<Figure> {
     vec![convergence(), private(), distance(), dense(), odd()]
 }
 
-/// All of them on a page, with every other kind of block.
+/// Returns a page of all figures and every other kind of block.
 pub fn page() -> Page {
     let shown = |heading: &str, figure: Figure| Section {
         heading: heading.to_owned(),
@@ -18,7 +19,11 @@ pub fn page() -> Page {
     Page {
         title: "Every kind of block & figure".to_owned(),
         lead: "Invented numbers in the shapes of the paper’s figures: **total ε = 1.25** at δ = 0, `gamma < 1`.".to_owned(),
- headlines: Vec::new(),
+ headlines: vec![Headline {
+ label: "held-out accuracy".to_owned(),
+ value: "81.9 ± 0.3 %".to_owned(),
+ note: "mean ± standard deviation of **10** runs".to_owned(),
+ }],
         sections: vec![
             Section {
                 heading: "Claims".to_owned(),
@@ -29,8 +34,13 @@ pub fn page() -> Page {
                         claim("the smaller γ, the faster it converges", Some(false)),
                         claim("the order at `α = 4`", None),
                     ]),
-                    Block::Table(grid(false)),
-                    Block::Table(grid(true)),
+                    Block::Table(table(false)),
+                    Block::Table(table(true)),
+                    Block::DotPlot(dot_plot()),
+                    Block::FoldedCode {
+                        summary: "The study".to_owned(),
+                        code: "name = \"a\"\n".to_owned(),
+                    },
                     Block::Code("radmm run study.toml --out results\n<&>".to_owned()),
                 ],
             },
@@ -41,7 +51,7 @@ pub fn page() -> Page {
             shown("Odd values", odd()),
             shown("Odd values", odd()),
         ],
-        footer: "Made by an example.".to_owned(),
+        footer: "Made by a test.".to_owned(),
     }
 }
 
@@ -54,7 +64,7 @@ fn claim(expected: &str, holds: Option<bool>) -> Claim {
     }
 }
 
-fn grid(folded: bool) -> TextTable {
+fn table(folded: bool) -> TextTable {
     let row = |name: &str, loss: &str, share: &str| {
         [name, loss, share, "1.2346"].map(str::to_owned).to_vec()
     };
@@ -69,6 +79,31 @@ fn grid(folded: bool) -> TextTable {
             row("pooled, no noise", "0.4001", "–"),
         ],
         folded,
+    }
+}
+
+/// Three values that are close and one that is far off.
+pub fn dot_plot() -> DotPlot {
+    let row = |(colour, (name, value)): (usize, (&str, f64))| DotRow {
+        name: name.to_owned(),
+        value,
+        range: Some((value - 0.4, value + 0.4)),
+        text: format!("{value:.1} ± 0.4 %"),
+        colour,
+    };
+    let values = [
+        ("r-admm", 81.9),
+        ("admm", 81.2),
+        ("averaged once", 80.7),
+        ("alone", 51.0),
+    ];
+    DotPlot {
+        id: "accuracy".to_owned(),
+        title: "Accuracy on the rows held out".to_owned(),
+        caption: "Mean ± standard deviation.".to_owned(),
+        label: "accuracy, %".to_owned(),
+        rows: values.into_iter().enumerate().map(row).collect(),
+        references: vec![("pooled, no noise".to_owned(), 82.3)],
     }
 }
 
@@ -97,7 +132,7 @@ fn point(x: u32, y: f64) -> Point {
     }
 }
 
-/// The paper's figure 1: two panels, five algorithms, 60 iterations.
+/// The shape of the paper's figure 1: two panels, five algorithms, 60 iterations.
 fn convergence() -> Figure {
     let panel = |title: &str, speed: f64| Panel {
         title: title.to_owned(),
@@ -138,7 +173,7 @@ const SIX: [&str; 6] = [
     "R-ADMM, paper",
 ];
 
-/// The paper's figure 2: losses with ranges over the totals that pay for them.
+/// The shape of the paper's figure 2: losses with ranges above the totals.
 fn private() -> Figure {
     Figure {
         id: "fig2-tight".to_owned(),
@@ -195,7 +230,7 @@ fn totals(alpha: f64) -> Panel {
     }
 }
 
-/// One wide panel with a logarithmic axis, a level, and dots.
+/// One wide panel with a logarithmic axis, a horizontal line and markers.
 fn distance() -> Figure {
     let ways = [
         ("ADMM", 0.05, Style::Line),
@@ -236,7 +271,7 @@ fn dense() -> Figure {
     }
 }
 
-/// Panels with nothing, one value, gaps, or values that an axis has no place for.
+/// Panels with nothing, one value, gaps, or values that an axis cannot show.
 fn odd() -> Figure {
     let panel = |title: &str, scale: AxisScale, values: &[f64]| Panel {
         title: title.to_owned(),
@@ -252,7 +287,7 @@ fn odd() -> Figure {
     Figure {
         id: "odd".to_owned(),
         title: "<odd> & \"even\" values".to_owned(),
-        caption: "What cannot be drawn is left out.".to_owned(),
+        caption: "Values that cannot be drawn are left out.".to_owned(),
         columns: 3,
         panels: vec![
             panel("nothing", AxisScale::Linear, &[]),

@@ -1,0 +1,96 @@
+//! Ranges of axes that one outlier does not squash.
+
+use super::figure::{AxisScale, Panel, Series, Style};
+use super::ticks;
+
+/// A span may widen the range by this factor; one that would widen it more is an outlier.
+const WIDEN: f64 = 2.5;
+/// An axis that shows everything may be wider than the robust range by this factor.
+const TOLERATED: f64 = 1.6;
+/// The share of a series' values at either end that does not count.
+const TAIL: f64 = 0.05;
+
+/// Returns a range that covers most of the spans, or `None` if all of them have room on one axis.
+///
+/// The half of the spans whose middles are nearest to the median always counts. The others are added from the nearest on, as
+/// long as they do not widen the range too much.
+pub(super) fn robust_range(spans: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let mut spans: Vec<(f64, f64)> = spans
+        .iter()
+        .copied()
+        .filter(|(low, high)| low.is_finite() && high.is_finite())
+        .collect();
+    let middle = |(low, high): &(f64, f64)| low / 2.0 + high / 2.0;
+    spans.sort_by(|a, b| middle(a).total_cmp(&middle(b)));
+    let median = middle(spans.get(spans.len() / 2)?);
+    let distance = |span: &(f64, f64)| (middle(span) - median).abs();
+    spans.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+    let width = |(low, high): (f64, f64)| high - low;
+    let half = spans.len().div_ceil(2).max(2).min(spans.len());
+    let mut range = spans[..half].iter().copied().reduce(join)?;
+    let all = spans.iter().copied().reduce(join)?;
+    for &span in &spans[half..] {
+        let wider = join(range, span);
+        if width(wider) <= WIDEN * width(range) {
+            range = wider;
+        }
+    }
+    (width(range) > 0.0 && width(all) > TOLERATED * width(range)).then_some(range)
+}
+
+impl Panel {
+    /// Returns the panel with a vertical axis that shows most series at full height. Points beyond it are marked by an arrow
+    /// with their value.
+    pub fn with_robust_y_axis(mut self) -> Self {
+        let spans: Vec<(f64, f64)> = self
+            .series
+            .iter()
+            .filter_map(|series| self.span(series))
+            .collect();
+        if self.y.scale == AxisScale::Linear {
+            let range = robust_range(&spans);
+            self.y.limits =
+                range.map(|(low, high)| ticks::rounded(AxisScale::Linear, low, high, 6));
+        }
+        self
+    }
+
+    /// Returns where a series is, without the ends of its distribution.
+    fn span(&self, series: &Series) -> Option<(f64, f64)> {
+        let mut values: Vec<f64> = self
+            .visible(series)
+            .flat_map(|point| point.range.map_or([point.y; 2], |(low, high)| [low, high]))
+            .filter(|value| value.is_finite())
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let last = values.len().checked_sub(1)?;
+        let tail = match series.style {
+            Style::Horizontal => 0,
+            _ => (TAIL * last as f64).ceil() as usize,
+        };
+        Some((
+            values[tail.min(last / 2)],
+            values[last - tail.min(last / 2)],
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_outlier_does_not_count() {
+        let spans = [(0.72, 0.74), (0.73, 0.75), (0.70, 0.73), (0.1, 0.2)];
+        assert_eq!(robust_range(&spans), Some((0.70, 0.75)));
+    }
+
+    #[test]
+    fn spans_that_have_room_on_one_axis_need_no_robust_range() {
+        assert_eq!(robust_range(&[(0.7, 0.8), (0.75, 0.9), (0.6, 0.7)]), None);
+        assert_eq!(robust_range(&[(0.5, 0.5)]), None);
+        assert_eq!(robust_range(&[]), None);
+        assert_eq!(robust_range(&[(f64::NAN, 1.0)]), None);
+    }
+}
