@@ -1,4 +1,4 @@
-//! The report of a run says what was run, what it cost and what came out, whatever the run was.
+//! The page of a run shows what was run, what it cost and what came out.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::sim::Snapshot;
@@ -48,6 +48,11 @@ fn report(study: &str, limit: Option<f64>) -> Page {
     run_page(&experiment, &outcome)
 }
 
+fn figure<'a>(page: &'a Page, id: &str) -> &'a Figure {
+    let mut all = figures(page).into_iter();
+    all.find(|figure| figure.id == id).unwrap()
+}
+
 fn figures(page: &Page) -> Vec<&Figure> {
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
     blocks
@@ -73,7 +78,7 @@ fn every_epsilon_comes_with_what_it_means() {
     let (experiment, outcome) = run(STUDY, None);
     let page = run_page(&experiment, &outcome);
     let total = outcome.repetitions[0].end().last.spent.epsilon;
-    let shown = format!("ε = {:.4} at δ = 0.0001", (total * 1e4).ceil() / 1e4);
+    let shown = format!("ε = {:.4} at δ = 1e-4", (total * 1e4).ceil() / 1e4);
     let text = text(&page);
     for part in [
         "4 parties with 1,9",
@@ -90,7 +95,7 @@ fn every_epsilon_comes_with_what_it_means() {
 fn the_loss_is_drawn_with_its_range_and_both_kinds_of_steps() {
     let (experiment, outcome) = run(STUDY, None);
     let page = run_page(&experiment, &outcome);
-    let panel = &figures(&page)[0].panels[0];
+    let panel = &figure(&page, "loss").panels[0];
     let series = |name: &str| panel.series.iter().find(|one| one.name == name).unwrap();
     let mean = &series("mean of 3 repetitions").points;
     // From 1 on.
@@ -125,7 +130,7 @@ fn the_loss_is_drawn_with_its_range_and_both_kinds_of_steps() {
 #[test]
 fn one_repetition_has_no_range() {
     let page = report(&STUDY.replace("repetitions = 3", ""), None);
-    let csv = figures(&page)[0].to_csv();
+    let csv = figure(&page, "loss").to_csv();
     assert!(csv.contains(",this run,8,"));
     assert!(csv.lines().skip(1).all(|line| line.ends_with(",,")));
     assert!(!text(&page).contains("range"));
@@ -139,7 +144,7 @@ fn without_noise_no_privacy_is_shown_or_claimed() {
         .iter()
         .map(|figure| figure.id.as_str())
         .collect();
-    assert_eq!(names, ["loss", "accuracy"]);
+    assert_eq!(names, ["accuracy", "loss"]);
     let text = text(&page);
     assert!(text.contains("no guarantee"));
     assert!(
@@ -163,26 +168,21 @@ fn a_run_that_stopped_early_says_so() {
 fn a_run_that_stopped_at_once_has_a_report_too() {
     let text = text(&report(STUDY, Some(1e-6)));
     assert!(text.contains(": 0 of 8 iterations"), "{text}");
-    assert!(text.contains("Of 0 iterations, 0 asked the rows"), "{text}");
+    assert!(text.contains("Of 0 iterations, 0 read rows"), "{text}");
 }
 
 #[test]
-fn a_level_far_off_is_told_in_place_of_being_drawn() {
+fn a_baseline_far_off_is_marked_by_an_arrow_with_its_value() {
     let (experiment, mut outcome) = run(STUDY, None);
-    let levels = |outcome: &Outcome| {
+    let drawn = |outcome: &Outcome| {
         let page = run_page(&experiment, outcome);
-        let loss = figures(&page)[0];
-        let drawn = loss.panels[0]
-            .series
-            .iter()
-            .any(|one| one.name == "averaged once");
-        (
-            drawn,
-            loss.caption
-                .contains("Too far off to be seen here: averaged once, 1000.0000."),
-        )
+        let loss = figure(&page, "loss");
+        let panel = &loss.panels[0];
+        assert!(panel.series.iter().any(|one| one.name == "averaged once"));
+        let top = panel.y.limits.map(|(_, high)| high);
+        (top, loss.to_svg().contains(">1000</text>"))
     };
-    assert_eq!(levels(&outcome), (true, false));
+    assert!(!drawn(&outcome).1);
     let average = outcome
         .beside
         .iter_mut()
@@ -191,20 +191,44 @@ fn a_level_far_off_is_told_in_place_of_being_drawn() {
     for end in &mut average.ends {
         end.last.loss = 1000.0;
     }
-    assert_eq!(levels(&outcome), (false, true));
+    let (top, marked) = drawn(&outcome);
+    assert!(top.unwrap() < 10.0 && marked);
 }
 
 #[test]
-fn the_study_is_there_as_it_was_understood() {
+fn the_study_is_there_as_toml_that_parses_to_the_same_study() {
     let (experiment, outcome) = run(STUDY, None);
     let page = run_page(&experiment, &outcome);
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
     let mut codes = blocks.filter_map(|block| match block {
-        Block::Code(code) => Some(code.as_str()),
+        Block::FoldedCode { code, .. } => Some(code.as_str()),
         _ => None,
     });
-    let written: serde_json::Value = serde_json::from_str(codes.next_back().unwrap()).unwrap();
-    assert_eq!(written, serde_json::to_value(experiment.study()).unwrap());
+    let (again, _) = Study::parse(codes.next().unwrap(), "again.toml").unwrap();
+    assert_eq!(again.canonical(), experiment.study().canonical());
+}
+
+#[test]
+fn headlines_are_accuracy_total_size_and_protection() {
+    let (experiment, outcome) = run(STUDY, None);
+    let page = run_page(&experiment, &outcome);
+    let labels: Vec<&str> = page
+        .headlines
+        .iter()
+        .map(|one| one.label.as_str())
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "accuracy on all training rows",
+            "total privacy loss",
+            "parties × iterations",
+            "protects these rows?"
+        ]
+    );
+    assert!(page.headlines[0].value.contains(" ± "));
+    assert_eq!(page.headlines[2].value, "4 × 8");
+    assert_eq!(page.headlines[3].value, "no");
 }
 
 #[test]

@@ -1,20 +1,21 @@
-//! The report of `radmm audit`.
+//! The page of `radmm audit`.
 
+use super::headlines::{delta, headline};
 use crate::audit::{Attacked, Audited, Retraced, Verdict};
 use crate::shown::{at_least, count, epsilon, thousands};
 use radmm_report::{
-    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+    Axis, AxisScale, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 
 impl Audited {
-    /// What was claimed and what could be shown.
+    /// Returns every claim beside what its attack showed.
     pub fn table(&self) -> TextTable {
         let row = |(number, one): (usize, &Attacked)| {
             vec![
                 number.to_string(),
                 one.mechanism.clone(),
                 one.attack.clone(),
-                one.claimed.delta.to_string(),
+                delta(one.claimed.delta),
                 epsilon(one.claimed.epsilon),
                 at_least(one.at_least),
                 format!("{:.0} %", 100.0 * one.share()),
@@ -22,7 +23,7 @@ impl Audited {
             ]
         };
         TextTable {
-            caption: "What is claimed at most, and what could be shown at least, with a confidence of 95 % each".to_owned(),
+            caption: "The ε that is claimed at most, and the ε that an attack shows at least, with a confidence of 95 % each".to_owned(),
             header: ["", "mechanism", "attacked", "δ", "claimed ε", "at least", "share", "verdict"]
                 .map(str::to_owned)
                 .into(),
@@ -31,7 +32,7 @@ impl Audited {
         }
     }
 
-    /// Whose messages were computed again.
+    /// Returns the runs whose messages were computed again.
     pub fn retraced_table(&self) -> TextTable {
         let row = |one: &Retraced| {
             let verdict = match (&one.untraceable, &one.stopped) {
@@ -64,7 +65,7 @@ impl Audited {
         }
     }
 
-    /// What all of it means, in a sentence or two.
+    /// Returns the outcome in a sentence.
     pub fn statement(&self) -> String {
         let what = match &self.study {
             Some(name) => format!("the study {name}"),
@@ -85,7 +86,7 @@ impl Audited {
         )
     }
 
-    /// Claims beside what could be shown, and how the first attacks came to it.
+    /// Returns claims beside lower bounds, and the scores of the first attacks.
     pub fn figures(&self) -> Vec<Figure> {
         if self.attacked.is_empty() {
             return Vec::new();
@@ -95,20 +96,70 @@ impl Audited {
         let panels: Vec<Panel> = [one, many]
             .into_iter()
             .flatten()
-            .flat_map(closely)
+            .flat_map(score_panels)
             .collect();
         vec![
             self.bounds(),
             Figure {
                 id: "audit-scores".to_owned(),
-                title: "How the two data sets are told apart".to_owned(),
-                caption: "Left: the log-likelihood ratio of what victims released, which under a pure ε stays between −ε and ε. \
-                          Right: for every threshold, the victims of either data set beyond it; above the dashed line the claim would be broken. Steps are data steps; recycled ones are between them."
+                title: "How attacks tell the two data sets apart".to_owned(),
+                caption: "Left: the log-likelihood ratio of the victims’ releases, which under a pure ε stays between −ε and ε. \
+                          Right: for every threshold, the share of victims of either data set beyond it; above the dashed line the claim would be broken. Steps are data steps; recycled ones are between them."
                     .to_owned(),
                 columns: 2,
                 panels,
             },
         ]
+    }
+
+    fn headlines(&self) -> Vec<Headline> {
+        let mut headlines = Vec::new();
+        if let Some(nearest) = self
+            .attacked
+            .iter()
+            .max_by(|a, b| a.share().total_cmp(&b.share()))
+        {
+            let all = self.attacked.len();
+            let broken = |one: &&Attacked| one.verdict == Verdict::Fails;
+            let holding = all - self.attacked.iter().filter(broken).count();
+            headlines.push(headline(
+                "claims that hold",
+                format!("{} of {}", thousands(holding), thousands(all)),
+                format!(
+                    "every ε is a total over all messages, for {}",
+                    self.relation
+                ),
+            ));
+            headlines.push(headline(
+                "strongest attack",
+                format!("{:.0} %", 100.0 * nearest.share()),
+                format!(
+                    "of the claimed ε: at least {} of {}, by the attack “{}” on {}, with a confidence of 95 %",
+                    at_least(nearest.at_least),
+                    epsilon(nearest.claimed.epsilon),
+                    nearest.attack,
+                    nearest.mechanism
+                ),
+            ));
+            headlines.push(headline(
+                "victims per attack",
+                format!("2 × {}", thousands(self.runs as usize)),
+                "as many with either of two neighbouring data sets; more victims give tighter bounds",
+            ));
+        }
+        let differing = self.retraced.iter().filter(|one| one.untraceable.is_some());
+        headlines.push(headline(
+            "recycled messages checked",
+            thousands(self.retraced.iter().map(|one| one.recycled).sum()),
+            match differing.count() {
+                0 => "computed again from earlier releases, to the same bits".to_owned(),
+                some => format!(
+                    "{} could not be computed again",
+                    count(some, "algorithm’s messages", "algorithms’ messages")
+                ),
+            },
+        ));
+        headlines
     }
 
     fn bounds(&self) -> Figure {
@@ -129,15 +180,15 @@ impl Audited {
             id: "audit".to_owned(),
             title: match self.failures().is_empty() {
                 true => "No lower bound is above its claim".to_owned(),
-                false => "Not every claim withstood".to_owned(),
+                false => "Not every claim holds".to_owned(),
             },
-            caption: "By the number of the attack in the table: what is claimed at most, and what could be shown at least with a confidence of 95 %."
+            caption: "By the number of the attack in the table: the ε that is claimed at most, and the ε that is shown at least, with a confidence of 95 %."
                 .to_owned(),
             columns: 1,
             panels: vec![Panel {
                 title: String::new(),
-                x: axis("attack", AxisScale::Linear, None),
-                y: axis("ε", AxisScale::Linear, None),
+                x: Axis::linear("attack"),
+                y: Axis::linear("ε"),
                 series: vec![
                     series("claimed, at most", 0, |one| one.claimed.epsilon),
                     series("shown, at least", 1, |one| one.at_least),
@@ -146,30 +197,30 @@ impl Audited {
         }
     }
 
-    /// Everything on one page.
+    /// Returns the page: headline figures, lower bounds, recycled messages, method.
     pub fn page(&self) -> Page {
         let failures: String = self
             .failures()
             .iter()
             .map(|line| format!("\n\n**{line}**"))
             .collect();
-        let mut seen: Vec<Block> = self.figures().into_iter().map(Block::Figure).collect();
-        let words = match seen.is_empty() {
+        let mut blocks: Vec<Block> = self.figures().into_iter().map(Block::Figure).collect();
+        let method = match blocks.is_empty() {
             true => NO_NOISE,
             false => METHOD,
         };
-        seen.insert(seen.len().min(1), Block::Table(self.table()));
+        blocks.insert(blocks.len().min(1), Block::Table(self.table()));
         Page {
             title: match &self.study {
-                Some(name) => format!("{name}, attacked"),
-                None => "The mechanisms, attacked".to_owned(),
+                Some(name) => format!("{name}, audited"),
+                None => "The mechanisms, audited".to_owned(),
             },
             lead: self.statement() + &failures,
-            headlines: Vec::new(),
+            headlines: self.headlines(),
             sections: vec![
                 Section {
                     heading: "Lower bounds".to_owned(),
-                    blocks: seen,
+                    blocks,
                 },
                 Section {
                     heading: "Recycled messages".to_owned(),
@@ -179,13 +230,13 @@ impl Audited {
                     ],
                 },
                 Section {
-                    heading: "What was done".to_owned(),
-                    blocks: vec![Block::Text(words.to_owned())],
+                    heading: "Method".to_owned(),
+                    blocks: vec![Block::Text(method.to_owned())],
                 },
             ],
             footer: format!(
-                "Seed {}: the same seed gives the same report. An attack that shows nothing proves nothing: it is evidence that the claim was not \
-                 broken in this way.",
+                "Seed {}: the same seed gives the same report. An attack that fails proves nothing: it is evidence that this attack \
+                 does not break the claim.",
                 self.seed
             ),
         }
@@ -194,21 +245,22 @@ impl Audited {
 
 const NO_NOISE: &str = "There is no noise, or releases are doubles, so no ε is claimed and there is nothing to attack.";
 
-const METHOD: &str = "The attacker is a neighbour who knows everything but which of two rows his victim has. These are nearly opposite, and he \
-    pulls the victim to where both have their steepest slope: the worst case of the proofs. Victims are the program’s own nodes, which price, \
-    charge and answer as ever; claims are the totals of their own ledgers.\n\n\
-    Each victim’s releases give a score, the exact log-likelihood ratio of the two data sets. On one half of the victims a \
-    threshold is chosen, on the other half the victims beyond it are counted. Clopper–Pearson bounds of the two chances, each missed with a \
-    probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
-    “At the bend” looks for the part of the price that is for the curvature of the loss: little penalty, much noise, and a row that is there or not. \
-    “Two answers” asks whether the noise of two answers is the same, “accomplice” whether that of two parties is: where noise is drawn \
-    afresh, they show little.\n\nA claim that is “too small” or “too large” withstood too; but so few victims could hardly have shown that it does not hold.";
+const METHOD: &str = "The attacker is a neighbour who knows everything except which of two rows the victim has. The two rows are nearly opposite, \
+    and the attacker pulls the victim to where both have their steepest slope: the worst case of the proofs. Victims are the \
+    program’s own nodes, which price, charge and answer as always. Claims are the totals of their own ledgers.\n\n\
+    Each victim’s releases give a score, the exact log-likelihood ratio of the two data sets. One half of the victims chooses a \
+    threshold; of the other half, the victims beyond it are counted. Clopper–Pearson bounds of the two probabilities, each missed \
+    with a probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
+    “At the bend” attacks the part of the price that covers the curvature of the loss: little penalty, much noise, and a row that is \
+    there or not. “Two answers” tests whether two answers have the same noise, “accomplice” whether two parties have: where noise is \
+    drawn afresh, they show little.\n\n\
+    A claim that is “too small” or “too large” was not broken either, but so few victims could hardly have broken it.";
 
-const RECYCLED: &str = "Somebody who holds a neighbourhood’s messages and the answers that were paid for has computed again everything that each party \
-    said. Where all bits agree, a recycled message is a function of earlier releases, and reveals nothing more.";
+const RECYCLED: &str = "An observer who holds the messages of a neighbourhood and the answers that were paid for has computed again everything \
+    that each party said. Where all bits agree, a recycled message is a function of earlier releases and reveals nothing more.";
 
 impl Verdict {
-    /// For a table.
+    /// Returns the verdict for a table.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -219,8 +271,8 @@ impl Verdict {
     }
 }
 
-/// The scores of one attack, and what thresholds on them give.
-fn closely(one: &Attacked) -> [Panel; 2] {
+/// Returns the distribution of an attack's scores, and the shares beyond every threshold.
+fn score_panels(one: &Attacked) -> [Panel; 2] {
     let title = format!("{}, {}", one.mechanism, one.attack);
     let claimed = one.claimed.epsilon;
     let scores = |name: &str, which: usize| Series {
@@ -255,18 +307,14 @@ fn closely(one: &Attacked) -> [Panel; 2] {
     [
         Panel {
             title: title.clone(),
-            x: axis("log-likelihood ratio", AxisScale::Linear, None),
-            y: axis("share of victims", AxisScale::Linear, None),
+            x: Axis::linear("log-likelihood ratio"),
+            y: Axis::linear("share of victims"),
             series: vec![scores("with one data set", 0), scores("with the other", 1)],
         },
         Panel {
             title,
-            x: axis(
-                "share beyond a threshold, with the other",
-                AxisScale::Log,
-                None,
-            ),
-            y: axis("with the one", AxisScale::Log, None),
+            x: logarithmic("share beyond a threshold, with the other"),
+            y: logarithmic("with one data set"),
             series: vec![
                 line("counted", Style::Line, measured),
                 line(
@@ -283,10 +331,9 @@ fn at(x: f64, y: f64) -> Point {
     Point { x, y, range: None }
 }
 
-fn axis(label: &str, scale: AxisScale, limits: Option<(f64, f64)>) -> Axis {
+fn logarithmic(label: &str) -> Axis {
     Axis {
-        label: label.to_owned(),
-        scale,
-        limits,
+        scale: AxisScale::Log,
+        ..Axis::linear(label)
     }
 }

@@ -1,25 +1,26 @@
-//! The report of `radmm compare`.
+//! The page of `radmm compare`.
 
 use radmm::account::{Bound, Guarantee};
-
-use super::run::study_in_lines;
-use crate::compare::{Compared, Comparison};
-use crate::contender::{Measured, Moment};
-use crate::result::caveat;
-use crate::shown::{count, epsilon, number, percent, thousands};
-use crate::spread::Spread;
 use radmm_report::{
-    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+    Axis, Block, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section, Series, Style,
+    TextTable,
 };
 
+use super::headlines::{accuracy_references, delta, headline, protection, total_epsilon};
+use super::study_toml::study_toml;
+use crate::compare::{Compared, Comparison};
+use crate::contender::{HeldOut, Measured, Moment};
+use crate::shown::{count, epsilon, number, percent, thousands};
+use crate::spread::Spread;
+
 impl Compared {
-    /// What everyone may spend, in a sentence.
+    /// Returns what everyone may spend, in a sentence.
     pub fn statement(&self) -> String {
         match self.total.epsilon.is_finite() {
             true => format!(
                 "every party may spend a total ε of {} at δ = {} over every message of the run, for {}",
                 epsilon(self.total.epsilon),
-                self.total.delta,
+                delta(self.total.delta),
                 Guarantee::RELATION
             ),
             false => {
@@ -28,7 +29,7 @@ impl Compared {
         }
     }
 
-    /// What is not as the statement says, a line each.
+    /// Returns the exceptions to the statement, a line each.
     pub fn exceptions(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for one in &self.contenders {
@@ -43,98 +44,231 @@ impl Compared {
         }
         if !self.too_dear.is_empty() {
             lines.push(format!(
-                "too dear: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
+                "unattainable: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
                 self.too_dear.join(", ")
             ));
         }
         lines
     }
 
-    /// Loss over iterations, and over the questions that were asked.
+    /// Returns the loss over the iterations, and over the data steps.
     pub fn figure(&self) -> Figure {
-        let panel = |title: &str, label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
-            title: title.to_owned(),
-            x: axis(label),
-            y: axis("mean loss"),
-            series: self.series(x),
+        let panel = |title: &str, label: &str, x: fn(usize, &[Moment]) -> f64| {
+            let panel = Panel {
+                title: title.to_owned(),
+                x: Axis::linear(label),
+                y: Axis::linear("mean loss"),
+                series: self.series(x),
+            };
+            panel.with_robust_y_axis()
         };
         Figure {
             id: "compare".to_owned(),
-            title: "Loss of the mean model on everybody’s training rows at equal total privacy".to_owned(),
-            caption: "Mean over the runs, with bars from the least to the greatest; from iteration 1 on. Left: by iteration. Right: by \
-                      the questions that a party’s rows have answered, which is what costs privacy and computation."
+            title: "Loss of the mean model on everybody’s training rows at equal total privacy"
+                .to_owned(),
+            caption: "Mean over the runs, with bars from the least to the greatest; iteration 0 is left out. Arrows mark values \
+                      beyond the axis. Left: by iteration. Right: by data steps, which cost privacy and computation."
                 .to_owned(),
             columns: 2,
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
-                panel("By questions asked", "data steps so far", |t, course| {
-                    let asked = |at: &&Moment| at.kind == radmm::node::Kind::Data;
-                    course[..=t].iter().filter(asked).count() as f64
+                panel("By data steps", "data steps so far", |t, course| {
+                    let data = |at: &&Moment| at.kind == radmm::node::Kind::Data;
+                    course[..=t].iter().filter(data).count() as f64
                 }),
             ],
         }
     }
 
-    /// Everything on one page.
+    /// Returns the page: headline figures, accuracy, loss, cost and the studies.
     pub fn page(&self, comparison: &Comparison) -> Page {
         let experiment = &comparison.contenders()[0].experiment;
-        let accuracy: fn(&Measured) -> Spread = |one| match &one.held_out {
-            Some(score) => score.accuracy,
-            None => one.accuracy_everywhere,
-        };
-        let best = most_accurate(&self.contenders, accuracy);
+        let exceptions = self.exceptions();
+        let exceptions = exceptions.iter().map(|line| format!("\n\n**{line}**"));
         let lead = format!(
-            "{} and {} on {} of {}, {}: {}.{best}{}",
-            count(comparison.contenders().len(), "study", "studies"),
-            count(
-                self.contenders.len() + self.too_dear.len() - comparison.contenders().len(),
-                "baseline",
-                "baselines"
-            ),
-            count(experiment.table().rows(), "row", "rows"),
-            count(experiment.graph().len(), "party", "parties"),
-            count(experiment.study().run.repetitions as usize, "run", "runs"),
+            "At equal privacy {}.{}{}",
             self.statement(),
-            self.exceptions()
-                .iter()
-                .map(|line| format!("\n\n**{line}**"))
-                .collect::<String>(),
+            self.most_accurate(),
+            exceptions.collect::<String>()
         );
-        let studies: Vec<String> = comparison
-            .contenders()
-            .iter()
-            .map(|contender| {
-                let study = study_in_lines(contender.experiment.study());
-                format!("{}\n{study}", contender.name)
-            })
-            .collect();
+        let studies = comparison.contenders().iter();
+        let studies = studies.map(|contender| Block::FoldedCode {
+            summary: contender.name.clone(),
+            code: study_toml(contender.experiment.study()),
+        });
+        let section = |heading: &str, blocks: Vec<Block>| Section {
+            heading: heading.to_owned(),
+            blocks,
+        };
         Page {
             title: format!("{} and others at equal privacy", experiment.study().name),
             lead,
-            headlines: Vec::new(),
+            headlines: self.headlines(comparison),
             sections: vec![
-                Section {
-                    heading: "How good".to_owned(),
-                    blocks: vec![Block::Figure(self.figure()), Block::Table(self.quality())],
-                },
-                Section {
-                    heading: "At which cost".to_owned(),
-                    blocks: vec![
-                        Block::Table(self.cost()),
-                        Block::Text(format!(
-                            "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
-                             nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
-                             ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
-                            caveat(&experiment.study().privacy)
-                        )),
-                    ],
-                },
-                Section {
-                    heading: "The studies".to_owned(),
-                    blocks: studies.into_iter().map(Block::Code).collect(),
-                },
+                section(
+                    "Accuracy",
+                    vec![Block::DotPlot(self.accuracy_plot()), Block::Table(self.quality())],
+                ),
+                section("Loss", vec![Block::Figure(self.figure())]),
+                section(
+                    "Cost",
+                    vec![Block::Table(self.cost()), Block::Text(COST.to_owned())],
+                ),
+                section("The studies", studies.collect()),
             ],
-            footer: "The scale of the noise in a study is the one it came with; the table has the one that was found.".to_owned(),
+            footer: "A study is shown with the noise it came with; the table of costs has the noise that was found."
+                .to_owned(),
+        }
+    }
+
+    fn headlines(&self, comparison: &Comparison) -> Vec<Headline> {
+        let experiment = &comparison.contenders()[0].experiment;
+        let studies = comparison.contenders().len();
+        let all = self.contenders.len() + self.too_dear.len();
+        let runs = experiment.study().run.repetitions as usize;
+        let mut headlines = Vec::new();
+        if let Some(best) = self.racing().first() {
+            headlines.push(headline(
+                match self.on_held_out() {
+                    true => "best held-out accuracy",
+                    false => "best accuracy on all training rows",
+                },
+                best.accuracy_shown().in_words(percent),
+                format!(
+                    "**{}**. Beside it: {}.",
+                    best.name,
+                    accuracy_references(experiment, self.pooled_accuracy())
+                ),
+            ));
+        }
+        let privacy = &experiment.study().privacy;
+        headlines.extend([
+            total_epsilon(self.total, privacy),
+            headline(
+                "contenders × runs",
+                format!("{} × {}", thousands(all), thousands(runs)),
+                format!(
+                    "{} and {} on {} of {}",
+                    count(studies, "study", "studies"),
+                    count(all - studies, "baseline", "baselines"),
+                    count(experiment.table().rows(), "row", "rows"),
+                    count(experiment.graph().len(), "party", "parties")
+                ),
+            ),
+            protection(privacy),
+        ]);
+        headlines
+    }
+
+    /// Returns whether there are rows that nobody trained on.
+    fn on_held_out(&self) -> bool {
+        self.contenders.iter().any(|one| one.held_out.is_some())
+    }
+
+    fn pooled_accuracy(&self) -> Option<f64> {
+        let pooled = self.pooled.as_ref()?;
+        Some(match &pooled.held_out {
+            Some(score) => score.accuracy.mean,
+            None => pooled.accuracy,
+        })
+    }
+
+    /// Returns all contenders with their indices, the most accurate first.
+    fn ranked(&self) -> Vec<(usize, &Measured)> {
+        let mut ranked: Vec<(usize, &Measured)> = self.contenders.iter().enumerate().collect();
+        ranked.sort_by(|(_, a), (_, b)| {
+            let accuracy = |one: &Measured| one.accuracy_shown().mean;
+            accuracy(b).total_cmp(&accuracy(a))
+        });
+        ranked
+    }
+
+    /// Returns the contenders that can be the best: those that ran to the end, with a guarantee if anyone has one.
+    fn racing(&self) -> Vec<&Measured> {
+        let private = self
+            .contenders
+            .iter()
+            .any(|one| one.total.epsilon.is_finite());
+        let racing =
+            |one: &&Measured| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
+        self.ranked()
+            .into_iter()
+            .map(|(_, one)| one)
+            .filter(racing)
+            .collect()
+    }
+
+    /// Returns who is the most accurate, in a sentence, if that can be told from the spread.
+    fn most_accurate(&self) -> String {
+        let racing = self.racing();
+        let [first, second, ..] = racing.as_slice() else {
+            return String::new();
+        };
+        let rows = match self.on_held_out() {
+            true => "rows that nobody trained on",
+            false => "everybody’s training rows",
+        };
+        let square =
+            |one: &Measured| one.accuracy_shown().deviation.powi(2) / one.repetitions as f64;
+        let apart = first.accuracy_shown().mean - second.accuracy_shown().mean;
+        let clear = apart > 2.0 * (square(first) + square(second)).sqrt();
+        let shown = |one: &Measured| one.accuracy_shown().in_words(percent);
+        match clear {
+            true => format!(
+                " On {rows} **{}** is the most accurate, {} against {} of {}.",
+                first.name,
+                shown(first),
+                shown(second),
+                second.name
+            ),
+            false => format!(
+                " On {rows} {} and {} are the most accurate, {} and {}: no more apart than chance would have them.",
+                first.name,
+                second.name,
+                shown(first),
+                shown(second)
+            ),
+        }
+    }
+
+    /// Returns the accuracy of everyone, the best first.
+    fn accuracy_plot(&self) -> DotPlot {
+        let row = |(colour, one): (usize, &Measured)| {
+            let accuracy = one.accuracy_shown();
+            let (mean, error) = (100.0 * accuracy.mean, 100.0 * accuracy.deviation);
+            DotRow {
+                name: match one.stopped {
+                    Some(_) => format!("{} (stopped)", one.name),
+                    None => one.name.clone(),
+                },
+                value: mean,
+                range: (error > 0.0).then_some((mean - error, mean + error)),
+                text: accuracy.in_words(percent),
+                colour,
+            }
+        };
+        let pooled = self.pooled_accuracy();
+        let references = pooled.map(|share| ("pooled, no noise".to_owned(), 100.0 * share));
+        let reference = pooled.map(|share| {
+            format!(
+                " The dashed line is one party with all rows and no noise, {}.",
+                percent(share)
+            )
+        });
+        let on = match self.on_held_out() {
+            true => "the rows held out",
+            false => "everybody’s training rows",
+        };
+        DotPlot {
+            id: "accuracy".to_owned(),
+            title: format!("Accuracy on {on} at equal total privacy"),
+            caption: format!(
+                "Mean and standard deviation over the runs, the best first. An arrow marks a value beyond the axis.{}",
+                reference.unwrap_or_default()
+            ),
+            label: "accuracy, %".to_owned(),
+            rows: self.ranked().into_iter().map(row).collect(),
+            references: references.into_iter().collect(),
         }
     }
 
@@ -147,11 +281,11 @@ impl Compared {
                 range: (loss.low < loss.high).then_some((loss.low, loss.high)),
             }
         };
-        let to_the_end = |(_, one): &(usize, &Measured)| one.stopped.is_none();
-        let drawn = self.contenders.iter().enumerate().filter(to_the_end);
+        let finished = |(_, one): &(usize, &Measured)| one.stopped.is_none();
+        let drawn = self.contenders.iter().enumerate().filter(finished);
         drawn
             .map(|(colour, one)| match one.course.as_slice() {
-                // A single question: its answer is a level to be compared with.
+                // The answer to a single question is a horizontal line.
                 _ if one.data_touches <= 1 => Series {
                     name: one.name.clone(),
                     colour,
@@ -168,63 +302,64 @@ impl Compared {
             .collect()
     }
 
+    /// Returns how good everyone is at the end, the best first.
     fn quality(&self) -> TextTable {
-        let mut rows: Vec<Vec<String>> = self.contenders.iter().map(quality_row).collect();
-        rows.extend(
-            self.too_dear
-                .iter()
-                .map(|name| vec![name.clone(), "cannot be had at this total".to_owned()]),
-        );
+        let on_held_out = self.on_held_out();
+        let mut header = vec![String::new()];
+        if on_held_out {
+            header
+                .extend(["held-out accuracy", "held-out AUC", "held-out loss"].map(str::to_owned));
+        }
+        header.extend(["accuracy on all training rows", "train loss"].map(str::to_owned));
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (_, one) in self.ranked() {
+            rows.push(quality_row(
+                &one.name,
+                on_held_out.then_some(one.held_out.as_ref()),
+                one.accuracy_everywhere.in_words(percent),
+                one.loss.in_words(number),
+            ));
+        }
+        for name in &self.too_dear {
+            rows.push(vec![name.clone(), "unattainable at this total".to_owned()]);
+        }
         if let Some(pooled) = &self.pooled {
-            let held_out = pooled.held_out.as_ref();
-            rows.push(vec![
-                "pooled, no noise".to_owned(),
-                number(pooled.loss),
+            rows.push(quality_row(
+                "pooled, no noise",
+                on_held_out.then_some(pooled.held_out.as_ref()),
                 percent(pooled.accuracy),
-                held_out.map_or("–".to_owned(), |score| number(score.loss.mean)),
-                held_out.map_or("–".to_owned(), |score| percent(score.accuracy.mean)),
-                held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
-            ]);
+                number(pooled.loss),
+            ));
         }
         TextTable {
             caption: "At the end: mean ± standard deviation of a run. Train loss: of each model on its own party’s rows".to_owned(),
-            header: [
-                "",
-                "train loss",
-                "right on all training rows",
-                "held-out loss",
-                "held-out accuracy",
-                "held-out AUC",
-            ]
-            .map(str::to_owned)
-            .into(),
+            header,
             rows,
             folded: false,
         }
     }
 
-    /// What everyone spent, asked and sent.
+    /// Returns what everyone spent, asked and sent. Times are left out: the same study gives the same page.
     fn cost(&self) -> TextTable {
-        let rows = self.contenders.iter().map(|one| {
+        let rows = self.ranked().into_iter().map(|(_, one)| {
             vec![
                 one.name.clone(),
                 one.algorithm.to_owned(),
                 epsilon(one.total.epsilon),
                 match (one.law, one.bound) {
                     (None, _) => "–",
-                    (_, Bound::Tight) => "ours",
+                    (_, Bound::Tight) => "tight",
                     (_, Bound::Paper) => "paper’s",
                 }
                 .to_owned(),
                 one.noise_in_words(),
                 one.data_touches.to_string(),
                 thousands(one.messages),
-                format!("{:.2}", one.seconds.mean),
             ]
         });
         TextTable {
             caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
-            header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages", "seconds a run"]
+            header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages"]
                 .map(str::to_owned)
                 .into(),
             rows: rows.collect(),
@@ -233,7 +368,21 @@ impl Compared {
     }
 }
 
-/// Where a baseline ends: the models that parties really have, on everybody's rows.
+const COST: &str = "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise, nor noise on answers, \
+    nor questions without a penalty. The baselines gossip until they agree. Each has the best of eight ridges in hindsight, by its \
+    accuracy on all training rows.";
+
+impl Measured {
+    /// Returns the accuracy to compare by: on the rows held out if there are any, else on all training rows.
+    fn accuracy_shown(&self) -> Spread {
+        match &self.held_out {
+            Some(score) => score.accuracy,
+            None => self.accuracy_everywhere,
+        }
+    }
+}
+
+/// Returns the end of a baseline: the models that parties really have, on everybody's rows.
 fn level(one: &Measured) -> Point {
     Point {
         x: 0.0,
@@ -242,62 +391,24 @@ fn level(one: &Measured) -> Point {
     }
 }
 
-/// Who it is, if that can be told from the spread.
-fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> String {
-    // Whoever has no noise where others have is not in the race.
-    let private = contenders.iter().any(|one| one.total.epsilon.is_finite());
-    let racing =
-        |one: &&Measured| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
-    let mut best: Vec<&Measured> = contenders.iter().filter(racing).collect();
-    best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
-    let [first, second, ..] = best.as_slice() else {
-        return String::new();
-    };
-    let rows = match first.held_out {
-        Some(_) => "rows that nobody trained on",
-        None => "everybody’s training rows",
-    };
-    let square = |one: &Measured| accuracy(one).deviation.powi(2) / one.repetitions as f64;
-    let apart = accuracy(first).mean - accuracy(second).mean;
-    let clear = apart > 2.0 * (square(first) + square(second)).sqrt();
-    let words = |one: &Measured| accuracy(one).in_words(percent);
-    match clear {
-        true => format!(
-            " On {rows} **{}** is the most accurate, {} against {} of {}.",
-            first.name,
-            words(first),
-            words(second),
-            second.name
-        ),
-        false => format!(
-            " On {rows} {} and {} are the most accurate, {} and {}: no more apart than chance would have them.",
-            first.name,
-            second.name,
-            words(first),
-            words(second)
-        ),
+/// Returns a row of the table of quality; `held_out` is `None` where no rows are held out at all.
+fn quality_row(
+    name: &str,
+    held_out: Option<Option<&HeldOut>>,
+    accuracy: String,
+    loss: String,
+) -> Vec<String> {
+    let mut row = vec![name.to_owned()];
+    if let Some(score) = held_out {
+        row.extend(match score {
+            Some(score) => [
+                score.accuracy.in_words(percent),
+                score.auc.in_words(number),
+                score.loss.in_words(number),
+            ],
+            None => ["–", "–", "–"].map(str::to_owned),
+        });
     }
-}
-
-fn quality_row(one: &Measured) -> Vec<String> {
-    let held_out = |of: fn(&crate::contender::HeldOut) -> Spread, shown: fn(f64) -> String| {
-        let score = one.held_out.as_ref().map(of);
-        score.map_or("–".to_owned(), |score| score.in_words(shown))
-    };
-    vec![
-        one.name.clone(),
-        one.loss.in_words(number),
-        one.accuracy_everywhere.in_words(percent),
-        held_out(|score| score.loss, number),
-        held_out(|score| score.accuracy, percent),
-        held_out(|score| score.auc, number),
-    ]
-}
-
-fn axis(label: &str) -> Axis {
-    Axis {
-        label: label.to_owned(),
-        scale: AxisScale::Linear,
-        limits: None,
-    }
+    row.extend([accuracy, loss]);
+    row
 }

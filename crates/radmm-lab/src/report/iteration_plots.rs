@@ -1,4 +1,4 @@
-//! What happened over the iterations of a run, as figures.
+//! The plots of a run over its iterations: accuracy, privacy and loss.
 
 use radmm::account::Guarantee;
 use radmm::node::Kind;
@@ -6,87 +6,81 @@ use radmm::sim::{Optimum, Snapshot};
 
 use crate::baseline::Baseline;
 use crate::outcome::{End, Outcome, Repetition};
-use crate::shown::{count, number, thousands};
-use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
+use crate::shown::{count, thousands};
+use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
 
-/// More points than this a line cannot show.
+use super::headlines::delta;
+
+/// The most points of a line; more cannot be seen.
 const POINTS: usize = 400;
-/// With more iterations than this, markers of single ones would run into each other.
+/// The most iterations with a marker each; more would overlap.
 const MARKED: usize = 100;
 
-/// A level that would leave the run a smaller part of the panel than one in so many is not drawn.
-const FAR: f64 = 6.0;
-
-/// Places in the palette.
+// Indices into the palette.
 const OWN: usize = 0;
 const RECYCLED: usize = 5;
 const ALONE: usize = 3;
 const AVERAGED: usize = 2;
 const POOLED: usize = 6;
 
-/// Loss; then privacy, if there is any, and accuracy.
+/// Returns accuracy, beside privacy if there is any; then loss.
 pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     let run = longest(&outcome.repetitions);
     let total = run.total();
     let private = total.epsilon.is_finite();
-    let mut notes = vec![format!(
-        "Of {}, {} asked the rows and {} recycled earlier answers.",
-        count(run.iterations.len() - 1, "iteration", "iterations"),
-        thousands(run.count(Kind::Data)),
-        thousands(run.count(Kind::Recycled))
-    )];
     let bars = match outcome.repetitions.len() {
         1 => String::new(),
         many => format!("Bars: the range over {} repetitions.", thousands(many)),
     };
-    notes.push(bars.clone());
-    if !outcome.beside.is_empty() {
-        let equal = if private { " at equal privacy" } else { "" };
-        notes.push(format!("Level lines: where others end{equal}."));
-    }
-    let (own, far) = Measure::LOSS.panel(outcome);
-    notes.extend(far);
-    let (joint, far) = Measure::JOINT.panel(outcome);
-    notes.extend(far);
-    notes.push("Iteration 0, before anything is learned, is left out.".to_owned());
-    notes.dedup();
-    let loss = Figure {
-        id: "loss".to_owned(),
-        title: "Loss on the training rows".to_owned(),
-        caption: joined(&notes),
-        columns: 2,
-        panels: vec![own, joint],
+    let levels = match outcome.beside.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Horizontal lines: where the baselines end{}.",
+            if private { " at equal privacy" } else { "" }
+        ),
     };
-    let (accuracy, far) = Measure::ACCURACY.panel(outcome);
-    let without =
-        "Iteration 0, before anything is learned, is left out of the accuracy.".to_owned();
-    let rest = if private {
+    let start = "Iteration 0, before anything is learned, is left out.".to_owned();
+    let accuracy = Measure::ACCURACY.panel(outcome);
+    let first = if private {
         let paid = format!(
             "Privacy: the total ε of every message so far, the largest of the parties’, at δ = {}, for {}; it rises where \
-             rows are asked.",
-            total.delta,
+             rows are read.",
+            delta(total.delta),
             Guarantee::RELATION
         );
         Figure {
-            id: "privacy".to_owned(),
-            title: "What was paid, and what it bought".to_owned(),
-            caption: joined(&[&[paid, bars, without][..], &far].concat()),
+            id: "accuracy".to_owned(),
+            title: "Accuracy, and the privacy it cost".to_owned(),
+            caption: joined(&[paid, bars.clone(), levels.clone(), start.clone()]),
             columns: 2,
-            panels: vec![stairs(run, total), accuracy],
+            panels: vec![accuracy, spending(run, total)],
         }
     } else {
         Figure {
             id: "accuracy".to_owned(),
-            title: "How many of everybody’s rows the mean model classifies rightly".to_owned(),
-            caption: joined(&[&[bars, without][..], &far].concat()),
+            title: "Accuracy of the mean model on everybody’s rows".to_owned(),
+            caption: joined(&[bars.clone(), levels.clone(), start.clone()]),
             columns: 1,
             panels: vec![accuracy],
         }
     };
-    vec![loss, rest]
+    let steps = format!(
+        "Of {}, {} read rows and {} recycled earlier answers.",
+        count(run.iterations.len() - 1, "iteration", "iterations"),
+        thousands(run.count(Kind::Data)),
+        thousands(run.count(Kind::Recycled))
+    );
+    let loss = Figure {
+        id: "loss".to_owned(),
+        title: "Loss on the training rows".to_owned(),
+        caption: joined(&[steps, bars, levels, start]),
+        columns: 2,
+        panels: vec![Measure::LOSS.panel(outcome), Measure::JOINT.panel(outcome)],
+    };
+    vec![first, loss]
 }
 
-/// Sentences.
+/// Joins the sentences that are not empty.
 fn joined(notes: &[String]) -> String {
     let said: Vec<&str> = notes
         .iter()
@@ -96,7 +90,7 @@ fn joined(notes: &[String]) -> String {
     said.join(" ")
 }
 
-/// The repetition that came farthest; they differ if one was stopped.
+/// Returns the repetition with the most iterations; they differ if one was stopped.
 pub(super) fn longest(runs: &[Repetition]) -> &Repetition {
     let mut best = &runs[0];
     for run in runs {
@@ -107,15 +101,15 @@ pub(super) fn longest(runs: &[Repetition]) -> &Repetition {
     best
 }
 
-/// Something that models are measured by.
+/// A measure of models.
 struct Measure {
     title: &'static str,
     label: &'static str,
-    /// The first iteration that is worth looking at.
-    first: usize,
+    /// Its value at an iteration.
     of: fn(&Snapshot) -> f64,
-    /// Of a baseline: of the models that parties really have.
+    /// Its value at the end of a baseline, of the models that parties really have.
     end: fn(&End) -> f64,
+    /// Its value for one party with all rows and no noise.
     optimum: fn(&Optimum) -> f64,
 }
 
@@ -123,7 +117,6 @@ impl Measure {
     const LOSS: Self = Self {
         title: "Each model on its own party’s rows",
         label: "mean loss",
-        first: 1,
         of: |made| made.loss,
         end: |end| end.last.loss,
         optimum: |optimum| optimum.loss,
@@ -131,26 +124,22 @@ impl Measure {
     const JOINT: Self = Self {
         title: "The mean model on everybody’s rows",
         label: "mean loss",
-        // Before anything is learned it is as far off as can be, and would flatten the rest.
-        first: 1,
         of: |made| made.mean_model.loss,
         end: |end| end.everywhere.loss,
         optimum: |optimum| optimum.everywhere.loss,
     };
     const ACCURACY: Self = Self {
         title: "The mean model on everybody’s rows",
-        label: "classified rightly, %",
-        // A model of zeros tells nothing apart, and would flatten the rest.
-        first: 1,
+        label: "accuracy, %",
         of: |made| 100.0 * made.mean_model.accuracy,
         end: |end| 100.0 * end.everywhere.accuracy,
         optimum: |optimum| 100.0 * optimum.everywhere.accuracy,
     };
 
-    /// The panel, and what is to be said of levels that are too far off to be in it.
-    fn panel(&self, outcome: &Outcome) -> (Panel, Vec<String>) {
+    /// Returns the panel of all iterations but 0, whose model of zeros would squash the rest.
+    fn panel(&self, outcome: &Outcome) -> Panel {
         let all = over_repetitions(&outcome.repetitions, self.of);
-        let all = &all[self.first.min(all.len())..];
+        let all = &all[1.min(all.len())..];
         let mut series = vec![Series {
             name: match outcome.repetitions.len() {
                 1 => "this run".to_owned(),
@@ -165,25 +154,17 @@ impl Measure {
             series.extend(steps("data step", OWN, Kind::Data, made, all));
             series.extend(steps("recycled step", RECYCLED, Kind::Recycled, made, all));
         }
-        let (near, far): (Vec<Series>, Vec<Series>) = self
-            .levels(outcome)
-            .into_iter()
-            .partition(|level| near(all, level.points[0].y));
-        series.extend(near);
-        let words = |level: &Series| {
-            let end = number(level.points[0].y);
-            format!("Too far off to be seen here: {}, {end}.", level.name)
-        };
+        series.extend(self.levels(outcome));
         let panel = Panel {
             title: self.title.to_owned(),
-            x: axis("iteration"),
-            y: axis(self.label),
+            x: Axis::linear("iteration"),
+            y: Axis::linear(self.label),
             series,
         };
-        (panel, far.iter().map(words).collect())
+        panel.with_robust_y_axis()
     }
 
-    /// Where the others end.
+    /// Returns the ends of the baselines, and of pooled training, as horizontal lines.
     fn levels(&self, outcome: &Outcome) -> Vec<Series> {
         let mut levels = Vec::new();
         for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
@@ -203,22 +184,7 @@ impl Measure {
     }
 }
 
-/// Whether a level is so near that drawing it leaves the run itself a fair share of the panel.
-fn near(all: &[Point], level: f64) -> bool {
-    let ends = all
-        .iter()
-        .map(|point| point.range.unwrap_or((point.y, point.y)));
-    let (low, high) = ends.fold((level, level), |(low, high), end| {
-        (low.min(end.0), high.max(end.1))
-    });
-    let own = || all.iter().map(|point| point.y);
-    let span = own().fold(f64::MIN, f64::max) - own().fold(f64::MAX, f64::min);
-    // A run that stands still has no span to compare with.
-    let size = own().map(f64::abs).fold(0.0, f64::max);
-    all.is_empty() || high - low <= (FAR * span).max(size)
-}
-
-/// The points of one kind of step, if there are any.
+/// Returns markers at the steps of one kind, if there are any.
 fn steps(
     name: &str,
     colour: usize,
@@ -242,7 +208,7 @@ fn steps(
     })
 }
 
-fn stairs(run: &Repetition, total: Guarantee) -> Panel {
+fn spending(run: &Repetition, total: Guarantee) -> Panel {
     let points: Vec<Point> = run
         .iterations
         .iter()
@@ -253,9 +219,9 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
         })
         .collect();
     Panel {
-        title: format!("Privacy, at δ = {}", total.delta),
-        x: axis("iteration"),
-        y: axis("total ε so far"),
+        title: format!("Privacy, at δ = {}", delta(total.delta)),
+        x: Axis::linear("iteration"),
+        y: Axis::linear("total ε so far"),
         series: vec![Series {
             name: "total ε so far".to_owned(),
             colour: OWN,
@@ -265,7 +231,7 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
     }
 }
 
-/// By iteration, the mean over those repetitions that came so far, and their range if there are several.
+/// Returns the mean of each iteration over the repetitions that reached it, and their range if there are several.
 fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> f64) -> Vec<Point> {
     let at = |t: usize| {
         let values: Vec<f64> = runs
@@ -283,7 +249,7 @@ fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> f64) -> Vec<Point>
     (0..longest(runs).iterations.len()).map(at).collect()
 }
 
-/// So many that a line looks the same, with both ends.
+/// Returns at most [`POINTS`] of the points, evenly spread, with both ends.
 fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= POINTS {
         return points.to_vec();
@@ -305,13 +271,5 @@ fn level(name: &str, colour: usize, y: f64) -> Series {
         colour,
         style: Style::Horizontal,
         points: vec![point],
-    }
-}
-
-fn axis(label: &str) -> Axis {
-    Axis {
-        label: label.to_owned(),
-        scale: AxisScale::Linear,
-        limits: None,
     }
 }

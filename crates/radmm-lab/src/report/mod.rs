@@ -1,9 +1,11 @@
-//! The pages of runs, comparisons and audits, in the plots and tables of `radmm-report`.
+//! The pages of runs, comparisons and audits, made of the plots and tables of `radmm-report`.
 
 mod audit;
 mod compare;
+mod headlines;
 mod iteration_plots;
 mod run;
+mod study_toml;
 pub mod tables;
 
 pub use run::run_page;

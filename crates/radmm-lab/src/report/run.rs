@@ -1,29 +1,30 @@
-//! The report of one study, run.
+//! The page of `radmm run`.
 
 use radmm::account::Guarantee;
-use radmm_study::{Privacy, Study};
-use serde_json::Value;
+use radmm::node::Kind;
+use radmm_report::{Block, Headline, Page, Section};
 
+use super::headlines::{accuracy_references, delta, headline, protection, total_epsilon};
 use super::iteration_plots;
-use super::tables::{self, mean};
+use super::study_toml::study_toml;
+use super::tables;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{End, Outcome, Repetition};
-use crate::result::caveat;
 use crate::shown::{count, epsilon, percent, thousands};
 use crate::spread::Spread;
-use radmm_report::{Block, Page, Section};
 
-/// More parties than this are counted, not named.
+/// The most parties that the lead names; more are counted.
 const NAMED: usize = 6;
 
-/// What came out of a study, in words, pictures and tables.
+/// Returns the page of a run: headline figures, text, plots and tables.
 pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
     let study = experiment.study();
     let section = |heading: &str, blocks: Vec<Block>| Section {
         heading: heading.to_owned(),
         blocks,
     };
+    let plots = iteration_plots::figures(outcome);
     Page {
         title: format!(
             "{}: {} with {}",
@@ -31,16 +32,13 @@ pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
             study.algorithm.method.name(),
             count(study.network.nodes as usize, "party", "parties")
         ),
+        headlines: headlines(experiment, outcome),
         lead: lead(experiment, outcome),
-        headlines: Vec::new(),
         sections: vec![
             section("What came out", comparison(experiment, outcome)),
             section(
                 "Over the iterations",
-                iteration_plots::figures(outcome)
-                    .into_iter()
-                    .map(Block::Figure)
-                    .collect(),
+                plots.into_iter().map(Block::Figure).collect(),
             ),
             section("Parties", parties(experiment, outcome)),
             section(
@@ -56,24 +54,80 @@ pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
     }
 }
 
-/// Who did what, what it cost, what came out, and what a simulation is not.
+fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
+    let (study, table) = (experiment.study(), experiment.table());
+    let run = iteration_plots::longest(&outcome.repetitions);
+    let ends = ends(&outcome.repetitions);
+    let (label, rows, accuracy, pooled) = match held_out(&ends) {
+        Some(accuracy) => (
+            "held-out accuracy",
+            format!("on {} that nobody trained on", rows(table.counts.held_out)),
+            accuracy,
+            outcome.centralised_held_out.map(|score| score.accuracy),
+        ),
+        None => (
+            "accuracy on all training rows",
+            format!("on {}", rows(table.rows())),
+            everywhere(&ends),
+            outcome
+                .centralised
+                .as_ref()
+                .map(|optimum| optimum.everywhere.accuracy),
+        ),
+    };
+    let spread = match ends.len() {
+        1 => String::new(),
+        many => format!(", mean ± standard deviation of {} runs", thousands(many)),
+    };
+    vec![
+        headline(
+            label,
+            accuracy.in_words(percent),
+            format!(
+                "{rows}{spread}. Beside it: {}.",
+                accuracy_references(experiment, pooled)
+            ),
+        ),
+        total_epsilon(outcome.total(), &study.privacy),
+        headline(
+            "parties × iterations",
+            format!(
+                "{} × {}",
+                thousands(table.parties.len()),
+                thousands(run.iterations.len() - 1)
+            ),
+            format!(
+                "{}. {}, which cost privacy; {}, which are free",
+                rows_in_all(table.rows()),
+                count(run.count(Kind::Data), "data step", "data steps"),
+                count(run.count(Kind::Recycled), "recycled step", "recycled steps"),
+            ),
+        ),
+        protection(&study.privacy),
+    ]
+}
+
+fn rows(number: usize) -> String {
+    count(number, "row", "rows")
+}
+
+fn rows_in_all(number: usize) -> String {
+    format!("{} in all", rows(number))
+}
+
+/// Returns who did what, and what came out, in a paragraph; and whether the run stopped early.
 fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
-    let privacy = &experiment.study().privacy;
-    let mut paragraphs = vec![format!(
-        "{} {} {}",
-        setting(experiment, outcome),
-        spent(outcome.total(), privacy),
-        quality(outcome)
-    )];
+    let mut text = format!("{} {}", setting(experiment, outcome), quality(outcome));
     if let Some((k, reason)) = stopped(outcome) {
         let which = match outcome.repetitions.len() {
             1 => String::new(),
             _ => format!(" (repetition {})", k + 1),
         };
-        paragraphs.push(format!("**The run stopped early**{which}: {reason}. What is shown is what there was until then."));
+        text += &format!(
+            "\n\n**The run stopped early**{which}: {reason}. This page shows the iterations until then."
+        );
     }
-    paragraphs.push(format!("**This is {}.**", caveat(privacy)));
-    paragraphs.join("\n\n")
+    text
 }
 
 fn stopped(outcome: &Outcome) -> Option<(usize, &str)> {
@@ -101,9 +155,9 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
         .len()
         - 1;
     format!(
-        "{}{named} with {} in all trained a linear classifier by `{}`, talking to their neighbours over {}: {}{}.",
+        "{}{named} with {} trained a linear classifier by `{}`, talking to their neighbours over {}: {}{}.",
         count(table.parties.len(), "party", "parties"),
-        count(table.rows(), "row", "rows"),
+        rows_in_all(table.rows()),
         study.algorithm.method.name(),
         count(experiment.graph().edge_count(), "edge", "edges"),
         match stopped(outcome) {
@@ -117,94 +171,66 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn spent(total: Guarantee, privacy: &Privacy) -> String {
-    if total.epsilon.is_finite() {
-        format!("They spent **{}**.", statement(total))
-    } else {
-        format!(
-            "Answers were released {}, so that there is **no guarantee**.",
-            privacy.unprotected().unwrap_or_default()
-        )
-    }
+fn ends(runs: &[Repetition]) -> Vec<End> {
+    runs.iter().map(Repetition::end).collect()
 }
 
-/// No ε without what it means.
-fn statement(total: Guarantee) -> String {
-    format!(
-        "a total of ε = {} at δ = {}, over every message of the run, the largest of the parties’, for {}",
-        epsilon(total.epsilon),
-        total.delta,
-        Guarantee::RELATION
-    )
+fn everywhere(ends: &[End]) -> Spread {
+    Spread::of(ends.iter().map(|end| end.everywhere.accuracy))
 }
 
-/// How many rows are classified rightly: everybody's, and those that nobody trained on.
+fn held_out(ends: &[End]) -> Option<Spread> {
+    let scores: Option<Vec<f64>> = ends
+        .iter()
+        .map(|end| end.held_out.map(|score| score.accuracy))
+        .collect();
+    scores.map(Spread::of)
+}
+
+/// Returns the accuracy of the parties' models beside the baselines', in a sentence.
 fn quality(outcome: &Outcome) -> String {
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
-    let held_out = |ends: &[End]| {
-        let scores: Option<Vec<f64>> = ends
-            .iter()
-            .map(|end| end.held_out.map(|score| score.accuracy))
-            .collect();
-        scores.map(|scores| Spread::of(scores).mean)
+    let shares = |ends: &[End]| match held_out(ends) {
+        Some(score) => percent(score.mean),
+        None => percent(everywhere(ends).mean),
     };
-    let right = |ends: &[End]| mean(ends, |end| end.everywhere.accuracy);
     let mut against: Vec<String> = Vec::new();
     for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
         let name = match Baseline::of_method(other.name) {
             Baseline::Averaged => "for models averaged once",
             Baseline::Alone => "for each party alone",
         };
-        let shares = shares(right(&other.ends), held_out(&other.ends), "");
-        against.push(format!("{shares} {name}"));
+        against.push(format!("{} {name}", shares(&other.ends)));
     }
-    let equal = if against.is_empty() || outcome.total().epsilon.is_infinite() {
-        ""
-    } else {
-        " at equal privacy"
+    let own = ends(&outcome.repetitions);
+    let rows = match held_out(&own) {
+        Some(_) => "the rows that nobody trained on",
+        None => "everybody’s training rows",
     };
-    let mut words = against.join(", ") + equal;
-    if let Some(optimum) = &outcome.centralised {
-        let joint = if words.is_empty() { "" } else { ", and " };
-        let score = outcome.centralised_held_out.map(|score| score.accuracy);
-        words += &format!(
-            "{joint}{} for one party with all rows and no noise",
-            shares(optimum.everywhere.accuracy, score, "")
-        );
+    let mut text = format!(
+        "Their models classify **{}** of {rows} correctly",
+        shares(&own)
+    );
+    if !against.is_empty() {
+        let equal = match outcome.total().epsilon.is_finite() {
+            true => " at equal privacy",
+            false => "",
+        };
+        text += &format!(", against {}{equal}", against.join(" and "));
     }
-    let (own, score) = (right(&ends), held_out(&ends));
-    let mut sentence = match score {
-        None => format!(
-            "Their models classify {} of everybody’s rows rightly",
-            shares(own, None, "**")
-        ),
-        Some(_) => format!(
-            "Their models classify {} of the rows rightly that they trained on together (and of those that nobody trained on)",
-            shares(own, score, "**")
-        ),
-    };
-    if !words.is_empty() {
-        sentence += &format!(", against {words}");
-    }
-    sentence + "."
-}
-
-/// `79.8 % (81.9 %)`, between marks.
-fn shares(right: f64, held_out: Option<f64>, mark: &str) -> String {
-    let held_out = held_out.map_or(String::new(), |share| format!(" ({})", percent(share)));
-    format!("{mark}{}{held_out}{mark}", percent(right))
+    text + "."
 }
 
 fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     let total = outcome.total();
-    let meaning = if total.epsilon.is_finite() {
-        format!(
-            " Every ε is a total over every message of the run, the largest of the parties’, at δ = {}, for {}.",
-            total.delta,
+    let meaning = match total.epsilon.is_finite() {
+        true => format!(
+            " The parties spent **ε = {} at δ = {}, over every message of the run, the largest of the parties’, for {}**; \
+             every ε here is such a total.",
+            epsilon(total.epsilon),
+            delta(total.delta),
             Guarantee::RELATION
-        )
-    } else {
-        String::new()
+        ),
+        false => " Answers were released without protection: there is **no guarantee**.".to_owned(),
     };
     let mut blocks = vec![
         Block::Table(tables::comparison(experiment, outcome)),
@@ -215,13 +241,14 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     ];
     if outcome.beside.iter().any(|other| other.ends.is_empty()) {
         blocks.push(Block::Text(
-            "Too dear: no amount of noise lets a party answer its one question at the privacy of this run.".to_owned(),
+            "Unattainable: no amount of noise lets a party answer its one question at the total ε of this run."
+                .to_owned(),
         ));
     }
     blocks
 }
 
-/// With capitals and full stops between them.
+/// Joins lines into sentences with capitals and full stops.
 fn sentences(lines: &[String]) -> String {
     let capital = |line: &String| {
         let mut letters = line.chars();
@@ -238,16 +265,16 @@ fn sentences(lines: &[String]) -> String {
 fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     let run = &outcome.repetitions[0];
     let total = run.total();
-    let mut grid = tables::parties(run, experiment.study().privacy.bound);
+    let mut table = tables::parties(run, experiment.study().privacy.bound);
     if total.epsilon.is_finite() {
-        grid.caption = format!(
+        table.caption = format!(
             "Total ε of each party over every message of the run, at δ = {}, for {}",
-            total.delta,
+            delta(total.delta),
             Guarantee::RELATION
         );
     }
-    let more = run.nodes.len() - grid.rows.len();
-    let mut blocks = vec![Block::Table(grid)];
+    let more = run.nodes.len() - table.rows.len();
+    let mut blocks = vec![Block::Table(table)];
     if more > 0 {
         blocks.push(Block::Text(format!(
             "… and {} more, in `result.json`.",
@@ -259,37 +286,15 @@ fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
 
 fn again(experiment: &Experiment) -> Vec<Block> {
     let study = experiment.study();
-    let code = study_in_lines(study);
     vec![
         Block::Text(format!(
-            "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads.",
+            "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads:",
             study.run.seed
         )),
-        Block::Code("radmm run STUDY.toml --out DIR".to_owned()),
-        Block::Text("The study as it was understood:".to_owned()),
-        Block::Code(code),
+        Block::Code("radmm run study.toml --out DIR".to_owned()),
+        Block::FoldedCode {
+            summary: "The study, with its defaults filled in: save it as `study.toml`".to_owned(),
+            code: study_toml(study),
+        },
     ]
-}
-
-/// A study as it was understood, one line a key.
-pub(super) fn study_in_lines(study: &Study) -> String {
-    // Every map has string keys, so that nothing is left to fail.
-    let value = serde_json::to_value(study).expect("a study is valid JSON");
-    written(&value, 1)
-}
-
-/// JSON with one line a key: lists stay on theirs.
-fn written(value: &Value, depth: usize) -> String {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            let indent = "  ".repeat(depth);
-            let line = |(key, value): (&String, &Value)| {
-                let key = Value::from(key.as_str());
-                format!("{indent}{key}: {}", written(value, depth + 1))
-            };
-            let lines: Vec<String> = map.iter().map(line).collect();
-            format!("{{\n{}\n{}}}", lines.join(",\n"), "  ".repeat(depth - 1))
-        }
-        other => other.to_string(),
-    }
 }

@@ -1,4 +1,4 @@
-//! The tables of a run, the same on the terminal and in its report.
+//! The tables of a run, the same on the terminal and on its page.
 
 use std::fmt::Write;
 
@@ -13,39 +13,42 @@ use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::spread::Spread;
 use radmm_report::TextTable;
 
-/// More parties than this are in result.json alone.
+/// The most parties that a table lists; result.json has all of them.
 const PARTIES: usize = 20;
 
-/// The study's algorithm beside training alone, averaging once, and one party with all rows. Where rows are held out, how good
-/// models are on them takes the place of how good they are on their own.
+/// Returns the study's algorithm beside training alone, averaging once, and one party with all rows, accuracy first. Where rows
+/// are held out, accuracy on them takes the place of accuracy on each party's own rows.
 pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let several = outcome.repetitions.len() > 1;
     let loss = if several { "loss (range)" } else { "loss" };
     let header = match experiment.table().test {
-        None => ["", loss, "own rows", "all rows", "consensus", "total ε"],
-        Some(_) => ["", loss, "all rows", "held out", "AUC", "total ε"],
+        None => ["", "all rows", "own rows", loss, "consensus", "total ε"],
+        Some(_) => ["", "held out", "AUC", "all rows", loss, "total ε"],
     };
     let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
     for other in &outcome.beside {
         let name = Baseline::of_method(other.name).title();
         rows.push(match other.ends.as_slice() {
-            [] => words(&[name, "too dear", "", "", "", ""]),
+            [] => cells(&[name, "unattainable", "", "", "", ""]),
             ends => ends_row(name, ends),
         });
     }
     if let Some(optimum) = &outcome.centralised {
-        let mut row = vec!["pooled, no noise".to_owned(), number(optimum.loss)];
+        let everywhere = percent(optimum.everywhere.accuracy);
+        let mut row = vec!["pooled, no noise".to_owned()];
         row.extend(match outcome.centralised_held_out {
             None => [
+                everywhere,
                 percent(optimum.accuracy),
-                percent(optimum.everywhere.accuracy),
+                number(optimum.loss),
                 "0".to_owned(),
             ],
             Some(score) => [
-                percent(optimum.everywhere.accuracy),
                 percent(score.accuracy),
                 number(score.auc),
+                everywhere,
+                number(optimum.loss),
             ],
         });
         row.push("∞".to_owned());
@@ -53,22 +56,22 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     }
     TextTable {
         caption: "After the last iteration".to_owned(),
-        header: words(&header),
+        header: cells(&header),
         rows,
         folded: false,
     }
 }
 
-/// One row a party, but for those beyond the first twenty.
+/// Returns one row per party, for the first twenty.
 pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
-    // Beside the study's own bound the other one, where it has something to say.
+    // The study's own bound beside the other one, where that applies.
     let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
         Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
         Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
     };
     let compared = run.nodes.iter().any(|node| of_other(node).is_some());
-    let mut header = words(&["party", "rows", "neighbours", "data steps"]);
-    // Everyone's noise, where it differs.
+    let mut header = cells(&["party", "rows", "neighbours", "data steps"]);
+    // The noise, where parties differ in it.
     let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
     if differs {
         header.push(match run.nodes[0].law {
@@ -109,7 +112,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     }
 }
 
-/// What was computed and sent.
+/// Returns the numbers of steps and messages.
 pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let run = &outcome.repetitions[0];
     let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
@@ -117,7 +120,7 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let row = |what: &str, count: String| vec![what.to_owned(), count];
     TextTable {
         caption: "Of one repetition".to_owned(),
-        header: words(&["", "count"]),
+        header: cells(&["", "count"]),
         rows: vec![
             row(
                 "data steps, which cost privacy",
@@ -148,19 +151,21 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
     }
     let everywhere = percent(mean(|end| end.everywhere.accuracy));
     let scores: Option<Vec<Score>> = ends.iter().map(|end| end.held_out).collect();
-    let mut row = vec![name.to_owned(), loss];
+    let mut row = vec![name.to_owned()];
     row.extend(match scores {
         None => [
-            percent(mean(|end| end.last.accuracy)),
             everywhere,
+            percent(mean(|end| end.last.accuracy)),
+            loss,
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
             let of = |number: fn(&Score) -> f64| Spread::of(scores.iter().map(number)).mean;
             [
-                everywhere,
                 percent(of(|score| score.accuracy)),
                 number(of(|score| score.auc)),
+                everywhere,
+                loss,
             ]
         }
     });
@@ -169,27 +174,34 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
     row
 }
 
-/// What the columns of [`comparison`] mean.
+/// Returns the meaning of the columns of [`comparison`].
 pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
-    let mut legend = vec!["loss: of each model on its own training rows".to_owned()];
-    if outcome.repetitions.len() > 1 {
-        legend[0] += "; range: over the repetitions";
-    }
-    legend.push(match &experiment.table().test {
-        None => "own rows: classified rightly, the mean over parties; all rows: of everybody's"
-            .to_owned(),
-        Some(rows) => format!(
-            "all rows, held out: classified rightly of the training rows, of {} others",
-            thousands(rows.rows())
-        ),
-    });
-    match experiment.table().test {
-        None => legend.push("consensus: the largest distance from the mean model".to_owned()),
-        Some(_) => legend.push("AUC: the area under the ROC curve on the rows held out".to_owned()),
+    let mut legend = match &experiment.table().test {
+        None => vec![
+            "all rows, own rows: correctly classified, of everybody's rows and of a party's own"
+                .to_owned(),
+        ],
+        Some(rows) => vec![
+            format!(
+                "held out: correctly classified of {} rows that nobody trained on",
+                thousands(rows.rows())
+            ),
+            "AUC: area under the ROC curve on them; all rows: of the training rows".to_owned(),
+        ],
+    };
+    let range = match outcome.repetitions.len() {
+        1 => "",
+        _ => "; range: over the repetitions",
+    };
+    legend.push(format!(
+        "loss: of each model on its own training rows{range}"
+    ));
+    if experiment.table().test.is_none() {
+        legend.push("consensus: the largest distance from the mean model".to_owned());
     }
     if experiment.study().privacy.bound == Bound::Paper && !outcome.beside.is_empty() {
         legend.push(
-            "total ε: by the paper's bound; of alone and averaged by the tight one".to_owned(),
+            "total ε: by the paper's bound; for alone and averaged by the tight bound".to_owned(),
         );
     }
     let ridge = |name: &str| {
@@ -199,7 +211,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
     if noisy && !outcome.beside.is_empty() {
         legend.push(format!(
-            "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",
+            "alone, averaged: best of eight ridges in hindsight (added: {} and {})",
             ridge("local"),
             ridge("average")
         ));
@@ -207,11 +219,12 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     legend
 }
 
-/// Over the repetitions.
-pub(super) fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
+/// Returns the mean over the repetitions.
+fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
     ends.iter().map(of).sum::<f64>() / ends.len() as f64
 }
 
-fn words(all: &[&str]) -> Vec<String> {
+/// Returns cells of fixed text.
+fn cells(all: &[&str]) -> Vec<String> {
     all.iter().map(|&one| one.to_owned()).collect()
 }

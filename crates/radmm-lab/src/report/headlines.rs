@@ -1,0 +1,84 @@
+//! Headline figures that pages share: what was spent, and whom it protects.
+
+use radmm::account::Guarantee;
+use radmm_report::Headline;
+use radmm_study::Privacy;
+
+use crate::experiment::Experiment;
+use crate::result::caveat;
+use crate::shown::{epsilon, percent};
+
+pub(super) fn headline(label: &str, value: impl Into<String>, note: impl Into<String>) -> Headline {
+    Headline {
+        label: label.to_owned(),
+        value: value.into(),
+        note: note.into(),
+    }
+}
+
+/// Formats a δ: `0`, `1e-5`.
+pub(super) fn delta(delta: f64) -> String {
+    match delta {
+        0.0 => "0".to_owned(),
+        _ => format!("{delta:e}"),
+    }
+}
+
+/// Returns the total ε with its δ, its scope and its neighbouring relation.
+pub(super) fn total_epsilon(total: Guarantee, privacy: &Privacy) -> Headline {
+    match total.epsilon.is_finite() {
+        true => headline(
+            "total privacy loss",
+            format!("ε = {}", epsilon(total.epsilon)),
+            format!(
+                "at δ = {}, for {}: the total over every message of the run, the largest of the parties’",
+                delta(total.delta),
+                Guarantee::RELATION
+            ),
+        ),
+        false => headline(
+            "total privacy loss",
+            "ε = ∞",
+            format!(
+                "no guarantee: answers were released {}",
+                privacy.unprotected().unwrap_or("without noise")
+            ),
+        ),
+    }
+}
+
+/// Returns that a simulation protects nobody, and why.
+pub(super) fn protection(privacy: &Privacy) -> Headline {
+    headline(
+        "protects these rows?",
+        "no",
+        format!(
+            "This is {}. Only `radmm node` protects rows.",
+            caveat(privacy)
+        ),
+    )
+}
+
+/// Returns the accuracy of a classifier that always answers the more frequent class, on the training rows.
+pub(super) fn majority(experiment: &Experiment) -> f64 {
+    let (rows, positive) = (
+        experiment.table().rows(),
+        experiment.table().counts.positive,
+    );
+    positive.max(rows - positive) as f64 / rows as f64
+}
+
+/// Formats the references of an accuracy: pooled training without noise, and the majority class.
+pub(super) fn accuracy_references(experiment: &Experiment, pooled: Option<f64>) -> String {
+    let majority = percent(majority(experiment));
+    let pooled = pooled.map(|share| {
+        format!(
+            "**{}** for one party with all rows and no noise; ",
+            percent(share)
+        )
+    });
+    format!(
+        "{}{majority} of the training rows are of the more frequent class",
+        pooled.unwrap_or_default()
+    )
+}
