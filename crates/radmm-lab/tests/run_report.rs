@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Figure, Page, of_run};
+use radmm_lab::report::run_page;
 use radmm_lab::{Experiment, Outcome};
+use radmm_report::{Block, Figure, Page};
 use radmm_study::Study;
 
 const STUDY: &str = r#"
@@ -44,7 +45,7 @@ fn run(study: &str, limit: Option<f64>) -> (Experiment, Outcome) {
 
 fn report(study: &str, limit: Option<f64>) -> Page {
     let (experiment, outcome) = run(study, limit);
-    of_run(&experiment, &outcome)
+    run_page(&experiment, &outcome)
 }
 
 fn figures(page: &Page) -> Vec<&Figure> {
@@ -88,7 +89,7 @@ fn every_epsilon_is_shown_with_its_meaning() {
 #[test]
 fn the_loss_is_drawn_with_its_range_and_both_kinds_of_steps() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let panel = &figures(&page)[0].panels[0];
     let series = |name: &str| panel.series.iter().find(|one| one.name == name).unwrap();
     let mean = &series("mean of 3 repetitions").points;
@@ -173,7 +174,7 @@ fn a_run_that_stopped_at_once_has_a_report() {
 fn a_distant_level_is_named_and_not_drawn() {
     let (experiment, mut outcome) = run(STUDY, None);
     let levels = |outcome: &Outcome| {
-        let page = of_run(&experiment, outcome);
+        let page = run_page(&experiment, outcome);
         let loss = figures(&page)[0];
         let drawn = loss.panels[0]
             .series
@@ -200,7 +201,7 @@ fn a_distant_level_is_named_and_not_drawn() {
 #[test]
 fn the_study_is_shown_with_its_defaults() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
     let mut codes = blocks.filter_map(|block| match block {
         Block::Code(code) => Some(code.as_str()),

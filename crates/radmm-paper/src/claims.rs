@@ -120,7 +120,7 @@ pub(super) fn list(items: &[String]) -> String {
 pub(super) fn axis(label: &str, limits: Option<(f64, f64)>) -> Axis {
     Axis {
         label: label.to_owned(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         limits,
     }
 }
@@ -151,7 +151,7 @@ pub(super) fn spending(measured: &CandidateResult, colour: usize) -> Series {
     Series {
         name: measured.name.clone(),
         colour,
-        style: Style::Stairs,
+        style: Style::Steps,
         points: points.collect(),
     }
 }

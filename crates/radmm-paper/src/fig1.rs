@@ -211,7 +211,7 @@ fn table(results: &[NetworkResult]) -> Grid {
             ]);
         }
     }
-    Grid {
+    TextTable {
         caption: "Largest rise from an odd to an even iteration, distance of odd iterations from ADMM’s, and loss at the end"
             .to_owned(),
         header: [

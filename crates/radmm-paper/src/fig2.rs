@@ -115,7 +115,7 @@ fn accuracy(setting: &SettingResult) -> Panel {
             Some(_) => series.push(Series {
                 name: measured.name.clone(),
                 colour,
-                style: Style::Level,
+                style: Style::Horizontal,
                 points: vec![Point {
                     x: 0.0,
                     y: measured.loss.mean,
@@ -336,7 +336,7 @@ pub(super) fn table(setting: &SettingResult, shown: fn(&str) -> bool) -> Grid {
     for name in &setting.unattainable {
         rows.push(vec![name.clone(), "unattainable at this total".to_owned()]);
     }
-    Grid {
+    TextTable {
         caption: format!(
             "α = {}: all methods at the end, at a total ε of P = {} (δ = 0)",
             setting.alpha,

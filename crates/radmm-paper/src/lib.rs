@@ -180,6 +180,7 @@ impl Reproduction {
             page: Page {
                 title: "Recycled ADMM: the paper’s figures, reproduced".to_owned(),
                 lead,
+                headlines: Vec::new(),
                 sections,
                 footer: claims::FOOTER.to_owned(),
             },

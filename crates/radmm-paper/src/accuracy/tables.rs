@@ -145,6 +145,7 @@ impl AccuracyTable {
         });
         Page {
             title: "Accuracy at equal total privacy".to_owned(),
+            headlines: Vec::new(),
             lead: format!(
                 "The accuracy of all methods on {}, at the same totals. {}.",
                 count(self.held_out, "held-out row", "held-out rows"),
