@@ -91,7 +91,7 @@ fn the_cost_of_a_run_is_known_beforehand_to_the_bit() {
         let experiment = experiment(&changes);
         let bound = experiment.study().privacy.bound;
         let expected = experiment
-            .course(&experiment.noise().unwrap(), bound)
+            .cumulative_epsilon(&experiment.noise().unwrap(), bound)
             .unwrap();
         let runs = experiment
             .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())

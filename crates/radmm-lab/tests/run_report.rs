@@ -71,7 +71,7 @@ fn text(page: &Page) -> String {
 #[test]
 fn every_epsilon_is_shown_with_its_meaning() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let total = outcome.repetitions[0].final_state().last.spent.epsilon;
     let shown = format!("ε = {:.4} at δ = 0.0001", (total * 1e4).ceil() / 1e4);
     let text = text(&page);

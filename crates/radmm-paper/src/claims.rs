@@ -1,9 +1,9 @@
 //! Claims made from numbers, and the parts that all figures share.
 
 use radmm::account::Guarantee;
-use radmm_lab::report::{Axis, Block, Claim, Grid, Point, Scale, Section, Series, Style};
 use radmm_lab::shown::{count, epsilon, number};
 use radmm_lab::{CandidateResult, SampleStats};
+use radmm_report::{Axis, AxisScale, Block, Claim, Point, Section, Series, Style, TextTable};
 
 use crate::setting::{RECYCLED, SettingResult};
 
@@ -236,7 +236,7 @@ pub(super) fn overview(results: &[SettingResult]) -> Option<Section> {
     };
     Some(Section {
         heading: "Overview".to_owned(),
-        blocks: vec![Block::Table(Grid {
+        blocks: vec![Block::Table(TextTable {
             caption: format!("All methods at equal total privacy. {}", meaning_of_p()),
             header,
             rows: first.all.iter().map(|one| row(&one.name)).collect(),
@@ -278,6 +278,6 @@ pub(super) fn method(private: bool) -> Section {
     };
     Section {
         heading: "Method".to_owned(),
-        blocks: vec![Block::Words(text)],
+        blocks: vec![Block::Text(text)],
     }
 }

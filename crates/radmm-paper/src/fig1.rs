@@ -2,9 +2,9 @@
 
 use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Claim, Figure, Grid, Panel, Style};
 use radmm_lab::shown::number;
 use radmm_lab::{Candidate, CandidateResult, Experiment, PrepareError, RunError};
+use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};
 use radmm_study::Method;
 
 use crate::claims::{axis, claim, frame, list, losses};
@@ -197,7 +197,7 @@ fn overshoot(run: &CandidateResult) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn table(results: &[NetworkResult]) -> Grid {
+fn table(results: &[NetworkResult]) -> TextTable {
     let mut rows = Vec::new();
     for network in results {
         for measured in std::iter::once(&network.admm).chain(&network.recycled) {

@@ -1,9 +1,9 @@
 //! Figure 2: accuracy and privacy of R-ADMM and the prior methods at equal total privacy.
 
 use radmm::account::Bound;
-use radmm_lab::report::{Block, Claim, Figure, Grid, Panel, Point, Series, Style};
 use radmm_lab::shown::{brief, epsilon, number};
 use radmm_lab::{Baseline, CandidateResult};
+use radmm_report::{Block, Claim, Figure, Panel, Point, Series, Style, TextTable};
 
 use crate::FigurePart;
 use crate::claims::{LossPair, axis, claim, frame, list, losses, meaning_of_p, outside, spending};
@@ -251,7 +251,7 @@ fn half_dvp(setting: &SettingResult) -> Option<Block> {
         Some(false) => "DVP has less loss",
         None => "the two cannot be distinguished",
     };
-    Some(Block::Words(format!(
+    Some(Block::Text(format!(
         "**As many queries, at α = {}.** In as many iterations DVP makes {} queries where R-ADMM makes {}. If it makes only {} iterations, at \
          the same total, {verdict}: {}. Recycling then adds {} iterations that cost nothing.",
         setting.alpha,
@@ -278,7 +278,7 @@ fn single_query(setting: &SettingResult) -> Option<Block> {
         })
         .collect();
     (!losses.is_empty()).then(|| {
-        Block::Words(format!(
+        Block::Text(format!(
             "**A single query, at α = {}.** R-ADMM’s mean loss is {}. At the same total ε of {} (δ = 0) {}; the ridge is the best of eight in \
              hindsight. Rows are split at random here, so that all parties are alike: the case in which a single query does \
              best.",
@@ -316,7 +316,7 @@ pub(super) fn apart(one: &CandidateResult, other: &CandidateResult) -> f64 {
 }
 
 /// Returns the table of the methods in `shown`, at the end of the run.
-pub(super) fn table(setting: &SettingResult, shown: fn(&str) -> bool) -> Grid {
+pub(super) fn table(setting: &SettingResult, shown: fn(&str) -> bool) -> TextTable {
     let mut rows: Vec<Vec<String>> = setting
         .all
         .iter()

@@ -15,8 +15,8 @@ mod setting;
 
 use radmm::account::Bound;
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Claim, Figure, Page, Section};
 use radmm_lab::{Experiment, PrepareError, RunError};
+use radmm_report::{Block, Claim, Figure, Page, Section};
 use radmm_study::Study;
 
 use setting::{Setting, SettingResult};

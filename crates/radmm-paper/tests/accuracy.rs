@@ -9,11 +9,11 @@ use radmm::account::Guarantee;
 use radmm::public::schedule::Schedule;
 use radmm_data::Builtin;
 use radmm_lab::Experiment;
-use radmm_lab::report::Grid;
 use radmm_paper::accuracy::{
     AccuracyCell, AccuracyError, AccuracyExperiment, AccuracyMethod, AccuracySettings,
     AccuracyTable, ParameterSet,
 };
+use radmm_report::TextTable;
 use radmm_study::{Method, Study};
 
 const STUDY: &str = r#"
@@ -271,7 +271,7 @@ fn tables_have_a_row_for_every_method_and_a_column_for_every_total() {
     };
     let table = experiment.run(&count).unwrap();
     assert_eq!(calls.into_inner(), experiment.cell_count());
-    let grids: Vec<Grid> = table.accuracy_tables();
+    let grids: Vec<TextTable> = table.accuracy_tables();
     assert_eq!(grids.len(), 2);
     for grid in &grids {
         assert_eq!(grid.header, ["", "ε 0.000001, δ 0"]);

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Figure, Series};
 use radmm_paper::{FigureNumber, Reproduction, ReproductionResult};
+use radmm_report::{Block, Figure, Series};
 
 fn run(figures: &[FigureNumber]) -> ReproductionResult {
     let reproduction = Reproduction::prepare(figures, 10).unwrap();

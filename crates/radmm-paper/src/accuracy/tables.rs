@@ -3,15 +3,15 @@
 use radmm::account::Guarantee;
 use radmm::public::schedule::Schedule;
 use radmm_lab::SampleStats;
-use radmm_lab::report::{Block, Grid, Page, Section};
 use radmm_lab::shown::{brief, count, percent, thousands};
+use radmm_report::{Block, Page, Section, TextTable};
 use radmm_study::Method;
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
 
 impl AccuracyTable {
     /// Returns the accuracies on held-out rows, one table for each split.
-    pub fn accuracy_tables(&self) -> Vec<Grid> {
+    pub fn accuracy_tables(&self) -> Vec<TextTable> {
         let grid = |split: &SplitTable| {
             let mut rows: Vec<Vec<String>> = Vec::new();
             for method in AccuracyMethod::ALL {
@@ -39,7 +39,7 @@ impl AccuracyTable {
                     .chain(last)
                     .collect(),
             );
-            Grid {
+            TextTable {
                 caption: format!("{}: accuracy on held-out rows, in per cent", split.name),
                 header: self.header(split),
                 rows,
@@ -50,7 +50,7 @@ impl AccuracyTable {
     }
 
     /// Returns the rows of each party, over all splits.
-    pub fn party_table(&self) -> Grid {
+    pub fn party_table(&self) -> TextTable {
         let mut rows = Vec::new();
         for split in &self.splits {
             let shown = split.parties.iter().map(|party| {
@@ -63,7 +63,7 @@ impl AccuracyTable {
             .parties
             .iter()
             .map(|party| party.name.clone());
-        Grid {
+        TextTable {
             caption: "Rows of each party, and the share of the positive class".to_owned(),
             header: [String::new()].into_iter().chain(names).collect(),
             rows,
@@ -72,7 +72,7 @@ impl AccuracyTable {
     }
 
     /// Returns the chosen parameters, one table for each split.
-    pub fn parameter_tables(&self) -> Vec<Grid> {
+    pub fn parameter_tables(&self) -> Vec<TextTable> {
         let grid = |split: &SplitTable| {
             let row = |method: AccuracyMethod| {
                 let shown = split.of(method).map(|cell| match &cell.chosen {
@@ -84,7 +84,7 @@ impl AccuracyTable {
                     .chain(shown)
                     .collect()
             };
-            Grid {
+            TextTable {
                 caption: format!("{}: the chosen parameters", split.name),
                 header: self.header(split),
                 rows: AccuracyMethod::ALL.map(row).to_vec(),
@@ -138,10 +138,7 @@ impl AccuracyTable {
         }
         sections.push(Section {
             heading: "Method".to_owned(),
-            blocks: vec![
-                Block::Table(self.party_table()),
-                Block::Words(self.method()),
-            ],
+            blocks: vec![Block::Table(self.party_table()), Block::Text(self.method())],
         });
         Page {
             title: "Accuracy at equal total privacy".to_owned(),
