@@ -10,4 +10,4 @@ pub mod plan;
 
 pub use calibrate::{PartyQueries, PricingError};
 pub use noise_check::ExcessiveNoise;
-pub use plan::{PartyPlan, PartySize, Plan, PlannedQueries, UnattainableBudget};
+pub use plan::{PartyPlan, PartySize, Plan, PlannedQueries, UnattainableBudget, amount_bits};
