@@ -5,7 +5,9 @@
 //! - *Dirichlet* (Hsu, Qi and Brown 2019, arXiv:1909.06335): for each class with n rows, p ~ Dirichlet(α, …, α); in
 //!   random order, node i gets the class's rows from round(n·(p₀ + … + pᵢ₋₁)) to round(n·(p₀ + … + pᵢ)).
 //!
-//! A seed means the same split as long as the tag of its generator says v1; a test pins one split of each kind.
+//! A seed means the same split as long as the tag of its generator says v1; a test pins one split of each kind. The
+//! logarithms and exponentials here are those of `libm`, whose last bit does not depend on the platform. Those inside the
+//! Gamma sampler of `rand_distr` are the platform's; they decide its rejections and the rare tails of its normals.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
@@ -104,11 +106,11 @@ fn proportions(nodes: usize, alpha: f64, rng: &mut ChaCha20Rng) -> Result<Vec<f6
         .map(|_| {
             let g: f64 = gamma.sample(rng);
             let u: f64 = Open01.sample(rng);
-            g.ln() + u.ln() / alpha
+            libm::log(g) + libm::log(u) / alpha
         })
         .collect();
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
+    let weights: Vec<f64> = logs.iter().map(|log| libm::exp(log - largest)).collect();
     let total: f64 = weights.iter().sum();
     Ok(weights.iter().map(|weight| weight / total).collect())
 }

@@ -112,7 +112,7 @@ fn patient(rng: &mut ChaCha20Rng) -> [String; 9] {
         + 1.8 * smoker as f64
         - 0.8 * activity
         + 0.2 * sex as f64;
-    let readmitted = rng.random::<f64>() < 1.0 / (1.0 + (-score).exp());
+    let readmitted = rng.random::<f64>() < 1.0 / (1.0 + libm::exp(-score));
 
     [
         hospital.name.to_owned(),
@@ -174,7 +174,7 @@ fn accuracy(lambda: f64) -> f64 {
     for _ in 0..4000 {
         let mut gradient: Vec<f64> = f.iter().map(|c| lambda * c).collect();
         for (x, y) in &rows {
-            let slope = -y / (1.0 + (y * margin(&f, x)).exp()) / rows.len() as f64;
+            let slope = -y / (1.0 + libm::exp(y * margin(&f, x))) / rows.len() as f64;
             x.iter().for_each(|e| gradient[e.0 as usize] += slope * e.1);
         }
         f.iter_mut()
