@@ -1,8 +1,8 @@
-//! Encoding: one record of text becomes one row of numeric.
+//! Encoding: one record of text becomes one row of numbers.
 //!
 //! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]; with
-//! public bins it is encoded one-hot, as a one in the column of its bin. A categorical field is encoded one-hot, as a one
-//! in the column of its value. The intercept is a one. The norm policy is applied later, by the shard.
+//! public bins it is encoded one-hot, as a one in the column of its bin. A categorical field is encoded one-hot, as a
+//! one in the column of its value. The intercept is a one. The norm policy is applied later, by the shard.
 
 use std::collections::HashMap;
 

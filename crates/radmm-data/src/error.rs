@@ -209,7 +209,7 @@ pub enum DataError {
     /// The positive class does not occur.
     #[error(
         "{file}: column {column:?}: no row has the positive label {positive:?}: the labels are {}; correct positive in the study",
-        list(seen)
+        list(labels)
     )]
     OnlyNegative {
         /// The name of the file, as the caller gave it.
@@ -219,7 +219,7 @@ pub enum DataError {
         /// The positive label.
         positive: String,
         /// The first few labels that occur.
-        seen: Vec<String>,
+        labels: Vec<String>,
     },
     /// The negative class does not occur.
     #[error(

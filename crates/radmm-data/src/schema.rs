@@ -28,9 +28,9 @@ pub struct Schema {
 impl Schema {
     /// Returns the names of the encoded columns, in order.
     ///
-    /// First come the numbered columns (`1`, `2`, …), then the numeric ones, with one such as `25≤age<35` for each bin if
-    /// they have bins, then one `name=value` for each value of the categorical ones, and last `(intercept)` if there is
-    /// one.
+    /// First come the numbered columns (`1`, `2`, …), then the numeric ones, with one such as `25≤age<35` for each
+    /// bin if they have bins, then one `name=value` for each value of the categorical ones, and last `(intercept)` if
+    /// there is one.
     pub fn columns(&self) -> Vec<String> {
         let numbered = (1..=self.numbered).map(|number| number.to_string());
         numbered.chain(self.named()).collect()
@@ -73,8 +73,8 @@ pub enum NumericScale {
         /// The greatest value; `low < high`, both finite.
         high: f64,
     },
-    /// One-hot encoding: one column of zeros and ones per bin. The bins are below the first edge, from one edge to below
-    /// the next, and from the last edge on.
+    /// One-hot encoding: one column of zeros and ones per bin. The bins are below the first edge, from one edge to
+    /// below the next, and from the last edge on.
     Bins {
         /// The edges of the bins: at least one, all finite, strictly increasing.
         #[serde(rename = "bins")]

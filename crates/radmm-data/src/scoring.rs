@@ -56,9 +56,9 @@ pub(crate) enum ScoringRow<'a> {
 
 /// Passes every row of a table to `take` in the order of the file, or `None` for a row with a missing feature.
 ///
-/// Rows are encoded as [`read_partition`](crate::read_partition) encodes them. The column of the label may be missing, and
-/// so may the label of a row, which is encoded all the same. A LIBSVM file may omit labels. A table without rows is not an
-/// error, unless it is a LIBSVM file.
+/// Rows are encoded as [`read_partition`](crate::read_partition) encodes them. The column of the label may be
+/// missing, and so may the label of a row, which is encoded all the same. A LIBSVM file may omit labels. A table
+/// without rows is not an error, unless it is a LIBSVM file.
 pub fn score_each<E: From<DataError>>(
     table: TableFile,
     schema: &Schema,

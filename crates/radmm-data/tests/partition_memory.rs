@@ -1,7 +1,9 @@
-//! Reading a table needs at most twice the memory of its encoded rows, however they are split and whichever are held out.
+//! Reading a table needs at most twice the memory of its encoded rows, however they are split and whichever are held
+//! out.
 //!
-//! The allocator counts requested bytes: a list that moves counts twice while it moves. That is more than the operating
-//! system sees, and the same on every machine. This is the binary's only test, because the allocator counts all threads.
+//! The allocator counts requested bytes: a list that moves counts twice while it moves. That is more than the
+//! operating system sees, and the same on every machine. This is the binary's only test, because the allocator counts
+//! all threads.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io::{self, Read};
@@ -101,11 +103,12 @@ fn numbered() -> Schema {
     }
 }
 
-/// The bytes of a row with three numbers, of which one is always zero, and a ward: two numbers, the value of its one-hot
-/// columns, a code.
+/// The bytes of a row with three numbers, of which one is always zero, and a ward: two numbers, the value of its
+/// one-hot columns, a code.
 const TABLE_ROW: usize = 2 * 8 + 8 + 1;
 
-/// The bytes of a row with three of many columns: their numbers and values, its start, and the value of one-hot columns.
+/// The bytes of a row with three of many columns: their numbers and values, its start, and the value of one-hot
+/// columns.
 const NUMBERED_ROW: usize = 3 * (2 + 8) + 4 + 8;
 
 fn assert_small(what: &str, bytes: usize, read: impl FnOnce() -> Partition) {

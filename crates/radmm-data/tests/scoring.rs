@@ -259,17 +259,17 @@ fn the_caller_may_stop() {
     let path = folder.path().join("rows.csv");
     fs::write(&path, "age,smoker\n1,no\n2,no\n3,perhaps\n").unwrap();
     let stop_at = |last: usize| {
-        let mut seen = 0;
+        let mut taken = 0;
         let table = TableFile::open(&path, Format::Csv).unwrap();
         let outcome = score_each(table, &schema(), |_| {
-            seen += 1;
-            if seen == last {
+            taken += 1;
+            if taken == last {
                 Err(Stop::Enough)
             } else {
                 Ok(())
             }
         });
-        (outcome, seen)
+        (outcome, taken)
     };
     assert!(matches!(stop_at(1), (Err(Stop::Enough), 1)));
     assert!(matches!(

@@ -1,5 +1,5 @@
-//! Scoring a file needs no more memory for many rows than for few. This is the binary's only test, because the allocator
-//! counts all threads.
+//! Scoring a file needs no more memory for many rows than for few. This is the binary's only test, because the
+//! allocator counts all threads.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs::{self, File};

@@ -58,8 +58,8 @@ impl Builtin {
         }
     }
 
-    /// Returns its schema: the label, and every column that describes a person, with public bounds and vocabularies. Rows
-    /// have norm one; there is no intercept.
+    /// Returns its schema: the label, and every column that describes a person, with public bounds and vocabularies.
+    /// Rows have norm one; there is no intercept.
     pub fn schema(self) -> Schema {
         match self {
             Self::Clinic => clinic::schema(),

@@ -1,7 +1,7 @@
 //! Tables in LIBSVM files: a line is a label and the non-zeros of a row, `+1 3:0.5 17:1`.
 //!
-//! Columns are numbered from 1 and ascend along a line. A comment begins with `#`. Blank lines are skipped. Lines end in
-//! LF or CRLF.
+//! Columns are numbered from 1 and ascend along a line. A comment begins with `#`. Blank lines are skipped. Lines end
+//! in LF or CRLF.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -17,8 +17,8 @@ use crate::scoring::ScoringRow;
 /// Reads a table of numbered columns in one pass: holds some rows out and assigns the others to nodes. Values are taken
 /// as they are; only the norm policy bounds a row.
 ///
-/// Labels are compared as numbers if both are numbers, so that `+1`, `1` and `1.0` are one class, and otherwise as text.
-/// A row whose label is one of the schema's missing values is dropped. `file` names the source in errors.
+/// Labels are compared as numbers if both are numbers, so that `+1`, `1` and `1.0` are one class, and otherwise as
+/// text. A row whose label is one of the schema's missing values is dropped. `file` names the source in errors.
 pub fn partition_libsvm(
     source: impl Read,
     file: &str,
@@ -288,13 +288,13 @@ mod tests {
     fn comments_and_blank_lines_are_skipped_and_counted() {
         let text = "\u{feff}# title\n\n1 1:1 # one\r\n \t\n-1 2:1#two\n1 3:1";
         let mut lines = LibsvmRows::new(text.as_bytes(), "rows.svm");
-        let mut seen = Vec::new();
+        let mut found = Vec::new();
         while let Some(row) = lines.next(9).unwrap() {
             let (label, column) = (row.label.to_owned(), row.entries[0].0);
-            seen.push((lines.number, label, column));
+            found.push((lines.number, label, column));
         }
         let expected = [(3, "1", 0), (5, "-1", 1), (6, "1", 2)];
-        assert_eq!(seen, expected.map(|(n, l, c)| (n, l.to_owned(), c)));
+        assert_eq!(found, expected.map(|(n, l, c)| (n, l.to_owned(), c)));
     }
 
     #[test]

@@ -213,7 +213,8 @@ pub(crate) fn score<R: Records, E: From<DataError>>(
     Ok(())
 }
 
-/// Returns whether a used field is missing. It is called before fields are parsed, so that others of the row may be invalid.
+/// Returns whether a used field is missing. It is called before fields are parsed, so that others of the row may be
+/// invalid.
 pub(crate) fn is_missing(
     record: &impl Record,
     used: &[Column<'_>],

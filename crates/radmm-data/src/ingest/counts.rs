@@ -54,7 +54,7 @@ impl RowCounts {
                 file,
                 column,
                 positive,
-                seen: std::mem::take(&mut self.labels),
+                labels: std::mem::take(&mut self.labels),
             })
         } else if self.positive == self.trained {
             Err(DataError::OnlyPositive {

@@ -2,7 +2,8 @@
 //!
 //! - *last*: the last n complete rows of the file. A row is a training row as soon as n complete rows have followed it,
 //!   so that no more than n rows are ever buffered.
-//! - *share*: for each complete row, in the order of the file, u is uniform in [0, 1); the row is held out if u < share.
+//! - *share*: for each complete row, in the order of the file, u is uniform in [0, 1); the row is held out if u <
+//!   share.
 //!
 //! A seed means the same rows as long as the tag of its generator says v1; a test pins them.
 

@@ -60,7 +60,8 @@ pub struct Partition {
     /// The number of training rows with each of these labels, in the same order. Labels without a number occur only in
     /// held-out rows. Training rows that are not counted here have other labels.
     pub label_counts: Vec<usize>,
-    /// The numeric columns with values beyond their bounds, and how many. Many suggest that the bounds are in other units.
+    /// The numeric columns with values beyond their bounds, and how many. Many suggest that the bounds are in other
+    /// units.
     pub clipped: Vec<(String, usize)>,
 }
 
@@ -141,7 +142,8 @@ impl<'a> Partitioner<'a> {
         Ok(partitioner)
     }
 
-    /// Returns the node of a value of a split by column. It is a new node if the values were not given and a node is left.
+    /// Returns the node of a value of a split by column. It is a new node if the values were not given and a node is
+    /// left.
     pub(crate) fn node_for(&mut self, value: &str) -> Option<usize> {
         let open = matches!(self.split, Split::Column { values, .. } if values.is_empty());
         if open && self.values.len() < self.nodes && !self.node_of.contains_key(value) {
@@ -249,8 +251,8 @@ impl<'a> Partitioner<'a> {
         })
     }
 
-    /// Allocates the first `nodes` shards. A shard is allocated with its first row, so that the number of nodes is checked
-    /// against the rows before it costs memory.
+    /// Allocates the first `nodes` shards. A shard is allocated with its first row, so that the number of nodes is
+    /// checked against the rows before it costs memory.
     fn grow(&mut self, nodes: usize) {
         let (columns, policy) = (self.columns, self.schema.rows);
         if self.shards.len() < nodes {

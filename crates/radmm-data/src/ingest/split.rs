@@ -6,8 +6,9 @@
 //!   random order, node i gets the class's rows from round(n·(p₀ + … + pᵢ₋₁)) to round(n·(p₀ + … + pᵢ)).
 //!
 //! A seed means the same split as long as the tag of its generator says v1; a test pins one split of each kind. The
-//! logarithms and exponentials here are those of `libm`, whose last bit does not depend on the platform. Those inside the
-//! Gamma sampler of `rand_distr` are the platform's; they decide its rejections and the rare tails of its normals.
+//! logarithms and exponentials here are those of `libm`, whose last bit does not depend on the platform. Those inside
+//! the Gamma sampler of `rand_distr` are the platform's; they decide its rejections and the rare tails of its
+//! normals.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha20Rng;
@@ -115,8 +116,8 @@ fn proportions(nodes: usize, alpha: f64, rng: &mut ChaCha20Rng) -> Result<Vec<f6
     Ok(weights.iter().map(|weight| weight / total).collect())
 }
 
-/// Returns where the rows of each node end: cumulative proportions of `rows`, halves rounded down. The last node ends at
-/// the last row, whatever rounding did to the sum.
+/// Returns where the rows of each node end: cumulative proportions of `rows`, halves rounded down. The last node ends
+/// at the last row, whatever rounding did to the sum.
 fn cuts(rows: usize, proportions: &[f64]) -> Vec<usize> {
     let mut sum = 0.0;
     let mut cuts: Vec<usize> = proportions

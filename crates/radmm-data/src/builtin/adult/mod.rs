@@ -1,8 +1,8 @@
 //! The Adult table (Becker and Kohavi 1996): its schema and its packing.
 //!
 //! `tables/adult.deflate`, once inflated, holds the columns one after the other. A column of words holds one byte per
-//! row: the index of the word in its vocabulary, or [`UNKNOWN`] for a `?`. A column of numbers holds one byte per row for
-//! each of its `bytes`, the lowest bytes of all rows first. Similar bytes are adjacent, which deflate packs well.
+//! row: the index of the word in its vocabulary, or [`UNKNOWN`] for a `?`. A column of numbers holds one byte per row
+//! for each of its `bytes`, the lowest bytes of all rows first. Similar bytes are adjacent, which deflate packs well.
 //! `tables/adult.NOTICE.md` names the source of the table.
 
 mod columns;

@@ -7,9 +7,9 @@
 //! one LF. A record then ends just before the reader's current line, and began as many lines earlier as it holds line
 //! breaks.
 //!
-//! The crate also accepts the end of the file as a closing quote, so that one stray quote would silently turn the rest
-//! of the file into a field. Therefore [`END`] is appended on a line of its own. It is read as a record unless a quote is
-//! open.
+//! The crate also accepts the end of the file as a closing quote, so that one stray quote would silently turn the
+//! rest of the file into a field. Therefore [`END`] is appended on a line of its own. It is read as a record unless a
+//! quote is open.
 
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
 

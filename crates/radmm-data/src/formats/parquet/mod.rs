@@ -1,8 +1,8 @@
 //! Tables in Parquet files.
 //!
-//! A value is converted to the text that a CSV file would hold for it, so that both formats mean the same: an integer as
-//! `-7`, a boolean as `true` or `false`, a float as the shortest decimal that parses to it. Row groups are read one after
-//! the other, in batches of rows of the needed columns.
+//! A value is converted to the text that a CSV file would hold for it, so that both formats mean the same: an integer
+//! as `-7`, a boolean as `true` or `false`, a float as the shortest decimal that parses to it. Row groups are read
+//! one after the other, in batches of rows of the needed columns.
 
 mod footer;
 
@@ -28,8 +28,8 @@ const BATCH: usize = 1024;
 
 /// Reads a table in one pass over the needed columns: encodes its rows, holds some out and assigns the others to nodes.
 ///
-/// Columns are found by their names and hold integers, floats, booleans or text. A NULL is a missing value. `file` names
-/// the source in errors.
+/// Columns are found by their names and hold integers, floats, booleans or text. A NULL is a missing value. `file`
+/// names the source in errors.
 pub fn partition_parquet(
     source: File,
     file: &str,
