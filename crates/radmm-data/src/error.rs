@@ -259,6 +259,32 @@ pub enum DataError {
     },
 }
 
+impl DataError {
+    /// Returns the conversion from the error of a source.
+    pub(crate) fn read(file: &str) -> impl FnOnce(io::Error) -> Self {
+        let file = || file.to_owned();
+        move |cause| Self::Read {
+            file: file(),
+            cause,
+        }
+    }
+
+    /// Returns the conversion from the error of a shard.
+    pub(crate) fn row(file: &str) -> impl FnOnce(RowError) -> Self {
+        let file = || file.to_owned();
+        move |cause| Self::Row {
+            file: file(),
+            cause,
+        }
+    }
+
+    /// Returns the error of a schema that does not go with the format.
+    pub(crate) fn format(file: &str, cause: FormatError) -> Self {
+        let file = file.to_owned();
+        Self::Format { file, cause }
+    }
+}
+
 /// The number of names kept of a long list: one more than [`list`] shows, so that it can tell a list that was cut.
 pub(crate) const MAX_LISTED: usize = 9;
 

@@ -6,18 +6,13 @@
 //! holdout, it needs at most twice the memory of the encoded rows.
 //!
 //! ```
-//! use radmm::private::NormPolicy;
 //! use radmm_data::{Numeric, PartitionSpec, Schema, Split, partition_csv};
 //!
 //! let schema = Schema {
-//!     label: "ill".into(),
-//!     positive: "yes".into(),
 //!     missing: vec!["?".into()],
-//!     rows: NormPolicy::Unit,
-//!     numbered: 0,
 //!     intercept: true,
 //!     numeric: vec![Numeric::within("age", 0.0, 100.0)],
-//!     categorical: vec![],
+//!     ..Schema::new("ill", "yes")
 //! };
 //! let text = "age,ill\n71,yes\n34,no\n?,no\n58,no\n";
 //! let spec = PartitionSpec::new(&Split::RoundRobin, 2);

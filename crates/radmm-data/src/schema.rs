@@ -26,6 +26,20 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Returns a schema without features, missing values and intercept, whose rows are scaled to norm one.
+    pub fn new(label: impl Into<String>, positive: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            positive: positive.into(),
+            missing: Vec::new(),
+            rows: NormPolicy::Unit,
+            intercept: false,
+            numeric: Vec::new(),
+            categorical: Vec::new(),
+            numbered: 0,
+        }
+    }
+
     /// Returns the names of the encoded columns, in order.
     ///
     /// First come the numbered columns (`1`, `2`, …), then the numeric ones, with one such as `25≤age<35` for each
@@ -139,6 +153,19 @@ pub struct Categorical {
     pub values: Vec<String>,
 }
 
+impl Categorical {
+    /// Returns a column with a vocabulary.
+    pub fn new<V: Into<String>>(
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            values: values.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
 /// The rule that assigns rows to nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "method", rename_all = "kebab-case")]
@@ -182,19 +209,12 @@ mod tests {
     #[test]
     fn encoded_columns_are_numeric_then_categorical_then_the_intercept() {
         let mut schema = Schema {
-            label: "ill".into(),
-            positive: "yes".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
             numeric: ["bmi", "age"]
                 .map(|name| Numeric::within(name, 0.0, 1.0))
                 .into(),
-            categorical: vec![Categorical {
-                name: "smoker".into(),
-                values: vec!["yes".into(), "No ".into()],
-            }],
-            numbered: 0,
+            categorical: vec![Categorical::new("smoker", ["yes", "No "])],
+            ..Schema::new("ill", "yes")
         };
         assert_eq!(
             schema.columns(),
@@ -207,18 +227,13 @@ mod tests {
     #[test]
     fn bins_are_named_by_their_edges() {
         let schema = Schema {
-            label: "ill".into(),
-            positive: "yes".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
             numeric: vec![
                 Numeric::binned("age", [25.0, 35.0, 65.5]),
                 Numeric::within("bmi", 0.0, 1.0),
                 Numeric::binned("pulse", [-60.0]),
             ],
-            categorical: vec![],
-            numbered: 0,
+            ..Schema::new("ill", "yes")
         };
         assert_eq!(
             schema.columns(),
@@ -240,14 +255,9 @@ mod tests {
     #[test]
     fn numbered_columns_are_named_by_their_numbers() {
         let schema = Schema {
-            label: "label".into(),
-            positive: "1".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
-            numeric: vec![],
-            categorical: vec![],
             numbered: 3,
+            ..Schema::new("label", "1")
         };
         assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
         assert_eq!(schema.width(), 4);

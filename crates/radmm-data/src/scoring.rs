@@ -71,7 +71,7 @@ pub fn score_each<E: From<DataError>>(
         _ => None,
     };
     if let Some(cause) = mismatch {
-        return Err(DataError::Format { file: name, cause }.into());
+        return Err(DataError::format(&name, cause).into());
     }
     let width = schema.width();
     let mut counts = ScoreCounts::default();
@@ -83,10 +83,7 @@ pub fn score_each<E: From<DataError>>(
             return take(None).map_err(Stopped::ByCaller);
         };
         let applied = schema.rows.apply(entries, width, &mut scaled);
-        applied.map_err(|cause| DataError::Row {
-            file: name.clone(),
-            cause,
-        })?;
+        applied.map_err(DataError::row(&name))?;
         counts.labelled += usize::from(positive.is_some());
         let entries = &scaled;
         take(Some(EncodedRow { entries, positive })).map_err(Stopped::ByCaller)

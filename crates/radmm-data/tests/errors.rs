@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 
-use radmm::private::NormPolicy;
 use radmm_data::{
     Categorical, DataError, FieldError, FilePosition, Numeric, Partition, PartitionSpec, Schema,
     Split, SplitError, partition_csv,
@@ -10,17 +9,11 @@ use radmm_data::{
 
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "yes".into(),
         missing: vec!["?".into()],
-        rows: NormPolicy::Unit,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
-        categorical: vec![Categorical {
-            name: "smoker".into(),
-            values: vec!["yes".into(), "no".into()],
-        }],
+        categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+        ..Schema::new("ill", "yes")
     }
 }
 

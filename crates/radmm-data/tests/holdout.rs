@@ -9,20 +9,15 @@ use radmm_data::{
 
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
-        numbered: 0,
         intercept: true,
         numeric: vec![
             Numeric::within("age", 0.0, 100.0),
             Numeric::binned("bmi", [20.0, 25.0]),
         ],
-        categorical: vec![Categorical {
-            name: "smoker".into(),
-            values: vec!["no".into(), "yes".into()],
-        }],
+        categorical: vec![Categorical::new("smoker", ["no", "yes"])],
+        ..Schema::new("ill", "yes")
     }
 }
 

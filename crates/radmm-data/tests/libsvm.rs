@@ -9,14 +9,11 @@ use radmm_data::{
 
 fn schema() -> Schema {
     Schema {
-        label: "label".into(),
-        positive: "+1".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
         numbered: 9,
         intercept: true,
-        numeric: vec![],
-        categorical: vec![],
+        ..Schema::new("label", "+1")
     }
 }
 

@@ -108,17 +108,12 @@ fn five(folder: &TempDir, codec: Compression) -> PathBuf {
 
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "true".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
-        categorical: vec![Categorical {
-            name: "smoker".into(),
-            values: vec!["yes".into(), "no".into()],
-        }],
+        categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+        ..Schema::new("ill", "true")
     }
 }
 

@@ -9,17 +9,12 @@ use radmm_data::{
 
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "yes".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", -50.0, 100.0)],
-        categorical: vec![Categorical {
-            name: "ward".into(),
-            values: vec!["A".into(), "B".into(), "C".into()],
-        }],
+        categorical: vec![Categorical::new("ward", ["A", "B", "C"])],
+        ..Schema::new("ill", "yes")
     }
 }
 

@@ -9,7 +9,6 @@
 use std::io::{self, Read};
 
 use peak_alloc::PeakAlloc;
-use radmm::private::NormPolicy;
 use radmm_data::{
     Categorical, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, partition_csv,
     partition_libsvm,
@@ -77,12 +76,6 @@ fn libsvm() -> impl Read {
 fn schema() -> Schema {
     let bounds = |name: &str| Numeric::within(name, 0.0, 100.0);
     Schema {
-        label: "ill".into(),
-        positive: "yes".into(),
-        missing: vec![],
-        rows: NormPolicy::Unit,
-        numbered: 0,
-        intercept: false,
         numeric: ["a", "b", "c"].map(bounds).into(),
         categorical: vec![Categorical {
             name: "ward".into(),
@@ -90,6 +83,7 @@ fn schema() -> Schema {
                 .map(str::to_owned)
                 .into(),
         }],
+        ..Schema::new("ill", "yes")
     }
 }
 

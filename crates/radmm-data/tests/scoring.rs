@@ -18,17 +18,12 @@ use tempfile::TempDir;
 /// A schema with age within [0, 100], smoker yes or no, and an intercept; the label is ill or not. Rows are clipped.
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "yes".into(),
         missing: vec!["?".into(), "".into()],
         rows: NormPolicy::Clip,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
-        categorical: vec![Categorical {
-            name: "smoker".into(),
-            values: vec!["yes".into(), "no".into()],
-        }],
+        categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+        ..Schema::new("ill", "yes")
     }
 }
 

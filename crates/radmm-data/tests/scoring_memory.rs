@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
 use peak_alloc::PeakAlloc;
-use radmm::private::NormPolicy;
 use radmm_data::{DataError, Format, Numeric, Schema, TableFile, score_each};
 use tempfile::TempDir;
 
@@ -21,14 +20,10 @@ fn memory_does_not_grow_with_the_rows() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows");
     let named = Schema {
-        label: "ill".into(),
-        positive: "1".into(),
         missing: vec!["?".into()],
-        rows: NormPolicy::Unit,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
-        categorical: vec![],
+        ..Schema::new("ill", "1")
     };
     let numbered = Schema {
         numbered: 100,

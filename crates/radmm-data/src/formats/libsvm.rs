@@ -26,10 +26,7 @@ pub fn partition_libsvm(
     spec: PartitionSpec<'_>,
 ) -> Result<Partition, DataError> {
     if matches!(spec.split, Split::Column { .. }) {
-        return Err(DataError::Format {
-            file: file.to_owned(),
-            cause: FormatError::SplitByColumn,
-        });
+        return Err(DataError::format(file, FormatError::SplitByColumn));
     }
     let mut ingest = Ingest::new(file, schema, spec)?;
     each_row(source, file, schema, |row| ingest.add(row))?;
@@ -63,10 +60,7 @@ fn each_row(
     mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
 ) -> Result<(), DataError> {
     if schema.numbered == 0 || !schema.numeric.is_empty() || !schema.categorical.is_empty() {
-        return Err(DataError::Format {
-            file: file.to_owned(),
-            cause: FormatError::Named,
-        });
+        return Err(DataError::format(file, FormatError::Named));
     }
     let mut lines = LibsvmRows::new(source, file);
     let (positive, intercept) = (PositiveLabel::new(&schema.positive), schema.numbered);
@@ -198,10 +192,7 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
     fn advance(&mut self) -> Result<bool, DataError> {
         self.line.clear();
         let read = self.source.read_until(b'\n', &mut self.line);
-        let read = read.map_err(|cause| DataError::Read {
-            file: self.file.to_owned(),
-            cause,
-        })?;
+        let read = read.map_err(DataError::read(self.file))?;
         if self.number == 0 && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
         }

@@ -144,10 +144,7 @@ fn each_row<R: Records>(
     mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
 ) -> Result<Vec<String>, DataError> {
     if schema.numbered > 0 {
-        return Err(DataError::Format {
-            file: header.file.to_owned(),
-            cause: FormatError::Numbered,
-        });
+        return Err(DataError::format(header.file, FormatError::Numbered));
     }
     let encoder = Encoder::new(schema, |name| header.find(name))?;
     let label = header.find(&schema.label)?;

@@ -159,10 +159,7 @@ impl TestSetBuilder {
     fn push(&mut self, file: &str, row: &Row) -> Result<(), DataError> {
         add_label(&mut self.labels, &row.label);
         let pushed = self.builder.push(&row.entries, row.positive);
-        pushed.map_err(|cause| DataError::Row {
-            file: file.to_owned(),
-            cause,
-        })
+        pushed.map_err(DataError::row(file))
     }
 
     /// Returns the test set, or `None` if there are no rows.

@@ -245,10 +245,7 @@ impl<'a> Partitioner<'a> {
         self.grow(node + 1);
         self.positive[node] += usize::from(positive);
         let pushed = self.shards[node].push(entries, positive);
-        pushed.map_err(|cause| DataError::Row {
-            file: self.file.to_owned(),
-            cause,
-        })
+        pushed.map_err(DataError::row(self.file))
     }
 
     /// Allocates the first `nodes` shards. A shard is allocated with its first row, so that the number of nodes is

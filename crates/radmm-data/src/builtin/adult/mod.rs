@@ -10,8 +10,6 @@ mod columns;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use radmm::private::NormPolicy;
-
 use self::columns::ColumnKind::{self, Number, Word};
 use self::columns::{COLUMNS, LABEL};
 use crate::schema::{Categorical, Numeric, Schema};
@@ -40,14 +38,8 @@ pub(crate) fn csv() -> &'static str {
 /// Returns the schema: all declared words, and bounds from zero to the largest number of the published table.
 pub(crate) fn schema() -> Schema {
     let mut schema = Schema {
-        label: LABEL.to_owned(),
-        positive: ">50K".to_owned(),
         missing: vec!["?".to_owned()],
-        rows: NormPolicy::Unit,
-        numbered: 0,
-        intercept: false,
-        numeric: Vec::new(),
-        categorical: Vec::new(),
+        ..Schema::new(LABEL, ">50K")
     };
     for (name, kind) in COLUMNS {
         match kind {
@@ -56,10 +48,9 @@ pub(crate) fn schema() -> Schema {
                 let column = Numeric::within(name, 0.0, f64::from(high));
                 schema.numeric.push(column);
             }
-            Word(words) => schema.categorical.push(Categorical {
-                name: name.to_owned(),
-                values: words.iter().map(|&word| word.to_owned()).collect(),
-            }),
+            Word(words) => schema
+                .categorical
+                .push(Categorical::new(name, words.iter().copied())),
         }
     }
     schema

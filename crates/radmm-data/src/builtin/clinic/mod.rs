@@ -3,8 +3,6 @@
 #[cfg(test)]
 mod generator;
 
-use radmm::private::NormPolicy;
-
 use crate::schema::{Categorical, Numeric, Schema};
 
 /// The table as text.
@@ -13,17 +11,10 @@ pub(super) const CSV: &str = include_str!("../../../tables/clinic.csv");
 /// Returns the schema. The hospital is not a feature, because it tells parties apart.
 pub(super) fn schema() -> Schema {
     let numeric = |(name, low, high)| Numeric::within(name, low, high);
-    let categorical = |(name, values): (&str, &[&str])| Categorical {
-        name: name.to_owned(),
-        values: values.iter().map(|&value| value.to_owned()).collect(),
-    };
+    let categorical =
+        |(name, values): (&str, &[&str])| Categorical::new(name, values.iter().copied());
     Schema {
-        label: "readmitted".to_owned(),
-        positive: "yes".to_owned(),
         missing: vec!["?".to_owned()],
-        rows: NormPolicy::Unit,
-        numbered: 0,
-        intercept: false,
         numeric: [
             ("age", 18.0, 95.0),
             ("bmi", 15.0, 50.0),
@@ -39,5 +30,6 @@ pub(super) fn schema() -> Schema {
         ]
         .map(categorical)
         .into(),
+        ..Schema::new("readmitted", "yes")
     }
 }

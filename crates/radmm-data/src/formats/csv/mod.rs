@@ -85,22 +85,14 @@ pub(crate) mod tests {
     use crate::encode::Encoder;
     use crate::formats::named_columns::{Record, is_missing};
     use crate::schema::{Categorical, Numeric};
-    use radmm::private::NormPolicy;
-
     /// A schema with age within [0, 100], smoker yes or no, and an intercept; the label is ill or not.
     pub(crate) fn schema() -> Schema {
         Schema {
-            label: "ill".into(),
-            positive: "yes".into(),
             missing: vec!["?".into(), "".into()],
-            rows: NormPolicy::Unit,
-            numbered: 0,
             intercept: true,
             numeric: vec![Numeric::within("age", 0.0, 100.0)],
-            categorical: vec![Categorical {
-                name: "smoker".into(),
-                values: vec!["yes".into(), "no".into()],
-            }],
+            categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+            ..Schema::new("ill", "yes")
         }
     }
 
@@ -150,10 +142,7 @@ pub(crate) mod tests {
     #[test]
     fn one_hot_columns_of_vocabularies_follow_one_another() {
         let mut schema = schema();
-        schema.categorical.push(Categorical {
-            name: "sex".into(),
-            values: vec!["f".into(), "m".into()],
-        });
+        schema.categorical.push(Categorical::new("sex", ["f", "m"]));
         let rows = encoded("sex,age,ill,smoker\nm,50,yes,yes\nf,50,yes,no\n", &schema);
         let columns = |r: usize| rows[r].0.iter().map(|e| e.0).collect::<Vec<_>>();
         assert_eq!(columns(0), [0, 1, 4, 5]);

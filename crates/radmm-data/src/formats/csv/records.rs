@@ -51,7 +51,7 @@ impl<'a, R: Read> CsvRecords<'a, R> {
             .by_ref()
             .take(BYTE_ORDER_MARK.len() as u64)
             .read_to_end(&mut start)
-            .map_err(|cause| cannot_read(file, cause))?;
+            .map_err(DataError::read(file))?;
         if start == BYTE_ORDER_MARK {
             start.clear();
         }
@@ -75,7 +75,7 @@ impl<'a, R: Read> CsvRecords<'a, R> {
     pub(crate) fn next(&mut self) -> Result<Option<CsvRecord<'_>>, DataError> {
         loop {
             let more = self.reader.read_byte_record(&mut self.fields);
-            if !more.map_err(|cause| cannot_read(self.file, cause.into()))? {
+            if !more.map_err(|cause| DataError::read(self.file)(cause.into()))? {
                 return Ok(None);
             }
             let only = (self.fields.len() == 1).then(|| &self.fields[0]);
@@ -148,13 +148,6 @@ impl Record for CsvRecord<'_> {
 fn line_breaks(fields: &ByteRecord) -> u64 {
     let bytes = fields.as_slice().iter();
     bytes.filter(|byte| **byte == b'\n').count() as u64
-}
-
-fn cannot_read(file: &str, cause: io::Error) -> DataError {
-    DataError::Read {
-        file: file.to_owned(),
-        cause,
-    }
 }
 
 /// A source with CRLF and CR turned into LF. Reading [`END`] is an error.

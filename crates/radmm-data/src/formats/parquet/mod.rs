@@ -55,10 +55,7 @@ pub(crate) struct ParquetTable<'a> {
 impl<'a> ParquetTable<'a> {
     pub(crate) fn open(source: File, file: &'a str) -> Result<Self, DataError> {
         let length = source.metadata().map(|metadata| metadata.len());
-        let length = length.map_err(|cause| DataError::Read {
-            file: file.to_owned(),
-            cause,
-        })?;
+        let length = length.map_err(DataError::read(file))?;
         let reader = decode(file, || SerializedFileReader::new(source))?;
         match footer::chunks_are_inside(reader.metadata(), length) {
             true => Ok(Self { file, reader }),
