@@ -7,8 +7,7 @@ use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
-use radmm_lab::accuracy::ContestError;
-use radmm_lab::audit::Unaudited;
+use radmm_lab::audit::AuditError;
 use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
 use radmm_node::key::KeyError;
 use radmm_node::ledger::LedgerError;
@@ -19,6 +18,7 @@ use radmm_node::run::RunError;
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_node::verify::VerifyError;
+use radmm_paper::accuracy::AccuracyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -48,11 +48,11 @@ pub(crate) enum Failure {
     #[error("accuracy is not one of the paper's figures: give it alone, or the figures without it")]
     AccuracyBesideFigures,
     #[error("{0}")]
-    Contest(#[from] ContestError),
+    AccuracyExperiment(#[from] AccuracyError),
     #[error("{0}")]
     Certify(#[from] CertifyError),
     #[error("{0}")]
-    Unaudited(#[from] Unaudited),
+    AuditError(#[from] AuditError),
     #[error(
         "the audit failed: {0}; a right mechanism fails with a chance of at most 5 % once: try another --seed and more --runs before you mistrust it"
     )]
@@ -167,7 +167,7 @@ impl Failure {
             | Self::Rows(TableError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
-            | Self::Unaudited(Unaudited::Run(_))
+            | Self::AuditError(AuditError::Run(_))
             | Self::Network { .. }
             | Self::TooDear { .. }
             | Self::RowCounts(_)
