@@ -66,12 +66,12 @@ impl Rows {
                 };
                 let hash = hash_of(&path).map_err(open)?;
                 let file = TableFile::open(&path, *format).map_err(open)?;
-                let deal = Deal {
+                let spec = PartitionSpec {
                     split: &Split::RoundRobin,
                     nodes: 1,
                     holdout: None,
                 };
-                let partition = read(file, &study.data.schema, deal)?;
+                let partition = read_partition(file, &study.data.schema, spec)?;
                 // Whoever reads twice must have read the same.
                 if hash_of(&path).map_err(open)? != hash {
                     return Err(RowsError::Changed(path));

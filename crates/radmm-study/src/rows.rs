@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use radmm::private::Shard;
-use radmm_data::{DataError, Deal, Format, Held, Partition, TableFile, deal_csv, read, read_test};
+use radmm_data::{
+    DataError, Format, Partition, PartitionSpec, TableFile, TestSet, partition_csv, read_partition,
+    read_test_set,
+};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -80,7 +83,7 @@ impl StudyRows {
     pub fn read(study: &Study, folder: &Path) -> Result<Self, StudyRowsError> {
         let data = &study.data;
         let schema = &data.schema;
-        let deal = Deal {
+        let spec = PartitionSpec {
             split: &data.split,
             nodes: study.network.nodes as usize,
             holdout: match &data.test {
@@ -91,7 +94,10 @@ impl StudyRows {
         let mut partition = match &data.source {
             RowSource::File(name) => {
                 let file = open(folder, name, data.format, "[data] path")?;
-                read(file, schema, deal)?
+                read_partition(file, schema, spec)?
+            }
+            Source::Builtin(table) => {
+                partition_csv(table.csv().as_bytes(), table.name(), schema, spec)?
             }
             RowSource::Builtin(table) => {
                 deal_csv(table.csv().as_bytes(), table.name(), schema, deal)?
@@ -100,7 +106,7 @@ impl StudyRows {
         };
         if let Some(TestRows::File { path, format }) = &data.test {
             let file = open(folder, path, *format, "[data.test] path")?;
-            let Held { shard, labels } = read_test(file, schema)?;
+            let TestSet { shard, labels } = read_test_set(file, schema)?;
             partition.test = Some(shard);
             // A label that is spelt in another way in that file is shown too.
             let new = labels

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use radmm::account::Guarantee;
 use radmm::private::NormPolicy;
-use radmm_data::Scale;
+use radmm_data::NumericScale;
 use radmm_study::{BadWeights, ModelError, ModelFile, ModelGuarantee, Study, Trained};
 use serde_json::{Value, json};
 
@@ -423,7 +423,7 @@ fn the_schema_that_is_read_is_usable() {
     });
     let model = read(&text).unwrap();
     assert_eq!(model.schema().rows, NormPolicy::Clip);
-    let bounds = Scale::Bounds {
+    let bounds = NumericScale::Bounds {
         low: -1.0,
         high: 90.0,
     };

@@ -1,7 +1,7 @@
 //! `[data]` as it is serialised: with the keys of its file.
 
 use radmm::private::NormPolicy;
-use radmm_data::{Categorical, Format, Numeric, Scale, Schema, Split};
+use radmm_data::{Categorical, Format, Numeric, NumericScale, Schema, Split};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -67,7 +67,7 @@ pub(crate) struct ColumnMeaning<'a> {
     rows: NormPolicy,
     intercept: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    numeric: Option<Columns<'a, Numeric, &'a Scale>>,
+    numeric: Option<Columns<'a, Numeric, &'a NumericScale>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
 }
