@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use radmm::private::Shard;
 use radmm::public::graph::NodeId;
-use radmm_data::{DataError, Deal, Split, TableFile, read};
+use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{RowSource, SiteRows, Study};
 use sha2::{Digest, Sha256};

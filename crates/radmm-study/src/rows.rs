@@ -96,11 +96,8 @@ impl StudyRows {
                 let file = open(folder, name, data.format, "[data] path")?;
                 read_partition(file, schema, spec)?
             }
-            Source::Builtin(table) => {
-                partition_csv(table.csv().as_bytes(), table.name(), schema, spec)?
-            }
             RowSource::Builtin(table) => {
-                deal_csv(table.csv().as_bytes(), table.name(), schema, deal)?
+                partition_csv(table.csv().as_bytes(), table.name(), schema, spec)?
             }
             RowSource::Parties => return Err(StudyRowsError::Parties),
         };

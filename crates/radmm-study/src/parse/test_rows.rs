@@ -26,14 +26,14 @@ pub(crate) fn read(
     notes: &mut Vec<Note>,
 ) -> Result<Option<TestRows>, StudyError> {
     if *source != RowSource::Parties {
-        return read_test(top, source, rows, notes);
+        return read_test_set(top, source, rows, notes);
     }
-    read_test(top, source, rows, &mut Vec::new())?;
+    read_test_set(top, source, rows, &mut Vec::new())?;
     data::note_idle(top, "test", notes)?;
     Ok(None)
 }
 
-fn read_test(
+fn read_test_set(
     top: &Section<'_>,
     source: &RowSource,
     rows: Format,
