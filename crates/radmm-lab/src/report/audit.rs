@@ -10,14 +10,14 @@ use radmm_report::{
 impl Audited {
     /// Returns every claim beside what its attack showed.
     pub fn table(&self) -> TextTable {
-        let row = |(number, one): (usize, &Attacked)| {
+        let row = |(number, one): (usize, &AttackResult)| {
             vec![
                 number.to_string(),
                 one.mechanism.clone(),
                 one.attack.clone(),
                 delta(one.claimed.delta),
                 epsilon(one.claimed.epsilon),
-                at_least(one.at_least),
+                at_least(one.lower_bound),
                 format!("{:.0} %", 100.0 * one.share()),
                 one.verdict.in_words().to_owned(),
             ]
@@ -27,15 +27,15 @@ impl Audited {
             header: ["", "mechanism", "attacked", "δ", "claimed ε", "at least", "share", "verdict"]
                 .map(str::to_owned)
                 .into(),
-            rows: (1..).zip(&self.attacked).map(row).collect(),
+            rows: (1..).zip(&self.attacks).map(row).collect(),
             folded: false,
         }
     }
 
     /// Returns the runs whose messages were computed again.
     pub fn retraced_table(&self) -> TextTable {
-        let row = |one: &Retraced| {
-            let verdict = match (&one.untraceable, &one.stopped) {
+        let row = |one: &HonestRun| {
+            let verdict = match (&one.unverifiable, &one.stopped) {
                 (Some(why), _) => format!("FAILS: {why}"),
                 (None, Some(why)) => format!("the same bits, until it stopped: {why}"),
                 (None, None) if one.recycled == 0 => "nothing is recycled".to_owned(),
@@ -60,7 +60,7 @@ impl Audited {
             ]
             .map(str::to_owned)
             .into(),
-            rows: self.retraced.iter().map(row).collect(),
+            rows: self.honest_runs.iter().map(row).collect(),
             folded: false,
         }
     }
@@ -80,7 +80,7 @@ impl Audited {
         };
         format!(
             "{outcome}: {}, {} each with either of two data sets, for {}.",
-            count(self.attacked.len(), "attack", "attacks"),
+            count(self.attacks.len(), "attack", "attacks"),
             count(self.runs as usize, "victim", "victims"),
             self.relation
         )
@@ -88,11 +88,11 @@ impl Audited {
 
     /// Returns claims beside lower bounds, and the scores of the first attacks.
     pub fn figures(&self) -> Vec<Figure> {
-        if self.attacked.is_empty() {
+        if self.attacks.is_empty() {
             return Vec::new();
         }
-        let one = self.attacked.iter().find(|one| one.data_steps == 1);
-        let many = self.attacked.iter().find(|one| one.data_steps > 1);
+        let one = self.attacks.iter().find(|one| one.data_steps == 1);
+        let many = self.attacks.iter().find(|one| one.data_steps > 1);
         let panels: Vec<Panel> = [one, many]
             .into_iter()
             .flatten()
@@ -163,16 +163,16 @@ impl Audited {
     }
 
     fn bounds(&self) -> Figure {
-        let series = |name: &str, colour: usize, of: fn(&Attacked) -> f64| Series {
+        let series = |name: &str, colour: usize, of: fn(&AttackResult) -> f64| Series {
             name: name.to_owned(),
             colour,
             style: Style::Markers,
             points: (1..)
-                .zip(&self.attacked)
+                .zip(&self.attacks)
                 .map(|(number, one): (u32, _)| Point {
                     x: f64::from(number),
                     y: of(one),
-                    range: (colour == 1).then_some((0.0, one.at_least)),
+                    range: (colour == 1).then_some((0.0, one.lower_bound)),
                 })
                 .collect(),
         };
@@ -191,7 +191,7 @@ impl Audited {
                 y: Axis::linear("ε"),
                 series: vec![
                     series("claimed, at most", 0, |one| one.claimed.epsilon),
-                    series("shown, at least", 1, |one| one.at_least),
+                    series("shown, at least", 1, |one| one.lower_bound),
                 ],
             }],
         }

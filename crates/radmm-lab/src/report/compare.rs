@@ -32,7 +32,7 @@ impl Compared {
     /// Returns the exceptions to the statement, a line each.
     pub fn exceptions(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for one in &self.contenders {
+        for one in &self.candidates {
             if let Some(reason) = &one.stopped {
                 lines.push(format!("{} stopped early: {reason}", one.name));
             } else if self.total.epsilon.is_finite() && one.total.epsilon.is_infinite() {
@@ -42,7 +42,7 @@ impl Compared {
                 ));
             }
         }
-        if !self.too_dear.is_empty() {
+        if !self.unattainable.is_empty() {
             lines.push(format!(
                 "unattainable: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
                 self.too_dear.join(", ")
@@ -272,8 +272,8 @@ impl Compared {
         }
     }
 
-    fn series(&self, x: fn(usize, &[Moment]) -> f64) -> Vec<Series> {
-        let point = |t: usize, course: &[Moment]| {
+    fn series(&self, x: fn(usize, &[IterationStats]) -> f64) -> Vec<Series> {
+        let point = |t: usize, course: &[IterationStats]| {
             let loss = course[t].mean_model_loss;
             Point {
                 x: x(t, course),
@@ -352,8 +352,8 @@ impl Compared {
                     (_, Bound::Paper) => "paper’s",
                 }
                 .to_owned(),
-                one.noise_in_words(),
-                one.data_touches.to_string(),
+                one.noise_text(),
+                one.data_steps.to_string(),
                 thousands(one.messages),
             ]
         });

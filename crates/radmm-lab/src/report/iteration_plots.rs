@@ -167,13 +167,17 @@ impl Measure {
     /// Returns the ends of the baselines, and of pooled training, as horizontal lines.
     fn levels(&self, outcome: &Outcome) -> Vec<Series> {
         let mut levels = Vec::new();
-        for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-            let baseline = Baseline::of_method(other.name);
+        for other in outcome
+            .baselines
+            .iter()
+            .filter(|other| !other.final_states.is_empty())
+        {
+            let baseline = Baseline::from_method_name(other.name);
             let colour = match baseline {
                 Baseline::Alone => ALONE,
                 Baseline::Averaged => AVERAGED,
             };
-            let ends: Vec<f64> = other.ends.iter().map(self.end).collect();
+            let ends: Vec<f64> = other.final_states.iter().map(self.end).collect();
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
             levels.push(level(baseline.title(), colour, mean));
         }

@@ -194,8 +194,12 @@ fn quality(outcome: &Outcome) -> String {
         None => percent(everywhere(ends).mean),
     };
     let mut against: Vec<String> = Vec::new();
-    for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-        let name = match Baseline::of_method(other.name) {
+    for other in outcome
+        .baselines
+        .iter()
+        .filter(|other| !other.final_states.is_empty())
+    {
+        let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
             Baseline::Alone => "for each party alone",
         };
@@ -239,7 +243,11 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
             sentences(&tables::legend(experiment, outcome))
         )),
     ];
-    if outcome.beside.iter().any(|other| other.ends.is_empty()) {
+    if outcome
+        .baselines
+        .iter()
+        .any(|other| other.final_states.is_empty())
+    {
         blocks.push(Block::Text(
             "Unattainable: no amount of noise lets a party answer its one question at the total ε of this run."
                 .to_owned(),

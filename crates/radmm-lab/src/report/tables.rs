@@ -8,9 +8,9 @@ use radmm::private::{Law, Mechanism, Score};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, NodeResult, Outcome, Repetition};
+use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::shown::{brief, epsilon, number, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
 use radmm_report::TextTable;
 
 /// The most parties that a table lists; result.json has all of them.
@@ -25,7 +25,11 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         None => ["", "all rows", "own rows", loss, "consensus", "total ε"],
         Some(_) => ["", "held out", "AUC", "all rows", loss, "total ε"],
     };
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
+    let ends: Vec<FinalState> = outcome
+        .repetitions
+        .iter()
+        .map(Repetition::final_state)
+        .collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
     for other in &outcome.beside {
         let name = Baseline::of_method(other.name).title();
@@ -140,8 +144,8 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     }
 }
 
-fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
-    let mean = |of: fn(&End) -> f64| mean(ends, of);
+fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
+    let mean = |of: fn(&FinalState) -> f64| mean(ends, of);
     let losses = || ends.iter().map(|end| end.last.loss);
     let mut loss = number(mean(|end| end.last.loss));
     if ends.len() > 1 {
@@ -160,7 +164,7 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
-            let of = |number: fn(&Score) -> f64| Spread::of(scores.iter().map(number)).mean;
+            let of = |number: fn(&Score) -> f64| SampleStats::of(scores.iter().map(number)).mean;
             [
                 percent(of(|score| score.accuracy)),
                 number(of(|score| score.auc)),
@@ -199,17 +203,17 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     if experiment.table().test.is_none() {
         legend.push("consensus: the largest distance from the mean model".to_owned());
     }
-    if experiment.study().privacy.bound == Bound::Paper && !outcome.beside.is_empty() {
+    if experiment.study().privacy.bound == Bound::Paper && !outcome.baselines.is_empty() {
         legend.push(
             "total ε: by the paper's bound; for alone and averaged by the tight bound".to_owned(),
         );
     }
     let ridge = |name: &str| {
-        let of_name = outcome.beside.iter().find(|other| other.name == name);
+        let of_name = outcome.baselines.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
-    let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
-    if noisy && !outcome.beside.is_empty() {
+    let noisy = !matches!(experiment.study().privacy.noise.template(), Mechanism::None);
+    if noisy && !outcome.baselines.is_empty() {
         legend.push(format!(
             "alone, averaged: best of eight ridges in hindsight (added: {} and {})",
             ridge("local"),
