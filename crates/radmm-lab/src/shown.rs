@@ -3,7 +3,7 @@
 use radmm::private::Law;
 
 pub use radmm_study::number_format::{
-    at_least, brief, count, epsilon, number, percent, scale, thousands,
+    at_least, brief, count, delta, epsilon, number, percent, scale, thousands,
 };
 
 use crate::stats::SampleStats;

@@ -77,7 +77,7 @@ fn text(page: &Page) -> String {
 fn every_epsilon_is_shown_with_its_meaning() {
     let (experiment, outcome) = run(STUDY, None);
     let page = run_page(&experiment, &outcome);
-    let total = outcome.repetitions[0].end().last.spent.epsilon;
+    let total = outcome.repetitions[0].final_state().last.spent.epsilon;
     let shown = format!("ε = {:.4} at δ = 1e-4", (total * 1e4).ceil() / 1e4);
     let text = text(&page);
     for part in [

@@ -1,13 +1,13 @@
 //! The page of `radmm audit`.
 
-use super::headlines::{delta, headline};
-use crate::audit::{Attacked, Audited, Retraced, Verdict};
-use crate::shown::{at_least, count, epsilon, thousands};
+use super::headlines::headline;
+use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
+use crate::shown::{at_least, count, delta, epsilon, thousands};
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 
-impl Audited {
+impl AuditResult {
     /// Returns every claim beside what its attack showed.
     pub fn table(&self) -> TextTable {
         let row = |(number, one): (usize, &AttackResult)| {
@@ -115,13 +115,13 @@ impl Audited {
     fn headlines(&self) -> Vec<Headline> {
         let mut headlines = Vec::new();
         if let Some(nearest) = self
-            .attacked
+            .attacks
             .iter()
             .max_by(|a, b| a.share().total_cmp(&b.share()))
         {
-            let all = self.attacked.len();
-            let broken = |one: &&Attacked| one.verdict == Verdict::Fails;
-            let holding = all - self.attacked.iter().filter(broken).count();
+            let all = self.attacks.len();
+            let broken = |one: &&AttackResult| one.verdict == AuditVerdict::Fails;
+            let holding = all - self.attacks.iter().filter(broken).count();
             headlines.push(headline(
                 "claims that hold",
                 format!("{} of {}", thousands(holding), thousands(all)),
@@ -135,7 +135,7 @@ impl Audited {
                 format!("{:.0} %", 100.0 * nearest.share()),
                 format!(
                     "of the claimed ε: at least {} of {}, by the attack “{}” on {}, with a confidence of 95 %",
-                    at_least(nearest.at_least),
+                    at_least(nearest.lower_bound),
                     epsilon(nearest.claimed.epsilon),
                     nearest.attack,
                     nearest.mechanism
@@ -147,10 +147,13 @@ impl Audited {
                 "as many with either of two neighbouring data sets; more victims give tighter bounds",
             ));
         }
-        let differing = self.retraced.iter().filter(|one| one.untraceable.is_some());
+        let differing = self
+            .honest_runs
+            .iter()
+            .filter(|one| one.unverifiable.is_some());
         headlines.push(headline(
             "recycled messages checked",
-            thousands(self.retraced.iter().map(|one| one.recycled).sum()),
+            thousands(self.honest_runs.iter().map(|one| one.recycled).sum()),
             match differing.count() {
                 0 => "computed again from earlier releases, to the same bits".to_owned(),
                 some => format!(
@@ -259,7 +262,7 @@ const METHOD: &str = "The attacker is a neighbour who knows everything except wh
 const RECYCLED: &str = "An observer who holds the messages of a neighbourhood and the answers that were paid for has computed again everything \
     that each party said. Where all bits agree, a recycled message is a function of earlier releases and reveals nothing more.";
 
-impl Verdict {
+impl AuditVerdict {
     /// Returns the verdict for a table.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -272,7 +275,7 @@ impl Verdict {
 }
 
 /// Returns the distribution of an attack's scores, and the shares beyond every threshold.
-fn score_panels(one: &Attacked) -> [Panel; 2] {
+fn score_panels(one: &AttackResult) -> [Panel; 2] {
     let title = format!("{}, {}", one.mechanism, one.attack);
     let claimed = one.claimed.epsilon;
     let scores = |name: &str, which: usize| Series {

@@ -6,14 +6,14 @@ use radmm_report::{
     TextTable,
 };
 
-use super::headlines::{accuracy_references, delta, headline, protection, total_epsilon};
+use super::headlines::{accuracy_references, headline, protection, total_epsilon};
 use super::study_toml::study_toml;
-use crate::compare::{Compared, Comparison};
-use crate::contender::{HeldOut, Measured, Moment};
-use crate::shown::{count, epsilon, number, percent, thousands};
-use crate::spread::Spread;
+use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
+use crate::compare::{Comparison, ComparisonResult};
+use crate::shown::{count, delta, epsilon, number, percent, thousands};
+use crate::stats::SampleStats;
 
-impl Compared {
+impl ComparisonResult {
     /// Returns what everyone may spend, in a sentence.
     pub fn statement(&self) -> String {
         match self.total.epsilon.is_finite() {
@@ -45,7 +45,7 @@ impl Compared {
         if !self.unattainable.is_empty() {
             lines.push(format!(
                 "unattainable: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
-                self.too_dear.join(", ")
+                self.unattainable.join(", ")
             ));
         }
         lines
@@ -53,7 +53,7 @@ impl Compared {
 
     /// Returns the loss over the iterations, and over the data steps.
     pub fn figure(&self) -> Figure {
-        let panel = |title: &str, label: &str, x: fn(usize, &[Moment]) -> f64| {
+        let panel = |title: &str, label: &str, x: fn(usize, &[IterationStats]) -> f64| {
             let panel = Panel {
                 title: title.to_owned(),
                 x: Axis::linear(label),
@@ -73,7 +73,7 @@ impl Compared {
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
                 panel("By data steps", "data steps so far", |t, course| {
-                    let data = |at: &&Moment| at.kind == radmm::node::Kind::Data;
+                    let data = |at: &&IterationStats| at.kind == radmm::node::Kind::Data;
                     course[..=t].iter().filter(data).count() as f64
                 }),
             ],
@@ -82,7 +82,7 @@ impl Compared {
 
     /// Returns the page: headline figures, accuracy, loss, cost and the studies.
     pub fn page(&self, comparison: &Comparison) -> Page {
-        let experiment = &comparison.contenders()[0].experiment;
+        let experiment = &comparison.candidates()[0].experiment;
         let exceptions = self.exceptions();
         let exceptions = exceptions.iter().map(|line| format!("\n\n**{line}**"));
         let lead = format!(
@@ -91,7 +91,7 @@ impl Compared {
             self.most_accurate(),
             exceptions.collect::<String>()
         );
-        let studies = comparison.contenders().iter();
+        let studies = comparison.candidates().iter();
         let studies = studies.map(|contender| Block::FoldedCode {
             summary: contender.name.clone(),
             code: study_toml(contender.experiment.study()),
@@ -122,9 +122,9 @@ impl Compared {
     }
 
     fn headlines(&self, comparison: &Comparison) -> Vec<Headline> {
-        let experiment = &comparison.contenders()[0].experiment;
-        let studies = comparison.contenders().len();
-        let all = self.contenders.len() + self.too_dear.len();
+        let experiment = &comparison.candidates()[0].experiment;
+        let studies = comparison.candidates().len();
+        let all = self.candidates.len() + self.unattainable.len();
         let runs = experiment.study().run.repetitions as usize;
         let mut headlines = Vec::new();
         if let Some(best) = self.racing().first() {
@@ -133,9 +133,9 @@ impl Compared {
                     true => "best held-out accuracy",
                     false => "best accuracy on all training rows",
                 },
-                best.accuracy_shown().in_words(percent),
+                best.accuracy_shown().format_with(percent),
                 format!(
-                    "**{}**. Beside it: {}.",
+                    "**{}**. For comparison: {}.",
                     best.name,
                     accuracy_references(experiment, self.pooled_accuracy())
                 ),
@@ -145,7 +145,7 @@ impl Compared {
         headlines.extend([
             total_epsilon(self.total, privacy),
             headline(
-                "contenders × runs",
+                "candidates × runs",
                 format!("{} × {}", thousands(all), thousands(runs)),
                 format!(
                     "{} and {} on {} of {}",
@@ -162,35 +162,37 @@ impl Compared {
 
     /// Returns whether there are rows that nobody trained on.
     fn on_held_out(&self) -> bool {
-        self.contenders.iter().any(|one| one.held_out.is_some())
+        self.candidates.iter().any(|one| one.held_out.is_some())
     }
 
     fn pooled_accuracy(&self) -> Option<f64> {
-        let pooled = self.pooled.as_ref()?;
+        let pooled = self.centralised.as_ref()?;
         Some(match &pooled.held_out {
             Some(score) => score.accuracy.mean,
             None => pooled.accuracy,
         })
     }
 
-    /// Returns all contenders with their indices, the most accurate first.
-    fn ranked(&self) -> Vec<(usize, &Measured)> {
-        let mut ranked: Vec<(usize, &Measured)> = self.contenders.iter().enumerate().collect();
+    /// Returns all candidates with their indices, the most accurate first.
+    fn ranked(&self) -> Vec<(usize, &CandidateResult)> {
+        let mut ranked: Vec<(usize, &CandidateResult)> =
+            self.candidates.iter().enumerate().collect();
         ranked.sort_by(|(_, a), (_, b)| {
-            let accuracy = |one: &Measured| one.accuracy_shown().mean;
+            let accuracy = |one: &CandidateResult| one.accuracy_shown().mean;
             accuracy(b).total_cmp(&accuracy(a))
         });
         ranked
     }
 
-    /// Returns the contenders that can be the best: those that ran to the end, with a guarantee if anyone has one.
-    fn racing(&self) -> Vec<&Measured> {
+    /// Returns the candidates that can be the best: those that ran to the end, with a guarantee if anyone has one.
+    fn racing(&self) -> Vec<&CandidateResult> {
         let private = self
-            .contenders
+            .candidates
             .iter()
             .any(|one| one.total.epsilon.is_finite());
-        let racing =
-            |one: &&Measured| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
+        let racing = |one: &&CandidateResult| {
+            one.stopped.is_none() && one.total.epsilon.is_finite() == private
+        };
         self.ranked()
             .into_iter()
             .map(|(_, one)| one)
@@ -209,10 +211,10 @@ impl Compared {
             false => "everybody’s training rows",
         };
         let square =
-            |one: &Measured| one.accuracy_shown().deviation.powi(2) / one.repetitions as f64;
+            |one: &CandidateResult| one.accuracy_shown().deviation.powi(2) / one.repetitions as f64;
         let apart = first.accuracy_shown().mean - second.accuracy_shown().mean;
         let clear = apart > 2.0 * (square(first) + square(second)).sqrt();
-        let shown = |one: &Measured| one.accuracy_shown().in_words(percent);
+        let shown = |one: &CandidateResult| one.accuracy_shown().format_with(percent);
         match clear {
             true => format!(
                 " On {rows} **{}** is the most accurate, {} against {} of {}.",
@@ -233,7 +235,7 @@ impl Compared {
 
     /// Returns the accuracy of everyone, the best first.
     fn accuracy_plot(&self) -> DotPlot {
-        let row = |(colour, one): (usize, &Measured)| {
+        let row = |(colour, one): (usize, &CandidateResult)| {
             let accuracy = one.accuracy_shown();
             let (mean, error) = (100.0 * accuracy.mean, 100.0 * accuracy.deviation);
             DotRow {
@@ -243,7 +245,7 @@ impl Compared {
                 },
                 value: mean,
                 range: (error > 0.0).then_some((mean - error, mean + error)),
-                text: accuracy.in_words(percent),
+                text: accuracy.format_with(percent),
                 colour,
             }
         };
@@ -281,12 +283,12 @@ impl Compared {
                 range: (loss.low < loss.high).then_some((loss.low, loss.high)),
             }
         };
-        let finished = |(_, one): &(usize, &Measured)| one.stopped.is_none();
-        let drawn = self.contenders.iter().enumerate().filter(finished);
+        let finished = |(_, one): &(usize, &CandidateResult)| one.stopped.is_none();
+        let drawn = self.candidates.iter().enumerate().filter(finished);
         drawn
-            .map(|(colour, one)| match one.course.as_slice() {
+            .map(|(colour, one)| match one.by_iteration.as_slice() {
                 // The answer to a single question is a horizontal line.
-                _ if one.data_touches <= 1 => Series {
+                _ if one.data_steps <= 1 => Series {
                     name: one.name.clone(),
                     colour,
                     style: Style::Horizontal,
@@ -316,14 +318,14 @@ impl Compared {
             rows.push(quality_row(
                 &one.name,
                 on_held_out.then_some(one.held_out.as_ref()),
-                one.accuracy_everywhere.in_words(percent),
-                one.loss.in_words(number),
+                one.accuracy_everywhere.format_with(percent),
+                one.loss.format_with(number),
             ));
         }
-        for name in &self.too_dear {
+        for name in &self.unattainable {
             rows.push(vec![name.clone(), "unattainable at this total".to_owned()]);
         }
-        if let Some(pooled) = &self.pooled {
+        if let Some(pooled) = &self.centralised {
             rows.push(quality_row(
                 "pooled, no noise",
                 on_held_out.then_some(pooled.held_out.as_ref()),
@@ -372,9 +374,9 @@ const COST: &str = "Totals are by the first study’s bound where it applies: th
     nor questions without a penalty. The baselines gossip until they agree. Each has the best of eight ridges in hindsight, by its \
     accuracy on all training rows.";
 
-impl Measured {
+impl CandidateResult {
     /// Returns the accuracy to compare by: on the rows held out if there are any, else on all training rows.
-    fn accuracy_shown(&self) -> Spread {
+    fn accuracy_shown(&self) -> SampleStats {
         match &self.held_out {
             Some(score) => score.accuracy,
             None => self.accuracy_everywhere,
@@ -383,7 +385,7 @@ impl Measured {
 }
 
 /// Returns the end of a baseline: the models that parties really have, on everybody's rows.
-fn level(one: &Measured) -> Point {
+fn level(one: &CandidateResult) -> Point {
     Point {
         x: 0.0,
         y: one.loss_everywhere.mean,
@@ -394,7 +396,7 @@ fn level(one: &Measured) -> Point {
 /// Returns a row of the table of quality; `held_out` is `None` where no rows are held out at all.
 fn quality_row(
     name: &str,
-    held_out: Option<Option<&HeldOut>>,
+    held_out: Option<Option<&HeldOutStats>>,
     accuracy: String,
     loss: String,
 ) -> Vec<String> {
@@ -402,9 +404,9 @@ fn quality_row(
     if let Some(score) = held_out {
         row.extend(match score {
             Some(score) => [
-                score.accuracy.in_words(percent),
-                score.auc.in_words(number),
-                score.loss.in_words(number),
+                score.accuracy.format_with(percent),
+                score.auc.format_with(number),
+                score.loss.format_with(number),
             ],
             None => ["–", "–", "–"].map(str::to_owned),
         });

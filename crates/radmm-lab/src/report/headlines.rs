@@ -2,11 +2,11 @@
 
 use radmm::account::Guarantee;
 use radmm_report::Headline;
-use radmm_study::Privacy;
+use radmm_study::PrivacySection;
 
 use crate::experiment::Experiment;
-use crate::result::caveat;
-use crate::shown::{epsilon, percent};
+use crate::result_file::caveat;
+use crate::shown::{delta, epsilon, percent};
 
 pub(super) fn headline(label: &str, value: impl Into<String>, note: impl Into<String>) -> Headline {
     Headline {
@@ -16,16 +16,8 @@ pub(super) fn headline(label: &str, value: impl Into<String>, note: impl Into<St
     }
 }
 
-/// Formats a δ: `0`, `1e-5`.
-pub(super) fn delta(delta: f64) -> String {
-    match delta {
-        0.0 => "0".to_owned(),
-        _ => format!("{delta:e}"),
-    }
-}
-
 /// Returns the total ε with its δ, its scope and its neighbouring relation.
-pub(super) fn total_epsilon(total: Guarantee, privacy: &Privacy) -> Headline {
+pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headline {
     match total.epsilon.is_finite() {
         true => headline(
             "total privacy loss",
@@ -48,7 +40,7 @@ pub(super) fn total_epsilon(total: Guarantee, privacy: &Privacy) -> Headline {
 }
 
 /// Returns that a simulation protects nobody, and why.
-pub(super) fn protection(privacy: &Privacy) -> Headline {
+pub(super) fn protection(privacy: &PrivacySection) -> Headline {
     headline(
         "protects these rows?",
         "no",

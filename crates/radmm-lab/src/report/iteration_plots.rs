@@ -5,11 +5,9 @@ use radmm::node::Kind;
 use radmm::sim::{Optimum, Snapshot};
 
 use crate::baseline::Baseline;
-use crate::outcome::{End, Outcome, Repetition};
-use crate::shown::{count, thousands};
+use crate::outcome::{FinalState, Outcome, Repetition};
+use crate::shown::{count, delta, thousands};
 use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
-
-use super::headlines::delta;
 
 /// The most points of a line; more cannot be seen.
 const POINTS: usize = 400;
@@ -32,7 +30,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         1 => String::new(),
         many => format!("Bars: the range over {} repetitions.", thousands(many)),
     };
-    let levels = match outcome.beside.is_empty() {
+    let levels = match outcome.baselines.is_empty() {
         true => String::new(),
         false => format!(
             "Horizontal lines: where the baselines end{}.",
@@ -108,7 +106,7 @@ struct Measure {
     /// Its value at an iteration.
     of: fn(&Snapshot) -> f64,
     /// Its value at the end of a baseline, of the models that parties really have.
-    end: fn(&End) -> f64,
+    end: fn(&FinalState) -> f64,
     /// Its value for one party with all rows and no noise.
     optimum: fn(&Optimum) -> f64,
 }

@@ -4,15 +4,15 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm_report::{Block, Headline, Page, Section};
 
-use super::headlines::{accuracy_references, delta, headline, protection, total_epsilon};
+use super::headlines::{accuracy_references, headline, protection, total_epsilon};
 use super::iteration_plots;
 use super::study_toml::study_toml;
 use super::tables;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, Outcome, Repetition};
-use crate::shown::{count, epsilon, percent, thousands};
-use crate::spread::Spread;
+use crate::outcome::{FinalState, Outcome, Repetition};
+use crate::shown::{count, delta, epsilon, percent, thousands};
+use crate::stats::SampleStats;
 
 /// The most parties that the lead names; more are counted.
 const NAMED: usize = 6;
@@ -82,9 +82,9 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
     vec![
         headline(
             label,
-            accuracy.in_words(percent),
+            accuracy.format_with(percent),
             format!(
-                "{rows}{spread}. Beside it: {}.",
+                "{rows}{spread}. For comparison: {}.",
                 accuracy_references(experiment, pooled)
             ),
         ),
@@ -171,25 +171,25 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn ends(runs: &[Repetition]) -> Vec<End> {
-    runs.iter().map(Repetition::end).collect()
+fn ends(runs: &[Repetition]) -> Vec<FinalState> {
+    runs.iter().map(Repetition::final_state).collect()
 }
 
-fn everywhere(ends: &[End]) -> Spread {
-    Spread::of(ends.iter().map(|end| end.everywhere.accuracy))
+fn everywhere(ends: &[FinalState]) -> SampleStats {
+    SampleStats::of(ends.iter().map(|end| end.everywhere.accuracy))
 }
 
-fn held_out(ends: &[End]) -> Option<Spread> {
+fn held_out(ends: &[FinalState]) -> Option<SampleStats> {
     let scores: Option<Vec<f64>> = ends
         .iter()
         .map(|end| end.held_out.map(|score| score.accuracy))
         .collect();
-    scores.map(Spread::of)
+    scores.map(SampleStats::of)
 }
 
 /// Returns the accuracy of the parties' models beside the baselines', in a sentence.
 fn quality(outcome: &Outcome) -> String {
-    let shares = |ends: &[End]| match held_out(ends) {
+    let shares = |ends: &[FinalState]| match held_out(ends) {
         Some(score) => percent(score.mean),
         None => percent(everywhere(ends).mean),
     };
@@ -203,7 +203,7 @@ fn quality(outcome: &Outcome) -> String {
             Baseline::Averaged => "for models averaged once",
             Baseline::Alone => "for each party alone",
         };
-        against.push(format!("{} {name}", shares(&other.ends)));
+        against.push(format!("{} {name}", shares(&other.final_states)));
     }
     let own = ends(&outcome.repetitions);
     let rows = match held_out(&own) {

@@ -31,9 +31,9 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         .map(Repetition::final_state)
         .collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
-    for other in &outcome.beside {
-        let name = Baseline::of_method(other.name).title();
-        rows.push(match other.ends.as_slice() {
+    for other in &outcome.baselines {
+        let name = Baseline::from_method_name(other.name).title();
+        rows.push(match other.final_states.as_slice() {
             [] => cells(&[name, "unattainable", "", "", "", ""]),
             ends => ends_row(name, ends),
         });
@@ -224,7 +224,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Returns the mean over the repetitions.
-fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
+fn mean(ends: &[FinalState], of: fn(&FinalState) -> f64) -> f64 {
     ends.iter().map(of).sum::<f64>() / ends.len() as f64
 }
 
