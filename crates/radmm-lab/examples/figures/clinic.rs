@@ -1,4 +1,4 @@
-//! The clinic study and its variants, run.
+//! Runs of the clinic study and its variants.
 
 use std::error::Error;
 
@@ -6,10 +6,10 @@ use radmm::private::Mechanism;
 use radmm_lab::{Experiment, Outcome};
 use radmm_study::{Method, Noise, Study, StudyError};
 
-/// Why there is no picture; runs are shared out over threads, and so are their failures.
+/// The reason why there is no image. Runs are spread over threads, so errors must be `Send`.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// As it is in `studies/`, run once.
+/// Returns the study of `studies/`, with one repetition.
 pub fn study() -> Result<Study, StudyError> {
     let text = include_str!("../../../../studies/clinic.toml");
     let (mut study, _) = Study::parse(text, "clinic.toml")?;
@@ -17,7 +17,7 @@ pub fn study() -> Result<Study, StudyError> {
     Ok(study)
 }
 
-/// The same with this many recycled iterations after each data iteration; none is conventional ADMM.
+/// Returns the study with `count` recycled iterations after each data iteration; 0 is conventional ADMM.
 pub fn recycling(study: &Study, count: u32) -> Result<Study, Failure> {
     let mut other = study.clone();
     other.algorithm.method = match study.algorithm.method {
@@ -29,12 +29,12 @@ pub fn recycling(study: &Study, count: u32) -> Result<Study, Failure> {
             damping,
             recycle: count,
         },
-        _ => return Err("the pictures are about r-admm, and clinic.toml has another".into()),
+        _ => return Err("the images show r-admm, and clinic.toml has another algorithm".into()),
     };
     Ok(other)
 }
 
-/// The same without noise, ended after this iteration.
+/// Returns the study without noise and with this number of iterations.
 pub fn exact(study: &Study, iterations: u32) -> Study {
     let mut other = study.clone();
     other.privacy.noise = Noise::Given(Mechanism::None);
@@ -42,7 +42,7 @@ pub fn exact(study: &Study, iterations: u32) -> Study {
     other
 }
 
-/// What came out of a study; a run that stopped early is an error.
+/// Runs a study; a run that stopped early is an error.
 pub fn run(study: Study) -> Result<Outcome, Failure> {
     let outcome = Experiment::prepare(study, ".".as_ref())?.run(None, &|_| ())?;
     match &outcome.repetitions[0].stopped {

@@ -1,4 +1,4 @@
-//! How fast the models approach the centralised optimum, by iterations and by data steps, without noise.
+//! The image of convergence: distance from the centralised optimum by iterations and by data steps, without noise.
 
 use radmm_lab::Outcome;
 use radmm_study::Study;
@@ -9,23 +9,23 @@ use radmm_report::AxisScale;
 use radmm_report::plot::axes::{Axes, AxisLayout, integer_ticks};
 use radmm_report::plot::svg::{Position, Rect, Svg, SvgHeader, TextAnchor, polyline};
 
-/// At the study's penalty, models are still a third of the way off after 60 iterations; 400 bring them within one percent.
+/// At the study's penalty, 60 iterations leave a third of the distance; 400 leave less than one percent.
 const ITERATIONS: u32 = 400;
-/// After these, every algorithm here is at the end of a round: one data iteration and those that recycle it.
+/// A common multiple of the algorithms' rounds: one data iteration and those that recycle it.
 const STRIDE: u32 = 4;
-/// A model this near to the optimum is close.
+/// The relative distance below which a model counts as converged.
 const CLOSE: f64 = 0.01;
 
-/// One algorithm.
+/// The run of one algorithm.
 struct Course {
     look: Look,
-    /// From the start on.
+    /// The states from the start on.
     states: Vec<State>,
-    /// The first of all iterations that was close.
+    /// The first state that counts as converged.
     close: State,
 }
 
-/// How it is drawn: never by colour alone.
+/// The look of an algorithm, which differs by more than colour.
 #[derive(Clone, Copy)]
 struct Look {
     name: &'static str,
@@ -42,12 +42,12 @@ enum Mark {
     Triangle,
 }
 
-/// After an iteration.
+/// The state after an iteration.
 #[derive(Clone, Copy)]
 struct State {
     iteration: u32,
     data_steps: u32,
-    /// `max_i ‖f_i − f*‖ / ‖f*‖`. Not the objective, which models that disagree can bring below the optimum's.
+    /// `max_i ‖f_i − f*‖ / ‖f*‖`. The objective would not do: models that disagree can have less than the optimum's.
     distance: f64,
 }
 
@@ -75,7 +75,7 @@ const LOOKS: [Look; 3] = [
     },
 ];
 
-/// One of the two charts.
+/// One of the two panels.
 struct Panel {
     left: f64,
     heading: &'static str,
@@ -101,7 +101,7 @@ const PANELS: [Panel; 2] = [
     },
 ];
 
-/// The picture, from runs of the study without noise.
+/// Draws the image from runs of the study without noise.
 pub fn draw(study: &Study) -> Result<String, Failure> {
     let courses = LOOKS
         .iter()
@@ -150,7 +150,7 @@ fn description(courses: &[Course]) -> String {
 impl Course {
     fn run(study: &Study, look: Look) -> Result<Self, Failure> {
         let study = clinic::recycling(study, look.recycle)?;
-        // A run tells its last models only. Without noise a shorter run is the beginning of a longer one.
+        // A run has its last models only. Without noise a shorter run is the beginning of a longer one.
         let all = |iterations: Vec<u32>| -> Result<Vec<State>, Failure> {
             iterations
                 .into_par_iter()
@@ -166,7 +166,7 @@ impl Course {
         let rounds = (STRIDE..=ITERATIONS).step_by(STRIDE as usize);
         states.extend(all(rounds.collect())?);
         let close = states.iter().find(|state| state.distance <= CLOSE);
-        let close = close.ok_or("no model came close; run more iterations")?;
+        let close = close.ok_or("no model converged; run more iterations")?;
         let before = all((close.iteration - STRIDE + 1..close.iteration).collect())?;
         let first = before.into_iter().find(|state| state.distance <= CLOSE);
         Ok(Self {
@@ -235,7 +235,7 @@ impl Panel {
             let at = |state: &State| axes.at(f64::from((self.paid)(state)), state.distance);
             let points: Vec<Position> = course.states.iter().map(at).collect();
             svg.path(course.look.line, &polyline(&points));
-            // Not at the same places, where lines are close to each other.
+            // Staggered, since lines are close to each other.
             for &at in points.iter().skip(4 + 7 * k).step_by(21) {
                 course.look.mark(svg, at);
             }
@@ -243,7 +243,7 @@ impl Panel {
         self.key(svg, courses);
     }
 
-    /// Which line is which, and when it was close.
+    /// Draws the legend, with the iteration at which each algorithm converged.
     fn key(&self, svg: &mut Svg, courses: &[Course]) {
         let (left, right, top) = (self.left + 246.0, self.left + 436.0, 96.0);
         let ground = Rect {

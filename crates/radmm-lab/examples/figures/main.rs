@@ -1,6 +1,6 @@
-//! The pictures of the documentation, from runs of the clinic study: `make figures`.
+//! Draws the images of the documentation from runs of the clinic study: `make figures`.
 //!
-//! Everything that is run repeats bit for bit, and coordinates are written with two decimals: the same files every time.
+//! Runs repeat bit for bit and coordinates have two decimals, so the files are the same every time.
 
 mod clinic;
 mod convergence;

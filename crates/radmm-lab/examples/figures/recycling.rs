@@ -1,4 +1,4 @@
-//! What happens on the graph: odd iterations ask the rows, even ones recycle; and what that costs in the clinic study.
+//! The image of recycling: odd iterations read rows, even ones recycle; and the cost of both in the clinic study.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -12,12 +12,13 @@ use radmm_report::plot::svg::{
     Position, Rect, Svg, SvgHeader, TextAnchor, coordinate, polar, polyline,
 };
 
-/// Of a party's model from the middle of the ring, and of its rows.
+/// The distance of a party's model from the middle of the ring.
 const MODEL: f64 = 98.0;
+/// The distance of its rows.
 const ROWS: f64 = 176.0;
-/// Half of what is between a party's walls.
+/// Half of the distance between a party's walls.
 const WALL: f64 = 27.0;
-/// Of the circle that is a model.
+/// The radius of a model.
 const RADIUS: f64 = 19.0;
 
 const CARD: Rect = Rect {
@@ -27,7 +28,7 @@ const CARD: Rect = Rect {
     height: 490.0,
 };
 
-/// One of the two kinds of iterations.
+/// The panel of one kind of iteration.
 struct Panel {
     left: f64,
     heading: &'static str,
@@ -38,7 +39,7 @@ struct Panel {
     kind: Kind,
 }
 
-/// The picture, from a run of the study and one of ADMM with the same noise.
+/// Draws the image from a run of the study and a run of ADMM with the same noise.
 pub fn draw(study: &Study) -> Result<String, Failure> {
     let recycled = clinic::run(study.clone())?;
     let asking = clinic::run(clinic::recycling(study, 0)?)?;
@@ -126,7 +127,7 @@ impl Panel {
         for (k, party) in parties.iter().enumerate() {
             self.party(svg, centre, angle(k, parties), party);
         }
-        // Over the walls: messages leave, rows do not.
+        // Messages are drawn over the walls: they leave, rows do not.
         for k in 0..parties.len() {
             self.messages(svg, centre, angle(k, parties), angle(k + 1, parties));
         }
@@ -150,12 +151,12 @@ impl Panel {
         }
     }
 
-    /// One each way between two models.
+    /// Draws a message each way between two models.
     fn messages(&self, svg: &mut Svg, centre: Position, from: f64, to: f64) {
         let (from, to) = (polar(centre, MODEL, from), polar(centre, MODEL, to));
         for (from, to) in [(from, to), (to, from)] {
             let flight = (to.1 - from.1).atan2(to.0 - from.0);
-            // Keep to the right, as on a road.
+            // Each to its right, so that the two do not overlap.
             let aside = |at| polar(at, 6.0, flight + FRAC_PI_2);
             let gap = RADIUS + 4.0;
             let start = aside(polar(from, gap, flight));
@@ -170,7 +171,7 @@ impl Panel {
         svg.arrow_head(&format!("{}-fill", self.colour), tip, flight);
     }
 
-    /// Its walls; in them its rows and its model, and what passes between the two.
+    /// Draws a party: its walls, its rows, its model, and the answer between them.
     fn party(&self, svg: &mut Svg, centre: Position, angle: f64, party: &NodeResult) {
         let (model, rows) = (polar(centre, MODEL, angle), polar(centre, ROWS, angle));
         svg.line("wall", model, rows);
@@ -198,7 +199,7 @@ impl Panel {
         svg.text("quiet", (at.0, at.1 + 19.0), anchor, &count);
     }
 
-    /// Round and round.
+    /// Draws the circular arrow of a recycled step.
     fn turn(&self, svg: &mut Svg, model: Position) {
         let radius = 9.5;
         let (from, to) = (-0.35 * PI, 1.2 * PI);
@@ -215,12 +216,12 @@ impl Panel {
     }
 }
 
-/// The first party is at the top; they go round with the clock.
+/// Returns the direction of a party: the first at the top, then clockwise.
 fn angle(k: usize, parties: &[NodeResult]) -> f64 {
     TAU * k as f64 / parties.len() as f64 - FRAC_PI_2
 }
 
-/// Rows and columns.
+/// Draws a small table.
 fn table(svg: &mut Svg, class: &str, (x, y): Position) {
     for line in 0..4 {
         let top = y - 14.0 + 7.5 * f64::from(line);
@@ -236,7 +237,7 @@ fn table(svg: &mut Svg, class: &str, (x, y): Position) {
     }
 }
 
-/// Along a ray, from one distance to another: an answer with noise.
+/// Returns the path of a noisy answer along a ray, from one distance to another.
 fn wave(centre: Position, angle: f64, start: f64, end: f64) -> String {
     let steps = 24;
     let points: Vec<Position> = (0..=steps)
@@ -249,7 +250,7 @@ fn wave(centre: Position, angle: f64, start: f64, end: f64) -> String {
     polyline(&points)
 }
 
-/// Where a party's name has room.
+/// Returns the place of a party's name beside its rows.
 fn beside(rows: Position, angle: f64) -> (Position, TextAnchor) {
     let (right, down) = (angle.cos(), angle.sin());
     if right.abs() < 0.1 {

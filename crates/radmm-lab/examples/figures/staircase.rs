@@ -1,4 +1,4 @@
-//! The privacy total over the iterations: it rises where rows are asked and is level where answers are recycled.
+//! The total privacy loss over the iterations: it rises at data steps and stays constant at recycled steps.
 
 use radmm::node::Kind;
 use radmm_lab::Repetition;
@@ -7,7 +7,7 @@ use radmm_report::AxisScale;
 use radmm_report::plot::axes::{Axes, AxisLayout, integer_ticks};
 use radmm_report::plot::svg::{Position, Rect, Svg, TextAnchor, polyline};
 
-/// `P(t)` over the iterations of both runs.
+/// Draws `P(t)` over the iterations of both runs.
 pub fn draw(svg: &mut Svg, card: Rect, recycled: &Repetition, asking: &Repetition) {
     svg.rect("card", card, 12.0);
     let heading = (card.left + 22.0, card.top + 34.0);
@@ -17,7 +17,7 @@ pub fn draw(svg: &mut Svg, card: Rect, recycled: &Repetition, asking: &Repetitio
         x: AxisLayout {
             title: "iteration".to_owned(),
             place: (card.left + 86.0, card.left + 722.0),
-            // Each iteration in the middle of its stair.
+            // Each iteration is in the middle of its step.
             range: (0.5, f64::from(last) + 0.5),
             scale: AxisScale::Linear,
             ticks: integer_ticks(5, last).split_off(1),
@@ -60,17 +60,17 @@ pub fn draw(svg: &mut Svg, card: Rect, recycled: &Repetition, asking: &Repetitio
     }
 }
 
-/// `P(T)`: the largest of the parties'.
+/// Returns `P(T)`, the largest total of the parties.
 fn total(run: &Repetition) -> f64 {
     run.final_state().last.spent.epsilon
 }
 
-/// The same in words, rounded up like everything about privacy.
+/// Formats `P(T)` with two decimals, rounded up like everything about privacy.
 pub fn shown(run: &Repetition) -> String {
     format!("{:.2}", (total(run) * 100.0).ceil() / 100.0)
 }
 
-/// An iteration each, in the colour of its kind; and a key to the colours.
+/// Draws a column per iteration in the colour of its kind, and the legend of the colours.
 fn columns(svg: &mut Svg, axes: &Axes, run: &Repetition) {
     for made in &run.iterations {
         let class = match made.kind {
@@ -103,10 +103,10 @@ fn columns(svg: &mut Svg, axes: &Axes, run: &Repetition) {
     }
 }
 
-/// Up where something is paid, level where not.
+/// Returns the corners of the step function of `P(t)`.
 fn stairs(axes: &Axes, run: &Repetition) -> Vec<Position> {
     let mut points = vec![axes.at(0.5, 0.0)];
-    // The first is the start, which asks nothing.
+    // The first is the start, which reads no rows.
     for made in run.iterations.iter().skip(1) {
         let t = f64::from(made.iteration);
         points.push(axes.at(t - 0.5, made.spent.epsilon));
