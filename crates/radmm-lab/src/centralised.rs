@@ -33,8 +33,11 @@ use crate::stats::SampleStats;
 pub struct CentralisedResult {
     /// The mean loss on the training rows.
     pub loss: f64,
-    /// The share of the training rows classified correctly.
+    /// The share of a party's training rows classified correctly, averaged over the parties.
     pub accuracy: f64,
+    /// The share of everybody's training rows classified correctly.
+    #[serde(skip)]
+    pub accuracy_everywhere: f64,
     /// The quality on held-out rows, if there are any.
     pub held_out: Option<HeldOutStats>,
 }
@@ -45,6 +48,7 @@ impl CentralisedResult {
         Self {
             loss: optimum.loss,
             accuracy: optimum.accuracy,
+            accuracy_everywhere: optimum.everywhere.accuracy,
             held_out: score.map(|score| HeldOutStats {
                 loss: SampleStats::of([score.loss]),
                 accuracy: SampleStats::of([score.accuracy]),

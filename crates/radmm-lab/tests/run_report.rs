@@ -224,7 +224,7 @@ fn headlines_are_accuracy_total_size_and_protection() {
     assert_eq!(
         labels,
         [
-            "accuracy on all training rows",
+            "training accuracy",
             "total privacy loss",
             "parties × iterations",
             "protects these rows?"

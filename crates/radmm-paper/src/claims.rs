@@ -102,6 +102,52 @@ pub(super) fn exceptions(claims: &[Claim]) -> String {
     }
 }
 
+/// Returns the headline figures: claims, accuracy at equal privacy, total, protection.
+pub(super) fn headlines(claims: &[Claim], results: &[SettingResult]) -> Vec<Headline> {
+    let number_of = |holds: Option<bool>| {
+        let some = claims.iter().filter(|claim| claim.holds == holds);
+        thousands(some.count())
+    };
+    let mut headlines = vec![Headline::new(
+        "statements of the paper that hold",
+        format!("{} of {}", number_of(Some(true)), thousands(claims.len())),
+        format!(
+            "{} do not hold; {} are undecided: the difference is within two standard errors",
+            number_of(Some(false)),
+            number_of(None)
+        ),
+    )];
+    if let Some(first) = results.first() {
+        let accuracy = |one: &CandidateResult| one.accuracy_everywhere.format_with(percent);
+        if let Some(own) = first.of(RECYCLED) {
+            let others = first.all.iter().filter(|one| one.name != RECYCLED);
+            let others = others.map(|one| format!("{} {}", accuracy(one), one.name));
+            headlines.push(Headline::new(
+                "accuracy of R-ADMM",
+                accuracy(own),
+                format!(
+                    "on all training rows, mean ± standard deviation. At the same total: {}",
+                    others.collect::<Vec<_>>().join("; ")
+                ),
+            ));
+        }
+        headlines.push(Headline::new(
+            "total privacy loss",
+            format!("ε = {}", epsilon(first.total)),
+            format!(
+                "at δ = 0, for {}: the total over every message of the run, the largest of the parties’. Other settings are below",
+                Guarantee::RELATION
+            ),
+        ));
+    }
+    headlines.push(Headline::new(
+        "protects these rows?",
+        "no",
+        "These are simulations: they hold all rows and show unprotected losses. Only `radmm node` protects rows.",
+    ));
+    headlines
+}
+
 /// Returns a number of runs in words.
 pub(super) fn runs(repetitions: u32) -> String {
     count(repetitions as usize, "run", "runs")

@@ -180,7 +180,7 @@ impl Reproduction {
             page: Page {
                 title: "Recycled ADMM: the paper’s figures, reproduced".to_owned(),
                 lead,
-                headlines: Vec::new(),
+                headlines: claims::headlines(&claims, results),
                 sections,
                 footer: claims::FOOTER.to_owned(),
             },

@@ -1,6 +1,5 @@
 //! The page of `radmm audit`.
 
-use super::headlines::headline;
 use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
 use crate::shown::{at_least, count, delta, epsilon, thousands};
 use radmm_report::{
@@ -122,7 +121,7 @@ impl AuditResult {
             let all = self.attacks.len();
             let broken = |one: &&AttackResult| one.verdict == AuditVerdict::Fails;
             let holding = all - self.attacks.iter().filter(broken).count();
-            headlines.push(headline(
+            headlines.push(Headline::new(
                 "claims that hold",
                 format!("{} of {}", thousands(holding), thousands(all)),
                 format!(
@@ -130,7 +129,7 @@ impl AuditResult {
                     self.relation
                 ),
             ));
-            headlines.push(headline(
+            headlines.push(Headline::new(
                 "strongest attack",
                 format!("{:.0} %", 100.0 * nearest.share()),
                 format!(
@@ -141,7 +140,7 @@ impl AuditResult {
                     nearest.mechanism
                 ),
             ));
-            headlines.push(headline(
+            headlines.push(Headline::new(
                 "victims per attack",
                 format!("2 × {}", thousands(self.runs as usize)),
                 "as many with either of two neighbouring data sets; more victims give tighter bounds",
@@ -151,7 +150,7 @@ impl AuditResult {
             .honest_runs
             .iter()
             .filter(|one| one.unverifiable.is_some());
-        headlines.push(headline(
+        headlines.push(Headline::new(
             "recycled messages checked",
             thousands(self.honest_runs.iter().map(|one| one.recycled).sum()),
             match differing.count() {

@@ -6,7 +6,7 @@ use radmm_report::{
     TextTable,
 };
 
-use super::headlines::{accuracy_references, headline, protection, total_epsilon};
+use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
 use crate::compare::{Comparison, ComparisonResult};
@@ -128,10 +128,10 @@ impl ComparisonResult {
         let runs = experiment.study().run.repetitions as usize;
         let mut headlines = Vec::new();
         if let Some(best) = self.racing().first() {
-            headlines.push(headline(
+            headlines.push(Headline::new(
                 match self.on_held_out() {
                     true => "best held-out accuracy",
-                    false => "best accuracy on all training rows",
+                    false => "best training accuracy",
                 },
                 best.accuracy_shown().format_with(percent),
                 format!(
@@ -144,7 +144,7 @@ impl ComparisonResult {
         let privacy = &experiment.study().privacy;
         headlines.extend([
             total_epsilon(self.total, privacy),
-            headline(
+            Headline::new(
                 "candidates × runs",
                 format!("{} × {}", thousands(all), thousands(runs)),
                 format!(
@@ -169,7 +169,7 @@ impl ComparisonResult {
         let pooled = self.centralised.as_ref()?;
         Some(match &pooled.held_out {
             Some(score) => score.accuracy.mean,
-            None => pooled.accuracy,
+            None => pooled.accuracy_everywhere,
         })
     }
 
@@ -329,7 +329,7 @@ impl ComparisonResult {
             rows.push(quality_row(
                 "pooled, no noise",
                 on_held_out.then_some(pooled.held_out.as_ref()),
-                percent(pooled.accuracy),
+                percent(pooled.accuracy_everywhere),
                 number(pooled.loss),
             ));
         }

@@ -8,18 +8,10 @@ use crate::experiment::Experiment;
 use crate::result_file::caveat;
 use crate::shown::{delta, epsilon, percent};
 
-pub(super) fn headline(label: &str, value: impl Into<String>, note: impl Into<String>) -> Headline {
-    Headline {
-        label: label.to_owned(),
-        value: value.into(),
-        note: note.into(),
-    }
-}
-
 /// Returns the total ε with its δ, its scope and its neighbouring relation.
 pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headline {
     match total.epsilon.is_finite() {
-        true => headline(
+        true => Headline::new(
             "total privacy loss",
             format!("ε = {}", epsilon(total.epsilon)),
             format!(
@@ -28,7 +20,7 @@ pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headl
                 Guarantee::RELATION
             ),
         ),
-        false => headline(
+        false => Headline::new(
             "total privacy loss",
             "ε = ∞",
             format!(
@@ -41,7 +33,7 @@ pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headl
 
 /// Returns that a simulation protects nobody, and why.
 pub(super) fn protection(privacy: &PrivacySection) -> Headline {
-    headline(
+    Headline::new(
         "protects these rows?",
         "no",
         format!(

@@ -4,7 +4,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm_report::{Block, Headline, Page, Section};
 
-use super::headlines::{accuracy_references, headline, protection, total_epsilon};
+use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::iteration_plots;
 use super::study_toml::study_toml;
 use super::tables;
@@ -66,8 +66,8 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
             outcome.centralised_held_out.map(|score| score.accuracy),
         ),
         None => (
-            "accuracy on all training rows",
-            format!("on {}", rows(table.rows())),
+            "training accuracy",
+            format!("on all {} that were trained on", rows(table.rows())),
             everywhere(&ends),
             outcome
                 .centralised
@@ -80,7 +80,7 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
         many => format!(", mean ± standard deviation of {} runs", thousands(many)),
     };
     vec![
-        headline(
+        Headline::new(
             label,
             accuracy.format_with(percent),
             format!(
@@ -89,7 +89,7 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
             ),
         ),
         total_epsilon(outcome.total(), &study.privacy),
-        headline(
+        Headline::new(
             "parties × iterations",
             format!(
                 "{} × {}",

@@ -3,7 +3,7 @@
 use radmm::account::Guarantee;
 use radmm_lab::SampleStats;
 use radmm_lab::shown::{brief, count, percent, thousands};
-use radmm_report::{Block, Page, Section, TextTable};
+use radmm_report::{Block, Headline, Page, Section, TextTable};
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
 
@@ -140,7 +140,7 @@ impl AccuracyTable {
         });
         Page {
             title: "Accuracy at equal total privacy".to_owned(),
-            headlines: Vec::new(),
+            headlines: self.headlines(),
             lead: format!(
                 "The accuracy of all methods on {}, at the same totals. {}.",
                 count(self.held_out, "held-out row", "held-out rows"),
@@ -150,6 +150,52 @@ impl AccuracyTable {
             footer: "Simulations: they hold all rows, and their noise repeats from a seed."
                 .to_owned(),
         }
+    }
+
+    /// Returns the accuracy of R-ADMM at the last total of each split, and what it means.
+    fn headlines(&self) -> Vec<Headline> {
+        let mut headlines = Vec::new();
+        for split in &self.splits {
+            let shown = |method| {
+                let chosen = split.of(method).last()?.chosen.as_ref()?;
+                Some(chosen.held_out.accuracy.format_with(percent))
+            };
+            let last = split.of(AccuracyMethod::Recycled).last();
+            if let Some((cell, accuracy)) = last.zip(shown(AccuracyMethod::Recycled)) {
+                let others = [
+                    AccuracyMethod::Admm,
+                    AccuracyMethod::Averaged,
+                    AccuracyMethod::Alone,
+                ];
+                let others = others.into_iter().filter_map(|method| {
+                    Some(format!("{} {}", shown(method)?, method.title()))
+                });
+                headlines.push(Headline::new(
+                    &format!("R-ADMM, {}", split.name),
+                    accuracy,
+                    format!(
+                        "on held-out rows at a total of {}. At the same total: {}",
+                        total(cell),
+                        others.collect::<Vec<_>>().join("; ")
+                    ),
+                ));
+            }
+        }
+        headlines.push(Headline::new(
+            "runs of each cell",
+            thousands(self.repetitions as usize),
+            format!(
+                "mean ± standard deviation, on {}; each total is over every message of the run, for {}",
+                count(self.held_out, "held-out row", "held-out rows"),
+                Guarantee::RELATION
+            ),
+        ));
+        headlines.push(Headline::new(
+            "protects these rows?",
+            "no",
+            "These are simulations: they hold all rows, and their noise repeats from a seed. Only `radmm node` protects rows.",
+        ));
+        headlines
     }
 
     fn method(&self) -> String {

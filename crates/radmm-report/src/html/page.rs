@@ -37,6 +37,17 @@ pub struct Headline {
     pub note: String,
 }
 
+impl Headline {
+    /// Returns a headline of a label, a value and a note.
+    pub fn new(label: &str, value: impl Into<String>, note: impl Into<String>) -> Self {
+        Self {
+            label: label.to_owned(),
+            value: value.into(),
+            note: note.into(),
+        }
+    }
+}
+
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {

@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_PI_2;
 
 use super::axes::Axes;
-use super::figure::{Panel, Style};
+use super::figure::{Panel, Point, Style};
 use super::legend::text_width;
 use super::series_style::SeriesStyle;
 use super::svg::{Svg, TextAnchor};
@@ -12,7 +12,7 @@ use super::ticks::scientific;
 /// The font size of the values.
 const SIZE: f64 = 13.0;
 
-/// The farthest point of a series beyond one end of the axis.
+/// A point of a series beyond one end of the axis: its last, or else the farthest.
 struct OffScale {
     x: f64,
     label: String,
@@ -39,16 +39,18 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, axes: &Axes) {
     );
 }
 
-/// Returns the points by which series exceed an end of the axis most.
+/// Returns the points at which series are beyond an end of the axis.
 fn beyond(panel: &Panel, axes: &Axes, excess: impl Fn(f64) -> f64) -> Vec<OffScale> {
     let mut found: Vec<OffScale> = Vec::new();
     for series in &panel.series {
+        // A rounding error is not seen.
+        let off = |point: &&Point| excess(point.y) > 1e-9 * point.y.abs();
+        let end = panel.visible(series).last().filter(off);
         let farthest = panel
             .visible(series)
-            // A rounding error is not seen.
-            .filter(|point| excess(point.y) > 1e-9 * point.y.abs())
+            .filter(off)
             .max_by(|a, b| excess(a.y).total_cmp(&excess(b.y)));
-        let Some(point) = farthest else { continue };
+        let Some(point) = end.or(farthest) else { continue };
         let x = match series.style {
             Style::Horizontal => axes.x.place.1,
             _ => axes.x.at(point.x),

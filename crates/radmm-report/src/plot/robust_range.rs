@@ -1,6 +1,6 @@
 //! Ranges of axes that one outlier does not squash.
 
-use super::figure::{AxisScale, Panel, Series, Style};
+use super::figure::{AxisScale, Panel, Series};
 use super::ticks;
 
 /// A span may widen the range by this factor; one that would widen it more is an outlier.
@@ -43,36 +43,44 @@ impl Panel {
     /// Returns the panel with a vertical axis that shows most series at full height. Points beyond it are marked by an arrow
     /// with their value.
     pub fn with_robust_y_axis(mut self) -> Self {
-        let spans: Vec<(f64, f64)> = self
-            .series
-            .iter()
-            .filter_map(|series| self.span(series))
-            .collect();
-        if self.y.scale == AxisScale::Linear {
-            let range = robust_range(&spans);
-            self.y.limits =
-                range.map(|(low, high)| ticks::rounded(AxisScale::Linear, low, high, 6));
-        }
+        let spans = |tail: f64| -> Vec<(f64, f64)> {
+            let spans = self.series.iter().filter_map(|series| self.span(series, tail));
+            spans.collect()
+        };
+        let most = spans(TAIL);
+        let Some((low, high)) = robust_range(&most).filter(|_| self.y.scale == AxisScale::Linear)
+        else {
+            return self;
+        };
+        // The tails too of the series that are shown, unless these would squash the rest.
+        let inside = |(_, span): &(_, &(f64, f64))| low <= span.0 && span.1 <= high;
+        let whole = spans(0.0).into_iter().zip(&most).filter(inside);
+        let (from, to) = whole.fold((low, high), |range, (span, _)| {
+            (range.0.min(span.0), range.1.max(span.1))
+        });
+        let (low, high) = match to - from <= WIDEN * (high - low) {
+            true => (from, to),
+            false => (low, high),
+        };
+        self.y.limits = Some(ticks::rounded(AxisScale::Linear, low, high, 6));
         self
     }
 
-    /// Returns where a series is, without the ends of its distribution.
-    fn span(&self, series: &Series) -> Option<(f64, f64)> {
+    /// Returns the range of a series, without a share `tail` of its values at either end.
+    fn span(&self, series: &Series, tail: f64) -> Option<(f64, f64)> {
         let mut values: Vec<f64> = self
             .visible(series)
-            .flat_map(|point| point.range.map_or([point.y; 2], |(low, high)| [low, high]))
+            .flat_map(|point| {
+                point
+                    .range
+                    .map_or([point.y; 2], |(low, high)| [low, high])
+            })
             .filter(|value| value.is_finite())
             .collect();
         values.sort_by(f64::total_cmp);
         let last = values.len().checked_sub(1)?;
-        let tail = match series.style {
-            Style::Horizontal => 0,
-            _ => (TAIL * last as f64).ceil() as usize,
-        };
-        Some((
-            values[tail.min(last / 2)],
-            values[last - tail.min(last / 2)],
-        ))
+        let tail = ((tail * last as f64).ceil() as usize).min(last / 2);
+        Some((values[tail], values[last - tail]))
     }
 }
 
