@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use radmm::public::graph::NodeId;
 use radmm_node::key::SecretKey;
-use radmm_node::link::{Event, Link};
+use radmm_node::machine::link::{Event, Link};
 use radmm_node::transport::{Neighbour, Network, Settings};
 
 const WARM: usize = 500;

@@ -6,8 +6,8 @@ use peak_alloc::PeakAlloc;
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::{Precision, Release};
-use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
 use radmm_node::key::SecretKey;
+use radmm_node::machine::frame::{Frame, Hello, PROTOCOL, Signed};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use radmm::account::{Event, Ideal};
 use radmm::private::Law;
 
-use crate::frame::Reader;
+use crate::machine::frame::Reader;
 
 /// What rows are called in one state folder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::contents::FORMAT;
+use super::index::FORMAT;
 use super::journal::Fault;
 
 /// Why something was not kept or could not be read. Then nothing may be said.

@@ -21,7 +21,7 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::medium::Medium;
+use super::storage::Medium;
 
 /// What a disk writes in one go.
 const SECTOR: usize = 512;

@@ -4,7 +4,7 @@ use radmm::private::Recorded;
 use radmm::public::release::{Precision, Release};
 
 use super::charge::{Charge, Fingerprint};
-use crate::frame::{Reader, Signed, put_release, release};
+use crate::machine::frame::{Reader, Signed, put_release, release};
 
 /// What is kept in one go.
 #[derive(Default)]

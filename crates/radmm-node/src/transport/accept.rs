@@ -27,11 +27,11 @@ use tonic::{Request, Response, Status};
 use tower_service::Service;
 
 use super::codec::{Frames, PATH, Queue};
+use super::connection::{Grip, Line};
 use super::edge::Edge;
-use super::line::{Grip, Line};
 use super::outbox::Outbox;
-use super::refusal::Refusals;
-use super::talk::Talk;
+use super::refusals::Refusals;
+use super::session::Talk;
 use super::tls::{PROTOCOL, key_in};
 use super::{ANSWER, HANDSHAKE, HEADERS, PING, PONG, locked, reason, window};
 

@@ -22,10 +22,10 @@ use tower_service::Service;
 
 use super::backoff::Backoff;
 use super::codec::{Frames, PATH};
+use super::connection::{Grip, Line};
 use super::edge::Edge;
-use super::line::{Grip, Line};
 use super::outbox::Outbox;
-use super::talk::Talk;
+use super::session::Talk;
 use super::tls::PROTOCOL;
 use super::{ANSWER, HANDSHAKE, HEADERS, PING, PONG, reason, window};
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use radmm::public::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::line::Grip;
+use super::connection::Grip;
 use super::locked;
 use super::outbox::{End, Handle, Outbox};
-use crate::link::{Credit, Event, Serial, Serials, UNREAD};
+use crate::machine::link::{Credit, Event, Serial, Serials, UNREAD};
 
 /// So many links of an edge may be in the party's hands, those that have ended included. A neighbour that dials without
 /// end has to wait until the party has seen what became of its earlier links.

@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::codec::Queue;
 use super::{QUEUE, locked};
-use crate::link::Link;
+use crate::machine::link::Link;
 
 /// Why a link is ended from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

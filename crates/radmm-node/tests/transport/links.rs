@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use radmm_node::link::Event;
+use radmm_node::machine::link::Event;
 use radmm_node::transport::TransportError;
 
 use crate::party::{LARGEST, Party, Person, free, person};

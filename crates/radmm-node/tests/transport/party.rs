@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use radmm::public::graph::NodeId;
 use radmm_node::key::SecretKey;
-use radmm_node::link::{Credit, Event, Link, Serial};
+use radmm_node::machine::link::{Credit, Event, Link, Serial};
 use radmm_node::transport::{Neighbour, Network, Settings, TransportError};
 
 /// Nothing takes that long; a test that waits for longer has failed.

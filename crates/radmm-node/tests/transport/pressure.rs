@@ -1,6 +1,6 @@
 //! What a neighbour can make a party keep in memory, and what it cannot.
 
-use radmm_node::link::UNREAD;
+use radmm_node::machine::link::UNREAD;
 
 use crate::party::{LARGEST, Party, person};
 
@@ -85,7 +85,7 @@ fn who_does_not_read_is_sent_no_more_and_others_are() {
         let (_, to_idle) = party.up(&idle);
         assert!(to_idle.send(vec![99]));
         idle_party.until(|event| match event {
-            radmm_node::link::Event::Frame { bytes, .. } => (bytes == [99]).then_some(()),
+            radmm_node::machine::link::Event::Frame { bytes, .. } => (bytes == [99]).then_some(()),
             _ => None,
         });
     }

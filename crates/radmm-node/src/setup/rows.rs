@@ -1,0 +1,142 @@
+//! A party's rows, and the hash by which its ledger knows them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use radmm::private::Shard;
+use radmm::public::graph::NodeId;
+use radmm_data::{DataError, Deal, Split, TableFile, read};
+use radmm_study::table::{Table, TableError};
+use radmm_study::{SiteRows, Source, Study};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::setup::data_check::Seen;
+
+/// A party's rows.
+pub(crate) struct Rows {
+    pub shard: Shard,
+    /// Of the bytes of their file, or of the study's table and the party's share of it.
+    pub hash: [u8; 32],
+    /// What is only for whoever may see them; of a file of this party's own.
+    pub seen: Option<Seen>,
+}
+
+/// Why there are no rows.
+#[derive(Debug, Error)]
+pub enum RowsError {
+    /// The file cannot be opened.
+    #[error("{}: {cause}; [data] path is relative to the site file", path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system says.
+        cause: io::Error,
+    },
+    /// Somebody wrote into it.
+    #[error("{}: the file changed while it was read; start again when nobody writes to it", .0.display())]
+    Changed(PathBuf),
+    /// The file is not what the study says.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The study's own table is not there, or not what the study says.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// Rows without people.
+    #[error("{0} has no rows: its share of the study's table is empty")]
+    Empty(String),
+}
+
+impl Rows {
+    /// Reads the rows of a site's own file.
+    pub(crate) fn read(
+        study: &Study,
+        site: &SiteRows,
+        folders: Folders<'_>,
+        me: NodeId,
+    ) -> Result<Self, RowsError> {
+        match site {
+            SiteRows::File { path, format } => {
+                let path = folders.site.join(path);
+                let open = |cause| RowsError::Open {
+                    path: path.clone(),
+                    cause,
+                };
+                let hash = hash_of(&path).map_err(open)?;
+                let file = TableFile::open(&path, *format).map_err(open)?;
+                let deal = Deal {
+                    split: &Split::RoundRobin,
+                    nodes: 1,
+                    holdout: None,
+                };
+                let partition = read(file, &study.data.schema, deal)?;
+                // Whoever reads twice must have read the same.
+                if hash_of(&path).map_err(open)? != hash {
+                    return Err(RowsError::Changed(path));
+                }
+                let seen = Seen::new(&partition, &study.data.schema);
+                let mut parts = partition.parts.into_iter();
+                let part = parts
+                    .next()
+                    .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
+                Ok(Self {
+                    shard: part.shard,
+                    hash,
+                    seen: Some(seen),
+                })
+            }
+            SiteRows::Share => Self::share(study, folders, me),
+        }
+    }
+
+    /// The share of the study's own table.
+    fn share(study: &Study, folders: Folders<'_>, me: NodeId) -> Result<Self, RowsError> {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm share v1\0");
+        hash.update(me.0.to_le_bytes());
+        let data = serde_json::to_string(&(&study.data, study.network.nodes));
+        hash.update(data.unwrap_or_default());
+        if let Source::File(name) = &study.data.source {
+            let path = folders.study.join(name);
+            let bytes = hash_of(&path).map_err(|cause| {
+                RowsError::Table(TableError::Open {
+                    path,
+                    key: "[data] path",
+                    cause,
+                })
+            })?;
+            hash.update(bytes);
+        }
+        let table = Table::read(study, folders.study)?;
+        let rows = table.parties.into_iter().nth(me.0 as usize);
+        let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
+        Ok(Self {
+            shard: shard.ok_or_else(|| RowsError::Empty(me.to_string()))?,
+            hash: hash.finalize().into(),
+            seen: None,
+        })
+    }
+}
+
+/// Where paths begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Folders<'a> {
+    /// The study's.
+    pub study: &'a Path,
+    /// The site file's.
+    pub site: &'a Path,
+}
+
+fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
