@@ -1,63 +1,86 @@
-//! Files that are there or not, and never by half.
+//! Files that readers see complete or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-use crate::store::StoreError;
-
-/// Why a file of results was not written.
-#[derive(Debug, Error)]
-pub enum WriteError {
-    /// The disk or the folder.
-    #[error("{}: {cause}; results can be written again as long as the state folder is there", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the operating system says.
-        cause: io::Error,
-    },
-    /// What was to be written cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The charges on record have no total.
-    #[error("what is on record has no total: {0}")]
-    Total(#[from] crate::public_facts::NoTotal),
+/// A file that appears under its name only when it is complete.
+///
+/// What is written goes to a temporary file beside it. [`commit`](Self::commit) puts it in place; dropped without that, the
+/// temporary file is removed and whatever was there before stays.
+pub struct AtomicFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    writer: BufWriter<File>,
+    committed: bool,
 }
 
-/// Writes a file beside its place, onto the disk, and then puts it there.
-pub fn write_whole<T>(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, WriteError>,
-) -> Result<T, WriteError> {
-    let failed = |cause| WriteError::File {
-        path: path.to_owned(),
-        cause,
-    };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    let written = (|| {
-        let mut to = BufWriter::new(File::create(&beside).map_err(failed)?);
-        let told = write(&mut to)?;
-        let file = to
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        fs::rename(&beside, path).map_err(failed)?;
-        // The name too must reach the disk; not every system opens folders.
-        #[cfg(unix)]
-        if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
-            let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(failed)?;
-        }
-        Ok(told)
-    })();
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&beside);
+impl AtomicFile {
+    /// Creates the temporary file.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".new");
+        let temporary = path.with_file_name(name);
+        Ok(Self {
+            writer: BufWriter::new(File::create(&temporary)?),
+            path: path.to_owned(),
+            temporary,
+            committed: false,
+        })
     }
-    written
+
+    /// Syncs the file to the disk and renames it into place.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.get_ref().sync_all()?;
+        fs::rename(&self.temporary, &self.path)?;
+        self.committed = true;
+        // The rename must reach the disk too. Not every system opens folders.
+        #[cfg(unix)]
+        if let Some(folder) = self.path.parent().filter(|folder| folder.is_dir()) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            // There is an earlier error to report.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_when_it_is_committed_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        file.commit().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

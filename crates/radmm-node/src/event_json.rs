@@ -1,13 +1,13 @@
-//! A charge as JSON: what was released, in numbers that everybody may know. An infinite one is `null`.
+//! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
 
 use radmm::account::{Event, Ideal};
 use radmm::private::Law;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// An [`Event`], as it is written.
+/// The JSON form of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "release", rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum Written {
+pub(crate) enum EventJson {
     Exact {
         #[serde(deserialize_with = "or_infinite")]
         slack: f64,
@@ -18,7 +18,7 @@ pub(crate) enum Written {
         #[serde(deserialize_with = "or_infinite")]
         spread: f64,
         one_signed: bool,
-        noise: Family,
+        noise: NoiseFamily,
         amount: f64,
         #[serde(deserialize_with = "or_infinite")]
         slack: f64,
@@ -26,31 +26,32 @@ pub(crate) enum Written {
     Additive {
         #[serde(deserialize_with = "or_infinite")]
         sensitivity: f64,
-        noise: Family,
+        noise: NoiseFamily,
         amount: f64,
         #[serde(deserialize_with = "or_infinite")]
         slack: f64,
     },
 }
 
-/// Which law; its amount is a rate or a σ.
+/// The family of a noise distribution, whose amount is a rate or a σ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Family {
+pub(crate) enum NoiseFamily {
     Gamma,
     Gaussian,
 }
 
+/// Reads `null` as infinity.
 fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
-impl From<&Event> for Written {
+impl From<&Event> for EventJson {
     fn from(event: &Event) -> Self {
         let slack = event.slack;
         let parts = |law| match law {
-            Law::Gamma { rate } => (Family::Gamma, rate),
-            Law::Gaussian { sigma } => (Family::Gaussian, sigma),
+            Law::Gamma { rate } => (NoiseFamily::Gamma, rate),
+            Law::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
         };
         match event.ideal {
             Ideal::Exact => Self::Exact { slack },
@@ -83,18 +84,18 @@ impl From<&Event> for Written {
     }
 }
 
-impl From<Written> for Event {
-    fn from(written: Written) -> Self {
+impl From<EventJson> for Event {
+    fn from(json: EventJson) -> Self {
         let law = |noise, amount| match noise {
-            Family::Gamma => Law::Gamma { rate: amount },
-            Family::Gaussian => Law::Gaussian { sigma: amount },
+            NoiseFamily::Gamma => Law::Gamma { rate: amount },
+            NoiseFamily::Gaussian => Law::Gaussian { sigma: amount },
         };
-        match written {
-            Written::Exact { slack } => Self {
+        match json {
+            EventJson::Exact { slack } => Self {
                 ideal: Ideal::Exact,
                 slack,
             },
-            Written::Objective {
+            EventJson::Objective {
                 sensitivity,
                 spread,
                 one_signed,
@@ -110,7 +111,7 @@ impl From<Written> for Event {
                 },
                 slack,
             },
-            Written::Additive {
+            EventJson::Additive {
                 sensitivity,
                 noise,
                 amount,
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_charge_comes_back_to_the_bit() {
+    fn every_kind_of_event_is_read_back_to_the_bit() {
         let mut ideals = vec![Ideal::Exact];
         for law in [Law::Gamma { rate: 0.1 + 0.2 }, Law::Gaussian { sigma: 7.0 }] {
             ideals.push(Ideal::Objective {
@@ -148,8 +149,8 @@ mod tests {
         for ideal in ideals {
             for slack in [0.0, 1e-17 / 3.0, f64::INFINITY] {
                 let event = Event { ideal, slack };
-                let text = serde_json::to_string(&Written::from(&event)).unwrap();
-                let read: Written = serde_json::from_str(&text).unwrap();
+                let text = serde_json::to_string(&EventJson::from(&event)).unwrap();
+                let read: EventJson = serde_json::from_str(&text).unwrap();
                 assert_eq!(Event::from(read), event, "{text}");
             }
         }

@@ -1,11 +1,11 @@
 //! Bytes as hexadecimal digits.
 
-/// Two lower-case digits a byte.
+/// Returns two lower-case digits for each byte.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What so many digits stand for; `None` if they are more, fewer, or none in lower case.
+/// Reads `2 N` lower-case digits; `None` if there are more or fewer, or other characters.
 pub(crate) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_read_back_and_nothing_else_is() {
+    fn lower_case_digits_are_read_back_and_nothing_else_is() {
         assert_eq!(bytes(&digits(&[0, 0x9f, 255])), Some([0, 0x9f, 255]));
         for wrong in [
             "", "0", "00", "00000", "0000000", "00000G", "00000A", "00ü00",

@@ -1,9 +1,17 @@
-//! One party of a real network: transport, durable ledger, recovery.
+//! One party of a real network.
+//!
+//! - [`setup`] brings study, site, key and rows together and prices the study before anything is said.
+//! - [`machine`] is the party as a pure state machine: events in, frames out, no clock and no IO but its store's.
+//! - [`store`] keeps what must survive a crash: charges, answers and messages, each durable before anything is sent.
+//! - [`transport`] carries frames between neighbours over TLS.
+//! - [`runtime`] drives a party: event loop, signals, status, metrics and log lines.
+//! - [`evidence`] is for others: transcript, signed statement, the report of an account, and the check of them all.
+//! - [`local_network`] prepares all parties of a study on one machine.
 
-pub(crate) mod atomic_file;
-pub(crate) mod event_json;
+pub mod atomic_file;
+mod event_json;
 pub mod evidence;
-pub(crate) mod hex;
+mod hex;
 pub mod key;
 pub mod local_network;
 pub mod machine;
@@ -11,5 +19,5 @@ pub mod public_facts;
 pub mod runtime;
 pub mod setup;
 pub mod store;
-pub(crate) mod strict_json;
+mod strict_json;
 pub mod transport;

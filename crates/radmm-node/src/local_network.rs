@@ -1,4 +1,4 @@
-//! All parties of a study on one machine: keys, site files and a study that names them, for trying it out.
+//! All parties of a study on one machine, for trying it out: keys, site files, and a study that names the parties.
 
 use std::fs;
 use std::io;
@@ -12,79 +12,81 @@ use thiserror::Error;
 
 use crate::key::{KeyError, SecretKey};
 
-/// Everything that the parties of a rehearsal need, in one folder.
+/// A folder with everything that the parties of a study need on one machine.
 #[derive(Clone, Debug)]
-pub struct Rehearsal {
-    /// The study with its parties.
+pub struct LocalNetwork {
+    /// The study file, with its parties.
     pub study: PathBuf,
-    /// Names and site files, by party.
+    /// The name and site file of each party.
     pub sites: Vec<(String, PathBuf)>,
 }
 
-/// How a rehearsal is made.
+/// The options of a local network.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
-    /// Whether noise repeats from the study's seed, as in a simulation.
+pub struct LocalNetworkOptions {
+    /// Whether the noise repeats from the study's seed, as in a simulation.
     pub seeded: bool,
-    /// What every site allows at the study's `δ`; `None` if it allows anything, and then noise must be seeded.
+    /// The limit of every site at the study's `δ`. Without one the noise must be seeded.
     pub limit: Option<f64>,
 }
 
-/// Why there is no rehearsal.
+/// The reason why a local network cannot be prepared.
 #[derive(Debug, Error)]
-pub enum RehearsalError {
+pub enum LocalNetworkError {
     /// A folder or file cannot be written.
     #[error("{}: {cause}; choose another folder with --dir", path.display())]
     Unwritable {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// There is another one in the folder.
+    /// The folder holds another local network.
     #[error(
-        "{}: another study was tried here, or this one otherwise; choose another folder with --dir, or remove this one", .0.display()
+        "{}: another study was tried here, or this one with other options; choose another folder with --dir, or remove this one", .0.display()
     )]
     Other(PathBuf),
-    /// No key.
+    /// A key cannot be made.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No ports.
+    /// No ports are free.
     #[error("no free ports on this machine: {0}")]
     Ports(io::Error),
 }
 
-/// What the study was made from, to tell whether it is the same.
+/// A file with the study and options that the folder was made from, to tell whether they are the same.
 const ORIGINAL: &str = "original.toml";
 
-impl Rehearsal {
-    /// Makes a folder with everything, or finds it there from an earlier time. `text` is the study file's.
+impl LocalNetwork {
+    /// Fills a folder, or finds it filled by an earlier call. `text` is that of the study file.
     pub fn prepare(
         text: &str,
         study: &Study,
         folder: &Path,
-        manner: Manner,
-    ) -> Result<Self, RehearsalError> {
+        options: LocalNetworkOptions,
+    ) -> Result<Self, LocalNetworkError> {
         let names = names(study);
-        let rehearsal = Self {
+        let network = Self {
             study: folder.join("study.toml"),
             sites: names
                 .iter()
                 .map(|name| (name.clone(), folder.join(name).join("site.toml")))
                 .collect(),
         };
-        let original = format!("# {manner:?}\n{text}");
+        let LocalNetworkOptions { seeded, limit } = options;
+        // Compared with the file of an earlier version: its form must not change.
+        let original = format!("# Manner {{ seeded: {seeded}, limit: {limit:?} }}\n{text}");
         match fs::read_to_string(folder.join(ORIGINAL)) {
-            Ok(before) if before == original => return Ok(rehearsal),
-            Ok(_) => return Err(RehearsalError::Other(folder.to_owned())),
+            Ok(before) if before == original => return Ok(network),
+            Ok(_) => return Err(LocalNetworkError::Other(folder.to_owned())),
             Err(_) if folder.join("study.toml").exists() => {
-                return Err(RehearsalError::Other(folder.to_owned()));
+                return Err(LocalNetworkError::Other(folder.to_owned()));
             }
             Err(_) => {}
         }
-        let ports = free_ports(names.len()).map_err(RehearsalError::Ports)?;
+        let ports = free_ports(names.len()).map_err(LocalNetworkError::Ports)?;
         let mut parties = String::new();
-        for ((name, site), port) in rehearsal.sites.iter().zip(ports) {
+        for ((name, site), port) in network.sites.iter().zip(ports) {
             let own = folder.join(name);
             fs::create_dir_all(&own).map_err(|cause| unwritable(&own, cause))?;
             let path = own.join("key.pem");
@@ -100,30 +102,30 @@ impl Rehearsal {
             parties += &format!(
                 "\n[[parties]]\nname = {name:?}\nkey = \"{identity}\"\naddress = \"127.0.0.1:{port}\"\n"
             );
-            write(site, &site_file(port, study, manner))?;
+            write(site, &site_file(port, study, options))?;
         }
         let name = match study_has_name(text) {
             true => String::new(),
             false => format!("name = {:?}\n", study.name),
         };
         let bare = without_parties(text);
-        write(&rehearsal.study, &format!("{name}{bare}{parties}"))?;
-        // Last, so that a folder that was not made to the end is made again.
+        write(&network.study, &format!("{name}{bare}{parties}"))?;
+        // Written last, so that an incomplete folder is filled again.
         write(&folder.join(ORIGINAL), &original)?;
-        Ok(rehearsal)
+        Ok(network)
     }
 }
 
-fn site_file(port: u16, study: &Study, manner: Manner) -> String {
+fn site_file(port: u16, study: &Study, options: LocalNetworkOptions) -> String {
     let mut text = format!(
         "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\n"
     );
-    if manner.seeded {
+    if options.seeded {
         text += "noise = \"seeded\" # from the study's seed: it repeats, and protects nobody\n";
     }
     text +=
         "\n[data]\nshare = true # the rows that the study's own table and split give this party\n";
-    if let Some(epsilon) = manner.limit {
+    if let Some(epsilon) = options.limit {
         text += &format!("\n[limit]\nepsilon = {epsilon:?}\n");
         if study.privacy.delta > 0.0 {
             text += &format!("delta = {:?}\n", study.privacy.delta);
@@ -132,7 +134,7 @@ fn site_file(port: u16, study: &Study, manner: Manner) -> String {
     text
 }
 
-/// Those of the study; or of its split, where they can be names; or numbers.
+/// Returns the names of the parties: those of the study, or of its split where they are valid names, or numbers.
 fn names(study: &Study) -> Vec<String> {
     if !study.parties.is_empty() {
         let names = study.parties.iter().map(|party| party.name.clone());
@@ -169,7 +171,7 @@ fn study_has_name(text: &str) -> bool {
     })
 }
 
-/// The text without the tables of its parties, who have other keys here.
+/// Returns the text without the tables of its parties, which have other keys here.
 fn without_parties(text: &str) -> String {
     let mut keep = true;
     let mut kept = String::new();
@@ -186,8 +188,8 @@ fn without_parties(text: &str) -> String {
     kept
 }
 
-/// Ports that are free now, all different, and most likely still free when the parties are started, again and again. Those that
-/// the operating system would choose are not: it gives the same ones to connections.
+/// Returns different ports that are free, and most likely still free when the parties are started later. Ports that the operating
+/// system would choose are not: it gives the same ones to outgoing connections.
 fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     const FIRST: u16 = 10_000;
     const END: u16 = 32_768;
@@ -213,12 +215,12 @@ fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     listeners.iter().map(port).collect()
 }
 
-fn write(path: &Path, text: &str) -> Result<(), RehearsalError> {
+fn write(path: &Path, text: &str) -> Result<(), LocalNetworkError> {
     fs::write(path, text).map_err(|cause| unwritable(path, cause))
 }
 
-fn unwritable(path: &Path, cause: io::Error) -> RehearsalError {
-    RehearsalError::Unwritable {
+fn unwritable(path: &Path, cause: io::Error) -> LocalNetworkError {
+    LocalNetworkError::Unwritable {
         path: path.to_owned(),
         cause,
     }
@@ -256,14 +258,14 @@ seed = 11
 "#;
 
     #[test]
-    fn a_study_becomes_one_with_parties_and_stays_it() {
+    fn a_study_gets_parties_and_keeps_them() {
         let folder = tempfile::tempdir().unwrap();
         let (study, _) = Study::parse(STUDY, "trial.toml").unwrap();
-        let manner = Manner {
+        let options = LocalNetworkOptions {
             seeded: false,
             limit: Some(3.0),
         };
-        let made = Rehearsal::prepare(STUDY, &study, folder.path(), manner).unwrap();
+        let made = LocalNetwork::prepare(STUDY, &study, folder.path(), options).unwrap();
         let text = fs::read_to_string(&made.study).unwrap();
         let (named, _) = Study::parse(&text, "study.toml").unwrap();
         let names: Vec<&str> = named
@@ -277,22 +279,22 @@ seed = 11
             let (site, _) = SiteFile::parse(&fs::read_to_string(site).unwrap(), "site").unwrap();
             assert_eq!(site.limit.unwrap().relaxed, Some((3.0, 1e-4)));
         }
-        // Found again, with the same keys and ports.
-        Rehearsal::prepare(STUDY, &study, folder.path(), manner).unwrap();
+        // A second call finds the same keys and ports.
+        LocalNetwork::prepare(STUDY, &study, folder.path(), options).unwrap();
         assert_eq!(fs::read_to_string(&made.study).unwrap(), text);
-        // A study with parties loses them for new ones.
+        // The parties of a study are replaced by new ones.
         let other = tempfile::tempdir().unwrap();
-        let again = Rehearsal::prepare(&text, &named, other.path(), manner).unwrap();
+        let again = LocalNetwork::prepare(&text, &named, other.path(), options).unwrap();
         let again = fs::read_to_string(&again.study).unwrap();
         let (renamed, _) = Study::parse(&again, "study.toml").unwrap();
         assert_eq!(renamed.parties.len(), 5);
         assert_ne!(renamed.parties[0].key, named.parties[0].key);
-        // Another way of trying is another rehearsal.
-        let seeded = Manner {
+        // Other options are another local network.
+        let seeded = LocalNetworkOptions {
             seeded: true,
-            ..manner
+            ..options
         };
-        let refused = Rehearsal::prepare(STUDY, &study, folder.path(), seeded);
-        assert!(matches!(refused, Err(RehearsalError::Other(_))));
+        let rejected = LocalNetwork::prepare(STUDY, &study, folder.path(), seeded);
+        assert!(matches!(rejected, Err(LocalNetworkError::Other(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! What everybody may know of a party.
+//! The facts about a party that everybody may know.
 
 use radmm::account::{BadBudget, Budget, Event, Guarantee, Ledger, SpendError};
 use radmm::private::Mechanism;
@@ -6,48 +6,48 @@ use radmm::public::graph::{Graph, NodeId};
 use radmm_study::{Limit, Study};
 use thiserror::Error;
 
-/// What everybody may know of a party: its part of a study, how many rows it has, and where its noise comes from.
+/// The public facts about a party: its place in a study, the number of its rows, and its noise.
 #[derive(Clone, Debug)]
-pub struct About {
-    /// What all agreed on.
+pub struct PublicFacts {
+    /// The study that all parties agreed on.
     pub study: Study,
-    /// Who talks to whom.
+    /// The study's network.
     pub graph: Graph,
-    /// Which party this is.
+    /// The party's node in it.
     pub node: NodeId,
-    /// `B_i`.
+    /// The number of rows, `B_i`.
     pub rows: usize,
-    /// Its noise.
+    /// The noise of its answers.
     pub mechanism: Mechanism,
-    /// Whether that repeats, and so protects nobody.
+    /// Whether the noise repeats from the study's seed, and so protects nobody.
     pub seeded: bool,
-    /// Over everything ever asked of its rows.
+    /// The site's limit over all studies on its rows.
     pub limit: Option<Limit>,
 }
 
 /// Why charges have no total.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
-pub enum NoTotal {
-    /// The study's δ is none.
+pub enum TotalError {
+    /// The study's δ is invalid.
     #[error(transparent)]
     Budget(#[from] BadBudget),
-    /// A charge cannot have been made.
+    /// A charge is invalid.
     #[error(transparent)]
     Charge(#[from] SpendError),
 }
 
-impl About {
-    /// Its name.
+impl PublicFacts {
+    /// Returns the party's name.
     pub fn name(&self) -> &str {
         &self.study.parties[self.node.0 as usize].name
     }
 
-    /// Whether its noise protects anybody.
+    /// Returns whether the noise protects anybody.
     pub fn protects(&self) -> bool {
         !self.seeded && self.study.privacy.unprotected().is_none()
     }
 
-    /// What must be said with its total.
+    /// Returns the caveat that goes with the party's total.
     pub fn caveat(&self) -> String {
         if let Some(how) = self.study.privacy.unprotected() {
             return format!("answers were released {how}: nobody is protected");
@@ -63,8 +63,11 @@ impl About {
     }
 }
 
-/// What a study's charges come to, by its own bound and at its own δ: the same to the bit for whoever computes it.
-pub fn total(study: &Study, events: impl IntoIterator<Item = Event>) -> Result<Guarantee, NoTotal> {
+/// Returns the total of a study's charges, by the study's bound and at its δ. It is the same to the bit on every machine.
+pub(crate) fn study_total(
+    study: &Study,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<Guarantee, TotalError> {
     let budget = Budget::unlimited(study.privacy.delta)?;
     let once = events.into_iter().map(|event| (event, 1));
     Ok(Ledger::total_of(budget, study.privacy.bound, once)?)

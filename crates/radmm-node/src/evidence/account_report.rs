@@ -1,4 +1,4 @@
-//! The account of a state folder, looked at from outside: what every study has spent, and whether the account is whole.
+//! The report of a state folder's account: what every study has spent, and whether the account is consistent.
 
 use std::collections::BTreeMap;
 
@@ -10,140 +10,140 @@ use radmm_study::Limit;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::event_json::Written;
-use crate::setup::balance::Balance;
-use crate::store::{Begun, Charge, Evidence, Fingerprint, Store, StoreError};
+use crate::event_json::EventJson;
+use crate::setup::Balance;
+use crate::store::{Charge, MisbehaviourRecord, RowFingerprint, Store, StoreError, StudyRecord};
 
-/// Why an account cannot be shown, or is not whole.
+/// The reason why an account cannot be reported, or is not consistent.
 #[derive(Debug, Error)]
-pub enum LedgerError {
-    /// The state cannot be read.
+pub enum AccountError {
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// δ is none.
+    /// The δ is invalid.
     #[error(transparent)]
     Budget(#[from] BadBudget),
-    /// No total can be shown at it.
+    /// The δ is out of range for a total.
     #[error(transparent)]
     Limits(#[from] BadLimits),
-    /// What is on record cannot have been charged, taken together.
-    #[error(
-        "what is on record cannot have been charged ({0}): restore the state folder from a backup"
-    )]
+    /// The charges of all studies together are invalid.
+    #[error("the charges on record are invalid ({0}): restore the state folder from a backup")]
     Charges(SpendError),
-    /// What is on record cannot have been charged.
+    /// The charges of one study are invalid.
     #[error(
-        "study {study} ({name}): what is on record cannot have been charged ({cause}): restore the state folder from a backup"
+        "study {study} ({name}): the charges on record are invalid ({cause}): restore the state folder from a backup"
     )]
     Charge {
-        /// Its number.
+        /// The study's number.
         study: u32,
-        /// Its name.
+        /// The study's name.
         name: String,
-        /// Why.
+        /// The reason.
         cause: SpendError,
     },
-    /// Charges that no study here can have made, or not in this order.
+    /// A charge belongs to no study, or is out of order.
     #[error("charge {place} is {what}: restore the state folder from a backup")]
     Order {
-        /// Counted from 0 over all studies.
+        /// The position of the charge, counted from 0 over all studies.
         place: usize,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
 
-/// What a state folder holds.
+/// The report of a state folder's account.
 #[derive(Debug, Serialize)]
-pub struct Account {
-    /// What all of them together have spent.
-    pub site: SiteAccount,
-    /// In the order in which they were begun.
-    pub studies: Vec<StudyAccount>,
+pub struct AccountReport {
+    /// The total of all studies.
+    pub site: SiteReport,
+    /// The studies in the order in which they were started.
+    pub studies: Vec<StudyReport>,
 }
 
-/// What all studies together have spent on the rows of a state folder.
+/// The total of all studies on the rows of a state folder.
 #[derive(Debug, Serialize)]
-pub struct SiteAccount {
-    /// By which the rows are known here, in the order in which they were first asked; several if they changed.
+pub struct SiteReport {
+    /// The fingerprints of the rows, in the order in which they were first asked; several if the rows changed.
     pub fingerprints: Vec<String>,
-    /// What was spent on them.
+    /// The balance of the rows.
     #[serde(flatten)]
     pub balance: Balance,
 }
 
-/// What one study has spent.
+/// The account of one study.
 #[derive(Debug, Serialize)]
-pub struct StudyAccount {
-    /// Counted from 0.
+pub struct StudyReport {
+    /// Its number, counted from 0.
     pub number: u32,
     /// Its name.
     pub name: String,
-    /// The hash of its canonical form.
+    /// The SHA-256 digest of its canonical form.
     pub sha256: String,
-    /// Which of its parties this is.
+    /// The node of this party.
     pub node: u32,
-    /// By which these rows are known here.
+    /// The fingerprint of the rows.
     pub fingerprint: String,
-    /// How many rows it asked.
+    /// The number of rows.
     pub rows: u64,
     /// Whether all iterations are done.
     pub finished: bool,
-    /// Whether its noise repeats, and so protects nobody.
+    /// Whether its noise repeats from a seed, and so protects nobody.
     pub seeded: bool,
-    /// At δ = 0 if that is finite, and at the δ that was asked for if some noise is Gaussian.
+    /// The total at δ = 0 if it is finite, and at the given δ if some noise is Gaussian.
     pub totals: Vec<Guarantee>,
-    /// What was charged.
-    pub charges: Vec<ChargeLine>,
-    /// What others said that cannot be right.
-    pub evidence: Vec<Evidence>,
+    /// The charges of its data steps.
+    pub charges: Vec<ChargeReport>,
+    /// The misbehaviour of neighbours.
+    pub evidence: Vec<MisbehaviourRecord>,
 }
 
-/// A charge.
+/// One charge.
 #[derive(Debug, Serialize)]
-pub struct ChargeLine {
-    /// Of the data step.
+pub struct ChargeReport {
+    /// The iteration of the data step.
     pub iteration: u32,
     #[serde(flatten)]
-    written: Written,
+    json: EventJson,
     #[serde(skip)]
     event: Event,
 }
 
-impl ChargeLine {
-    /// What was charged.
+impl ChargeReport {
+    /// Returns the privacy event that was charged.
     pub fn event(&self) -> &Event {
         &self.event
     }
 }
 
-impl Account {
-    /// The account of a store, with totals of Gaussian noise at `delta`. The total over all studies is at the δ of the site's
-    /// limit if that is given.
-    pub fn new(store: &Store, delta: f64, limit: Option<&Limit>) -> Result<Self, LedgerError> {
+impl AccountReport {
+    /// Reports the account of a store, with totals of Gaussian noise at `delta`. The total over all studies is at the δ of the
+    /// site's limit if that is given.
+    pub fn new(store: &Store, delta: f64, limit: Option<&Limit>) -> Result<Self, AccountError> {
         let charges = store.charges()?;
-        let site = SiteAccount::new(store, &charges, delta, limit)?;
+        let site = SiteReport::new(store, &charges, delta, limit)?;
         let mut studies = Vec::new();
-        for begun in store.studies() {
-            let own = charges.iter().filter(|charge| charge.study == begun.number);
-            let line = |charge: &Charge| ChargeLine {
+        for record in store.studies() {
+            let own = charges
+                .iter()
+                .filter(|charge| charge.study == record.number);
+            let line = |charge: &Charge| ChargeReport {
                 iteration: charge.iteration,
-                written: Written::from(&charge.event),
+                json: EventJson::from(&charge.event),
                 event: charge.event,
             };
-            let own: Vec<ChargeLine> = own.map(line).collect();
+            let own: Vec<ChargeReport> = own.map(line).collect();
             let events: Vec<Event> = own.iter().map(|charge| charge.event).collect();
-            let totals = totals(&events, delta, &begun)?;
-            studies.push(StudyAccount {
-                evidence: store.evidence(begun.number)?,
-                number: begun.number,
-                name: begun.name,
-                sha256: begun.sha256,
-                node: begun.party,
-                fingerprint: begun.fingerprint,
-                rows: begun.rows,
-                finished: begun.finished,
-                seeded: begun.seeded,
+            let totals = totals(&events, delta, &record)?;
+            studies.push(StudyReport {
+                evidence: store.misbehaviours(record.number)?,
+                number: record.number,
+                name: record.name,
+                sha256: record.sha256,
+                node: record.party,
+                fingerprint: record.fingerprint,
+                rows: record.rows,
+                finished: record.finished,
+                seeded: record.seeded,
                 totals,
                 charges: own,
             });
@@ -152,46 +152,46 @@ impl Account {
     }
 }
 
-impl SiteAccount {
+impl SiteReport {
     fn new(
         store: &Store,
         charges: &[Charge],
         delta: f64,
         limit: Option<&Limit>,
-    ) -> Result<Self, LedgerError> {
+    ) -> Result<Self, AccountError> {
         let balance = match limit {
             Some(limit) => {
-                let order = store.order(limit.limits.order());
-                Balance::within(limit, order, charges)
+                let order = store.renyi_order(limit.limits.order());
+                Balance::with_limit(limit, order, charges)
             }
             None => {
-                // Infinite if no limit at a δ was ever set here. Then nothing says at which order its losses are to be added
-                // up, and only pure ones are.
-                let order = store.order(f64::INFINITY);
+                // Infinite if no limit at a δ was ever set here. Then no order of Rényi losses is fixed, and only pure losses are
+                // added up.
+                let order = store.renyi_order(f64::INFINITY);
                 let at = (order.is_finite() && delta > 0.0).then_some((f64::MAX, delta));
                 let bounds = Limits::new(Some(f64::MAX), at)?;
-                Balance::beneath(&bounds, order, charges)
+                Balance::without_limit(&bounds, order, charges)
             }
         };
-        let mut fingerprints: Vec<Fingerprint> = Vec::new();
+        let mut fingerprints: Vec<RowFingerprint> = Vec::new();
         for charge in charges {
-            if !fingerprints.contains(&charge.data) {
-                fingerprints.push(charge.data);
+            if !fingerprints.contains(&charge.rows) {
+                fingerprints.push(charge.rows);
             }
         }
         Ok(Self {
-            fingerprints: fingerprints.iter().map(Fingerprint::to_string).collect(),
-            balance: balance.map_err(LedgerError::Charges)?,
+            fingerprints: fingerprints.iter().map(RowFingerprint::to_string).collect(),
+            balance: balance.map_err(AccountError::Charges)?,
         })
     }
 }
 
-/// What charges come to by our bound.
-fn totals(events: &[Event], delta: f64, of: &Begun) -> Result<Vec<Guarantee>, LedgerError> {
+/// Returns the totals of a study's charges by the tight bound.
+fn totals(events: &[Event], delta: f64, of: &StudyRecord) -> Result<Vec<Guarantee>, AccountError> {
     let at = |delta: f64| {
         let budget = Budget::unlimited(delta)?;
         let once = events.iter().map(|event| (*event, 1));
-        Ledger::total_of(budget, Bound::Tight, once).map_err(|cause| LedgerError::Charge {
+        Ledger::total_of(budget, Bound::Tight, once).map_err(|cause| AccountError::Charge {
             study: of.number,
             name: of.name.clone(),
             cause,
@@ -202,7 +202,7 @@ fn totals(events: &[Event], delta: f64, of: &Begun) -> Result<Vec<Guarantee>, Le
         true => Some(at(delta)?),
         false => None,
     };
-    // An infinite total says something only where there is no other.
+    // An infinite total is shown only if there is no other.
     let shown = relaxed.is_none() || pure.epsilon.is_finite();
     Ok([shown.then_some(pure), relaxed]
         .into_iter()
@@ -221,18 +221,17 @@ fn is_gaussian(event: &Event) -> bool {
 
 /// What was checked of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole {
-    /// How many were begun.
+pub struct CheckedAccount {
+    /// The number of studies.
     pub studies: usize,
-    /// How many there are.
+    /// The number of charges.
     pub charges: usize,
-    /// How many of them have an answer; the others could not be released.
+    /// The number of charges with an answer. The other answers could not be released.
     pub answers: usize,
 }
 
-/// Checks that an account is whole. The hashes of its records were computed again when the store was opened.
-pub fn check(store: &Store) -> Result<Whole, LedgerError> {
-    // The chain of hashes.
+/// Checks that an account is consistent. The hashes of its records were computed again when the store was opened.
+pub fn check_account(store: &Store) -> Result<CheckedAccount, AccountError> {
     let charges = store.charges()?;
     let studies = store.studies();
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
@@ -240,9 +239,9 @@ pub fn check(store: &Store) -> Result<Whole, LedgerError> {
         let Charge {
             study, iteration, ..
         } = *charge;
-        let wrong = |what: String| Err(LedgerError::Order { place, what });
+        let wrong = |what: String| Err(AccountError::Order { place, what });
         if study as usize >= studies.len() {
-            return wrong(format!("of study {study}, which was never begun"));
+            return wrong(format!("of study {study}, which was never started"));
         }
         match last.insert(study, iteration) {
             Some(before) if before >= iteration => {
@@ -254,11 +253,11 @@ pub fn check(store: &Store) -> Result<Whole, LedgerError> {
         }
     }
     let mut answers = 0;
-    for begun in &studies {
-        let recorded = store.recorded(begun.number)?;
+    for record in &studies {
+        let recorded = store.charged_answers(record.number)?;
         answers += recorded.iter().filter(|one| one.answer.is_some()).count();
     }
-    Ok(Whole {
+    Ok(CheckedAccount {
         studies: studies.len(),
         charges: charges.len(),
         answers,

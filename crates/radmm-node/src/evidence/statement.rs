@@ -1,82 +1,77 @@
-//! `privacy-statement.json` of one party: what it promises about its rows, signed with its key.
+//! `privacy-statement.json` of one party: its promise about its rows, signed with its key.
 //!
 //! The signature is over `radmm statement v1`, a zero byte, and the value of `statement` as JSON without white space between
-//! tokens. Numbers are read back to the bit, and fields keep their order, so that whoever has read the file can write the same
-//! bytes. An infinite number is `null`.
+//! tokens. Numbers are read back to the bit and fields keep their order, so that a reader of the file can write the same bytes. An
+//! infinite number is `null`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::release::Precision;
 use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
 use radmm_study::{Identity, equal};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::atomic_file::{WriteError, write_whole};
-use crate::evidence::transcript::{self, Summary};
+use super::transcript::{PRECISION, TranscriptSummary};
 use crate::hex;
 use crate::key::{SecretKey, verify};
-use crate::machine::party::Party;
-use crate::public_facts::{About, NoTotal, total};
-use crate::setup::balance::Balance;
-use crate::strict_json::{self, NotOnce};
+use crate::public_facts::{PublicFacts, TotalError, study_total};
+use crate::setup::Balance;
+use crate::strict_json::{self, StrictJsonError};
 
-/// What a signature is over, before the statement itself.
-const SIGNED: &str = "radmm statement v1\0";
+/// The prefix of the signed bytes.
+const SIGNED_PREFIX: &str = "radmm statement v1\0";
 
-/// Of the file.
-const PARTS: [&str; 3] = ["statement", "signed_by", "signature"];
+/// The largest statement that is read, in bytes.
+const MAX_FILE: u64 = 1 << 16;
 
-/// No statement is longer.
-const LONGEST: u64 = 1 << 16;
-
-/// What its total is of.
+/// The scope of the total.
 const SCOPE: &str = "total over every message that this party sent in this study";
 
-/// A statement whose signature is right.
+/// A statement whose signature is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignedStatement {
-    /// What is stated.
-    pub(crate) fields: Map<String, Value>,
-    /// Whose key it was.
+    /// The fields of the statement.
+    pub(super) fields: Map<String, Value>,
+    /// The identity of the signer.
     pub signed_by: Identity,
 }
 
-/// Why a file is no signed statement.
+/// The reason why a file is not a signed statement.
 #[derive(Debug, Error)]
 pub enum StatementError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("{}: {cause}", path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: std::io::Error,
     },
-    /// It is something else.
+    /// The file holds something else.
     #[error("{}: it is not a signed privacy statement: {what}", path.display())]
     Form {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
-    /// Its key has not signed it.
-    #[error("{}: the signature is wrong: the statement was changed after {signed_by} signed it, or was never signed by it", path.display())]
+    /// The signature is invalid.
+    #[error("{}: invalid signature: the statement was changed after {signed_by} signed it, or was never signed by it", path.display())]
     Signature {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Whose it should be.
+        /// The identity of the supposed signer.
         signed_by: Identity,
     },
 }
 
+/// The statement of a party, in the order of its fields in the file.
 #[derive(Serialize)]
-pub(crate) struct Statement<'a> {
+pub(super) struct PartyStatement<'a> {
     program: Program,
     study: &'a str,
     study_sha256: String,
@@ -94,7 +89,7 @@ pub(crate) struct Statement<'a> {
     scale: Option<Scaling>,
     #[serde(flatten)]
     law: Option<Law>,
-    precision: Precision,
+    precision: &'static str,
     bound: Bound,
     composition: &'static str,
     data_steps: usize,
@@ -102,47 +97,49 @@ pub(crate) struct Statement<'a> {
     iterations: u32,
     finished: bool,
     transcript_sha256: String,
-    /// What all studies together have spent on these rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    site: Option<Balance>,
+    /// The balance of the rows over all studies.
+    #[serde(rename = "site", skip_serializing_if = "Option::is_none")]
+    balance: Option<Balance>,
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    statement: &'a Statement<'a>,
-    signed_by: Identity,
+/// The file: a statement and its signature.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignedFile<S> {
+    statement: S,
+    signed_by: String,
     signature: String,
 }
 
-impl<'a> Statement<'a> {
-    pub(crate) fn new(
-        about: &'a About,
-        summary: &Summary,
-        site: Option<Balance>,
-    ) -> Result<Self, NoTotal> {
-        let study = &about.study;
-        // The last question may have been charged without a value that came of it.
+impl<'a> PartyStatement<'a> {
+    pub(super) fn new(
+        facts: &'a PublicFacts,
+        summary: &TranscriptSummary,
+        balance: Option<Balance>,
+    ) -> Result<Self, TotalError> {
+        let study = &facts.study;
+        // The last answer may have been charged before its value was sent.
         let done = summary.charges.iter();
         let done = done.filter(|(t, _)| *t <= summary.iterations).count();
         Ok(Self {
             program: Program::THIS,
             study: &study.name,
             study_sha256: study.sha256(),
-            party: about.name(),
-            node: about.node.0,
-            rows: about.rows,
-            total: total(study, summary.charges.iter().map(|(_, event)| *event))?,
+            party: facts.name(),
+            node: facts.node.0,
+            rows: facts.rows,
+            total: study_total(study, summary.charges.iter().map(|(_, event)| *event))?,
             scope: SCOPE,
             adversary: ADVERSARY,
-            protects: about.protects(),
-            caveat: about.caveat(),
-            mechanism: mechanism(&about.mechanism),
-            scale: match about.mechanism {
+            protects: facts.protects(),
+            caveat: facts.caveat(),
+            mechanism: mechanism(&facts.mechanism),
+            scale: match facts.mechanism {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
-            law: equal::law(&about.mechanism),
-            precision: study.privacy.precision,
+            law: equal::law(&facts.mechanism),
+            precision: PRECISION,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
             data_steps: summary.charges.len(),
@@ -150,70 +147,66 @@ impl<'a> Statement<'a> {
             iterations: summary.iterations,
             finished: summary.finished,
             transcript_sha256: hex::digits(&summary.sha256),
-            site,
+            balance,
         })
     }
 
-    /// What is signed, and what others compare.
+    /// Returns the bytes that are signed, without their prefix.
     fn to_json(&self) -> String {
-        // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
+        // Cannot fail: every map has string keys, and floats that are not finite become null.
         serde_json::to_string(self).expect("a statement is valid JSON")
     }
 
-    /// As it is read back.
-    pub(crate) fn fields(&self) -> Map<String, Value> {
+    /// Returns the fields as a reader of the file sees them.
+    pub(super) fn fields(&self) -> Map<String, Value> {
         serde_json::from_str(&self.to_json()).expect("a statement is a JSON object")
     }
 
-    /// The file.
-    pub(crate) fn signed(&self, key: &SecretKey) -> String {
-        let signature = key.sign(format!("{SIGNED}{}", self.to_json()).as_bytes());
-        let written = Written {
+    /// Returns the content of the file, with a signature.
+    pub(super) fn signed(&self, key: &SecretKey) -> String {
+        let signature = key.sign(format!("{SIGNED_PREFIX}{}", self.to_json()).as_bytes());
+        let file = SignedFile {
             statement: self,
-            signed_by: Identity::from(key.public()),
+            signed_by: key.identity().to_string(),
             signature: hex::digits(&signature),
         };
-        serde_json::to_string_pretty(&written).expect("a statement is valid JSON") + "\n"
+        serde_json::to_string_pretty(&file).expect("a statement is valid JSON") + "\n"
     }
 }
 
 impl SignedStatement {
-    /// Reads a statement and checks its signature; that the key is a party's, and that the numbers are right, is for
-    /// [`verify`](crate::evidence::verify).
+    /// Reads a statement and checks its signature. Whether the key is a party's and the numbers are right is for
+    /// [`verify`](super::verify).
     pub fn read(path: &Path) -> Result<Self, StatementError> {
         let open = |cause| StatementError::Open {
             path: path.to_owned(),
             cause,
         };
-        let form = |what: &str| StatementError::Form {
+        let form = |what: String| StatementError::Form {
             path: path.to_owned(),
-            what: what.to_owned(),
+            what,
         };
-        if fs::metadata(path).map_err(open)?.len() > LONGEST {
-            return Err(form("it is too long"));
+        if fs::metadata(path).map_err(open)?.len() > MAX_FILE {
+            return Err(form(format!("it has more than {MAX_FILE} bytes")));
         }
         let bytes = fs::read(path).map_err(open)?;
-        let file = strict_json::value(&bytes).map_err(|error| match error {
-            NotOnce::Json(_) => form("it is not JSON"),
-            NotOnce::Twice(key) => form(&format!("{key:?} is there twice")),
+        let value = strict_json::parse(&bytes).map_err(|error| match error {
+            StrictJsonError::Json(error) => form(format!("invalid JSON: {error}")),
+            StrictJsonError::DuplicateKey(key) => form(format!("duplicate key {key:?}")),
         })?;
-        let mut parts = file.as_object().into_iter().flat_map(Map::keys);
-        if let Some(name) = parts.find(|name| !PARTS.contains(&name.as_str())) {
-            return Err(form(&format!("{name:?} is beside what is signed")));
-        }
-        let text = |name: &str| file.get(name).and_then(Value::as_str);
-        let Some(Value::Object(fields)) = file.get("statement") else {
-            return Err(form("there is no \"statement\""));
-        };
-        let signed_by = text("signed_by").and_then(|key| key.parse::<Identity>().ok());
-        let signed_by = signed_by.ok_or_else(|| form("\"signed_by\" is no public key"))?;
-        let signature = text("signature").and_then(hex::bytes);
-        let signature = signature.ok_or_else(|| form("\"signature\" is none"))?;
-        let json = serde_json::to_string(fields).map_err(|_| form("it is not JSON"))?;
-        let signed = format!("{SIGNED}{json}");
+        let file: SignedFile<Map<String, Value>> =
+            serde_json::from_value(value).map_err(|error| form(error.to_string()))?;
+        let signed_by: Identity =
+            { file.signed_by.parse() }.map_err(|error| form(format!("signed_by: {error}")))?;
+        let signature = hex::bytes(&file.signature).ok_or_else(|| {
+            form("signature: must be 128 lower-case hexadecimal digits".to_owned())
+        })?;
+        let json =
+            serde_json::to_string(&file.statement).map_err(|error| form(error.to_string()))?;
+        let signed = format!("{SIGNED_PREFIX}{json}");
         match verify(&signed_by.bytes(), signed.as_bytes(), &signature) {
             true => Ok(Self {
-                fields: fields.clone(),
+                fields: file.statement,
                 signed_by,
             }),
             false => Err(StatementError::Signature {
@@ -222,35 +215,4 @@ impl SignedStatement {
             }),
         }
     }
-}
-
-/// Writes what a party shows to others, `transcript.jsonl` and `privacy-statement.json`, into a folder, which is made if need
-/// be.
-pub fn write_results(party: &Party, about: &About, out: &Path) -> Result<Vec<PathBuf>, WriteError> {
-    fs::create_dir_all(out).map_err(|cause| WriteError::File {
-        path: out.to_owned(),
-        cause,
-    })?;
-    let transcript = out.join("transcript.jsonl");
-    let summary = write_whole(&transcript, |to| {
-        transcript::write(party, about, &transcript, to)
-    })?;
-    let (store, _) = party.store();
-    let account = match &about.limit {
-        Some(limit) => {
-            let order = store.order(limit.limits.order());
-            Some(Balance::within(limit, order, &store.charges()?).map_err(NoTotal::from)?)
-        }
-        None => None,
-    };
-    let text = Statement::new(about, &summary, account)?.signed(party.key());
-    let path = out.join("privacy-statement.json");
-    write_whole(&path, |to| {
-        to.write_all(text.as_bytes())
-            .map_err(|cause| WriteError::File {
-                path: path.clone(),
-                cause,
-            })
-    })?;
-    Ok(vec![transcript, path])
 }

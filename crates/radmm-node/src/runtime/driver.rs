@@ -1,49 +1,46 @@
-//! A party that runs: its network, its store, and what the operator is told.
+//! The driver of a running party: feeds it events until its study is over, and tells an observer.
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::signals::on_signal;
-use crate::machine::frame::say_length;
-use crate::machine::link::Event;
-use crate::machine::party::{Halt, Party};
-use crate::runtime::metrics::{self, Shown};
-use crate::runtime::notice::Notice;
-use crate::runtime::status::{Counts, Status};
-use crate::setup::{Premises, PremisesError};
+use super::metrics::{self, SharedStatus};
+use super::notice::Notice;
+use super::signals::on_stop_signal;
+use super::status::{LinkCounts, NodeStatus};
+use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
+use crate::setup::{PartySetup, SetupError};
 use crate::store::Store;
-use crate::transport::{Neighbour, Network, Settings, TransportError};
+use crate::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
 
-/// Why a party stopped before its time.
+/// The reason why a node failed.
 #[derive(Debug, Error)]
-pub enum RunError {
-    /// It could not begin.
+pub enum NodeError {
+    /// The party cannot start.
     #[error(transparent)]
-    Premises(#[from] PremisesError),
-    /// There is no network.
+    Setup(#[from] SetupError),
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The address for metrics cannot be had.
+    /// The address for metrics is not available.
     #[error("metrics = \"{address}\": {cause}; choose another port, or leave metrics out")]
     Metrics {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// It cannot go on.
+    /// The party cannot continue.
     #[error(transparent)]
-    Halt(#[from] Halt),
+    Party(#[from] PartyError),
     /// The results cannot be written.
     #[error("{0}")]
     Results(String),
-    /// Signals cannot be heard.
-    #[error("the operating system does not tell when to stop: {0}")]
+    /// No handler for signals can be installed.
+    #[error("no handler for signals can be installed: {0}")]
     Signals(io::Error),
 }
 
@@ -51,144 +48,138 @@ pub enum RunError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All iterations are done, and every neighbour has what it needs.
-    Over,
-    /// All iterations are done, and the operator did not wait for the neighbours.
+    Complete,
+    /// All iterations are done, and the operator stopped the node before every neighbour had what it needs.
     Finished,
-    /// The operator stopped it in the middle. It goes on when it is started again.
+    /// The operator stopped the node before its last iteration. It resumes when it is started again.
     Stopped,
 }
 
-/// Who is told.
-pub trait Watch {
-    /// Something worth a line.
+/// A receiver of everything that an operator is told.
+pub trait Observer {
+    /// Takes a line of the log.
     fn notice(&mut self, notice: &Notice);
 
-    /// How things are now.
-    fn status(&mut self, status: &Status);
+    /// Takes the current status.
+    fn status(&mut self, status: &NodeStatus);
 
-    /// What is to be done with the results of a party that has finished; the files that came of it.
+    /// Writes the results of a party that has finished; returns the names of the files.
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
 }
 
-/// After the end, so long a neighbour is waited for that has everything, but may not know that nothing of it is missing here.
-const FAREWELL: Duration = Duration::from_secs(60);
+/// How long to linger for a peer that has acknowledged us but may not have received our acknowledgement.
+const LINGER_UNCONFIRMED: Duration = Duration::from_secs(60);
 
-/// So long a neighbour is waited for that knows this, but may not know that this side knows.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long to linger for a peer that has confirmed our acknowledgement but may not know that we received the confirmation.
+const LINGER_CONFIRMED: Duration = Duration::from_secs(10);
 
-/// Runs a party until its study is over, or until it is told to stop.
-pub fn run(premises: Premises, watch: &mut dyn Watch) -> Result<Ending, RunError> {
-    let (sender, receiver) = channel();
+/// Runs a party until its study is over or a signal stops it.
+pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, NodeError> {
+    let (sender, events) = channel();
     let stop = sender.clone();
-    on_signal(move || {
-        let _ = stop.send(Event::Stop);
+    on_stop_signal(move || {
+        let _ = stop.send(LinkEvent::Stop);
     })
-    .map_err(RunError::Signals)?;
-    run_with(premises, watch, sender, &receiver)
-}
-
-/// The same, with whoever else has something to tell.
-pub fn run_with(
-    premises: Premises,
-    watch: &mut dyn Watch,
-    sender: Sender<Event>,
-    events: &Receiver<Event>,
-) -> Result<Ending, RunError> {
-    let store = Store::open(&premises.path(&premises.site().state)).map_err(PremisesError::from)?;
-    let shown = Shown::default();
-    if let Some(address) = premises.site().metrics {
-        metrics::serve(address, shown.clone())
-            .map_err(|cause| RunError::Metrics { address, cause })?;
+    .map_err(NodeError::Signals)?;
+    let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
+    let shared = SharedStatus::default();
+    if let Some(address) = setup.site().metrics {
+        metrics::serve(address, shared.clone())
+            .map_err(|cause| NodeError::Metrics { address, cause })?;
     }
-    let settings = settings(&premises)?;
-    let study = premises.study().name.clone();
-    let study_sha256 = premises.study().sha256();
-    let name = premises.name().to_owned();
-    let protects = premises.protects();
-    let (mut party, bill) = premises.open(store)?;
-    let network = Network::start(settings, sender)?;
-    let mut desk = Desk {
+    let config = transport_config(&setup);
+    let study = setup.study().name.clone();
+    let study_sha256 = setup.study().sha256();
+    let name = setup.name().to_owned();
+    let protects = setup.protects();
+    let (mut party, bill) = setup.open(store)?;
+    let transport = Transport::start(config, sender)?;
+    let mut driver = Driver {
         limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
         protects,
-        counts: Counts::default(),
-        shown,
-        watch,
-        written: false,
-        unwritten: None,
+        counts: LinkCounts::default(),
+        shared,
+        observer,
+        results_written: false,
+        results_error: None,
     };
-    desk.watch.notice(&Notice::Started {
+    driver.observer.notice(&Notice::Started {
         study,
         study_sha256,
         party: name,
-        listening: network.local_address().map(|address| address.to_string()),
+        listening: transport.local_address().map(|address| address.to_string()),
         iteration: party.iteration(),
         iterations: party.iterations(),
         protects,
     });
-    let mut ended = desk.attend(&mut party, events);
-    if let (Ok(_), Some(why)) = (&ended, desk.unwritten) {
-        ended = Err(RunError::Results(why));
+    let mut ended = driver.drive(&mut party, &events);
+    if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
+        ended = Err(NodeError::Results(error));
     }
-    // Frames that were queued leave, whatever happened.
-    network.shutdown();
+    // Sends the frames that are queued, whatever happened.
+    transport.shutdown();
     ended
 }
 
-pub(crate) fn settings(premises: &Premises) -> Result<Settings, PremisesError> {
-    let study = premises.study().canonical();
-    let columns = premises.study().data.schema.width();
-    let neighbours = premises.neighbours().map(|(peer, address)| Neighbour {
+pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
+    let study = setup.study().canonical();
+    let columns = setup.study().data.schema.width();
+    let neighbours = setup.neighbours().map(|(peer, address)| PeerEndpoint {
         id: peer.id,
         key: peer.key,
         address,
     });
-    Ok(Settings {
-        me: premises.me(),
-        key: Arc::new(premises.key()?),
-        listen: premises.site().listen,
+    TransportConfig {
+        me: setup.me(),
+        key: setup.key().clone(),
+        listen: setup.site().listen,
         neighbours: neighbours.collect(),
-        // A study that differs is shown to the other side, and may be longer.
-        largest_frame: say_length(columns).max(study.len() + (1 << 16)),
-    })
+        // A study that differs is sent to the peer, and may be longer.
+        largest_frame: value_frame_length(columns).max(study.len() + (1 << 16)),
+    }
 }
 
-/// Where everything comes together.
-struct Desk<'a> {
+/// The event loop of a party.
+struct Driver<'a> {
     limits: Vec<f64>,
     protects: bool,
-    counts: Counts,
-    shown: Shown,
-    watch: &'a mut dyn Watch,
-    written: bool,
-    unwritten: Option<String>,
+    counts: LinkCounts,
+    shared: SharedStatus,
+    observer: &'a mut dyn Observer,
+    results_written: bool,
+    results_error: Option<String>,
 }
 
-impl Desk<'_> {
-    fn attend(&mut self, party: &mut Party, events: &Receiver<Event>) -> Result<Ending, RunError> {
-        self.tell(party)?;
-        if party.is_settled() {
-            // It was before: everybody has gone home.
-            return Ok(Ending::Over);
+impl Driver<'_> {
+    fn drive(
+        &mut self,
+        party: &mut Party,
+        events: &Receiver<LinkEvent>,
+    ) -> Result<Ending, NodeError> {
+        self.report(party);
+        if party.all_acks_confirmed() {
+            // The study was over before this start: nobody waits for this party.
+            return Ok(Ending::Complete);
         }
-        let mut over: Option<Instant> = None;
-        let mut settled: Option<Instant> = None;
-        let since = |is_so: bool, when: &mut Option<Instant>| {
-            is_so.then(|| when.get_or_insert_with(Instant::now).elapsed())
+        let mut acked: Option<Instant> = None;
+        let mut confirmed: Option<Instant> = None;
+        let elapsed_since = |is_so: bool, start: &mut Option<Instant>| {
+            is_so.then(|| start.get_or_insert_with(Instant::now).elapsed())
         };
         loop {
-            let over = since(party.is_over(), &mut over);
-            let settled = since(party.is_settled(), &mut settled);
-            if may_leave(over, settled, party.has_parted()) {
-                return Ok(Ending::Over);
+            let acked = elapsed_since(party.all_acked(), &mut acked);
+            let confirmed = elapsed_since(party.all_acks_confirmed(), &mut confirmed);
+            if may_exit(acked, confirmed, party.all_closed()) {
+                return Ok(Ending::Complete);
             }
             let event = match events.recv_timeout(Duration::from_millis(500)) {
                 Ok(event) => event,
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
             };
-            let stop = matches!(event, Event::Stop);
+            let stop = matches!(event, LinkEvent::Stop);
             let handled = party.handle(event);
-            self.tell(party)?;
+            self.report(party);
             handled?;
             if stop {
                 return Ok(match party.is_finished() {
@@ -199,36 +190,37 @@ impl Desk<'_> {
         }
     }
 
-    fn tell(&mut self, party: &mut Party) -> Result<(), RunError> {
+    /// Passes notices, status and results on to the observer.
+    fn report(&mut self, party: &mut Party) {
         for notice in party.take_notices() {
             self.counts.add(&notice);
-            self.watch.notice(&notice);
+            self.observer.notice(&notice);
         }
-        let status = Status::of(party, &self.limits, self.protects, self.counts);
-        self.watch.status(&status);
-        self.shown.set(status);
-        if party.is_finished() && !self.written {
-            self.written = true;
-            // Neighbours need this party whether or not its own files can be written.
-            match self.watch.results(party) {
+        let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
+        self.observer.status(&status);
+        self.shared.set(status);
+        if party.is_finished() && !self.results_written {
+            self.results_written = true;
+            // Neighbours need this party even if its files cannot be written.
+            match self.observer.results(party) {
                 Ok(files) => {
                     for file in files {
-                        self.watch.notice(&Notice::Wrote { file });
+                        self.observer.notice(&Notice::Wrote { file });
                     }
                 }
-                Err(why) => self.unwritten = Some(why),
+                Err(error) => self.results_error = Some(error),
             }
         }
-        Ok(())
     }
 }
 
-/// Whether a party may leave that has been over, and settled, for so long.
-fn may_leave(over: Option<Duration>, settled: Option<Duration>, parted: bool) -> bool {
-    match (over, settled) {
+/// Returns whether a party may exit, given for how long all neighbours have acknowledged it and confirmed its acknowledgement, and
+/// whether all links have closed.
+fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bool) -> bool {
+    match (acked, confirmed) {
         (None, _) => false,
-        (Some(over), None) => over > FAREWELL,
-        (Some(_), Some(settled)) => parted || settled > LAST_WORDS,
+        (Some(acked), None) => acked > LINGER_UNCONFIRMED,
+        (Some(_), Some(confirmed)) => all_closed || confirmed > LINGER_CONFIRMED,
     }
 }
 
@@ -237,22 +229,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_leaves_before_the_end_and_nobody_stays_for_ever() {
+    fn a_party_waits_for_acknowledgements_and_lingers_a_limited_time() {
         let now = Some(Duration::ZERO);
-        let after = |patience: Duration| Some(patience + Duration::from_millis(1));
-        for parted in [false, true] {
+        let after = |linger: Duration| Some(linger + Duration::from_millis(1));
+        for closed in [false, true] {
             // A neighbour needs something, however long that takes.
-            assert!(!may_leave(None, None, parted));
-            // All have everything, and one may not know that it may leave.
-            assert!(!may_leave(now, None, parted));
-            assert!(!may_leave(Some(FAREWELL), None, parted));
-            assert!(may_leave(after(FAREWELL), None, parted));
-            assert!(may_leave(after(FAREWELL), after(LAST_WORDS), parted));
+            assert!(!may_exit(None, None, closed));
+            // All have acknowledged, and one may not have our acknowledgement.
+            assert!(!may_exit(now, None, closed));
+            assert!(!may_exit(Some(LINGER_UNCONFIRMED), None, closed));
+            assert!(may_exit(after(LINGER_UNCONFIRMED), None, closed));
+            assert!(may_exit(
+                after(LINGER_UNCONFIRMED),
+                after(LINGER_CONFIRMED),
+                closed
+            ));
         }
-        // All know it, and one may not know that this side does.
-        assert!(!may_leave(after(FAREWELL), now, false));
-        assert!(!may_leave(now, Some(LAST_WORDS), false));
-        assert!(may_leave(now, after(LAST_WORDS), false));
-        assert!(may_leave(now, now, true));
+        // All have confirmed, and one may not know that we received the confirmation.
+        assert!(!may_exit(after(LINGER_UNCONFIRMED), now, false));
+        assert!(!may_exit(now, Some(LINGER_CONFIRMED), false));
+        assert!(may_exit(now, after(LINGER_CONFIRMED), false));
+        assert!(may_exit(now, now, true));
     }
 }

@@ -1,7 +1,6 @@
-//! Metrics and health over HTTP, on a local address.
+//! Metrics and health over HTTP, on a loopback address.
 //!
-//! One thread, one request at a time, one short answer each: who listens on the loopback needs no more. The site file does not
-//! take any other address.
+//! One thread answers one request at a time. The site file accepts no other than a loopback address, which needs no more.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,24 +8,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::runtime::status::Status;
+use super::status::NodeStatus;
 
-/// So long a request may take to arrive, and its answer to leave.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a request may take to arrive, and its answer to leave.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// No request that makes sense is longer.
-const LONGEST: u64 = 8192;
+/// The largest request that is read, in bytes.
+const MAX_REQUEST: u64 = 8192;
 
-/// What is shown.
+/// The latest status of a node, shared with the thread that serves it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown(Arc<Mutex<Option<Status>>>);
+pub(crate) struct SharedStatus(Arc<Mutex<Option<NodeStatus>>>);
 
-impl Shown {
-    pub(crate) fn set(&self, status: Status) {
+impl SharedStatus {
+    pub(crate) fn set(&self, status: NodeStatus) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
     }
 
-    fn get(&self) -> Option<Status> {
+    fn get(&self) -> Option<NodeStatus> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -34,33 +33,33 @@ impl Shown {
     }
 }
 
-/// Answers on an address from now on, as long as the process lives.
-pub(crate) fn serve(address: SocketAddr, shown: Shown) -> io::Result<SocketAddr> {
+/// Serves metrics on an address as long as the process lives.
+pub(crate) fn serve(address: SocketAddr, shared: SharedStatus) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let local = listener.local_addr()?;
     thread::Builder::new()
         .name("radmm-metrics".to_owned())
         .spawn(move || {
             for stream in listener.incoming() {
-                // Whoever goes away in the middle of it did not want to know.
-                let _ = stream.and_then(|stream| answer(stream, &shown));
+                // A client that disconnects needs no answer.
+                let _ = stream.and_then(|stream| answer(stream, &shared));
             }
         })?;
     Ok(local)
 }
 
-fn answer(stream: TcpStream, shown: &Shown) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut reader = BufReader::new(stream.take(LONGEST));
+fn answer(stream: TcpStream, shared: &SharedStatus) -> io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut reader = BufReader::new(stream.take(MAX_REQUEST));
     let mut request = String::new();
     reader.read_line(&mut request)?;
-    // The headers are of no matter, but unread bytes would reset the connection before the answer is read.
+    // The headers are ignored, but unread bytes would reset the connection before the answer is read.
     let mut header = String::new();
     while reader.read_line(&mut header)? > 2 {
         header.clear();
     }
-    let (code, kind, body) = respond(&request, shown.get().as_ref());
+    let (code, kind, body) = respond(&request, shared.get().as_ref());
     let mut stream = reader.into_inner().into_inner();
     write!(
         stream,
@@ -69,13 +68,13 @@ fn answer(stream: TcpStream, shown: &Shown) -> io::Result<()> {
     )
 }
 
-/// Status line, type and text.
-fn respond(request: &str, status: Option<&Status>) -> (&'static str, &'static str, String) {
+/// Returns status line, content type and body.
+fn respond(request: &str, status: Option<&NodeStatus>) -> (&'static str, &'static str, String) {
     let mut words = request.split_whitespace();
     let path = match (words.next(), words.next()) {
         (Some("GET"), Some(path)) => path,
         _ => {
-            let body = "only GET is answered\n".to_owned();
+            let body = "only GET is supported\n".to_owned();
             return ("405 Method Not Allowed", "text/plain", body);
         }
     };
@@ -100,7 +99,7 @@ fn respond(request: &str, status: Option<&Status>) -> (&'static str, &'static st
             ("503 Service Unavailable", "text/plain", body)
         }
         _ => {
-            let body = "there is /metrics and /health\n".to_owned();
+            let body = "not found; there are /metrics and /health\n".to_owned();
             ("404 Not Found", "text/plain", body)
         }
     }
@@ -109,16 +108,16 @@ fn respond(request: &str, status: Option<&Status>) -> (&'static str, &'static st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::party::PeerState;
-    use crate::runtime::status::Counts;
+    use crate::machine::PeerState;
+    use crate::runtime::LinkCounts;
     use radmm::account::Guarantee;
 
-    fn status() -> Status {
+    fn status() -> NodeStatus {
         let guarantee = |epsilon| Guarantee {
             epsilon,
             delta: 1e-5,
         };
-        Status {
+        NodeStatus {
             iteration: 7,
             iterations: 30,
             finished: false,
@@ -127,20 +126,20 @@ mod tests {
             consensus: 0.25,
             peers: vec![
                 ("birch".to_owned(), PeerState::Away),
-                ("maple".to_owned(), PeerState::Heard),
+                ("maple".to_owned(), PeerState::Received),
             ],
             protects: true,
-            counts: Counts {
+            counts: LinkCounts {
                 refused: 3,
-                ..Counts::default()
+                ..LinkCounts::default()
             },
         }
     }
 
     #[test]
-    fn metrics_and_health_are_answered_over_http() {
-        let shown = Shown::default();
-        let address = serve("127.0.0.1:0".parse().unwrap(), shown.clone()).unwrap();
+    fn metrics_and_health_are_served_over_http() {
+        let shared = SharedStatus::default();
+        let address = serve("127.0.0.1:0".parse().unwrap(), shared.clone()).unwrap();
         let ask = |request: &str| {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.write_all(request.as_bytes()).unwrap();
@@ -149,7 +148,7 @@ mod tests {
             answer
         };
         assert!(ask("GET /health HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503"));
-        shown.set(status());
+        shared.set(status());
         let answer = ask("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
         for line in [
@@ -166,7 +165,7 @@ mod tests {
         assert!(health.contains("iteration 7 of 30") && health.contains("birch away"));
         assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
-        // Somebody who says nothing does not keep the others waiting for ever.
+        // A silent client does not block the others for ever.
         let silent = TcpStream::connect(address).unwrap();
         assert!(ask("GET /health HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
         drop(silent);

@@ -1,8 +1,14 @@
-//! The driver of a running party: its event loop, and what the operator is told.
+//! The runtime of a party: event loop, signals, and everything that an operator is told.
 
-pub mod driver;
-pub(crate) mod metrics;
-pub mod notice;
-pub mod probe;
-pub mod signals;
-pub mod status;
+mod driver;
+mod metrics;
+mod notice;
+mod probe;
+mod signals;
+mod status;
+
+pub use driver::{Ending, NodeError, Observer, run};
+pub use notice::Notice;
+pub use probe::{ProbeResult, probe};
+pub use signals::on_stop_signal;
+pub use status::{LinkCounts, NodeStatus};

@@ -1,8 +1,7 @@
-//! What an operator is told.
+//! The lines of a node's log.
 //!
-//! Privacy: a log is read by people who may not see rows, and is sent on to others. So its lines are values of one type, and
-//! what has no place in it cannot be logged: there is none for a row, a label, a loss or the time that a solver took. What
-//! comes from rows is in here only as a function of releases, which are paid for.
+//! Privacy: a log is read by people who may not see rows, and is forwarded to others. So its lines are values of one type, which has
+//! no field for a row, a label, a loss or the running time of a solver. It depends on rows only through releases, which are paid for.
 
 use std::fmt;
 
@@ -10,100 +9,101 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use serde::Serialize;
 
-/// Something worth a line.
+/// One line of a node's log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notice {
-    /// The party is ready.
+    /// The party has started or resumed.
     Started {
         /// The study's name.
         study: String,
-        /// Its hash.
+        /// The study's SHA-256 digest.
         study_sha256: String,
-        /// Which party this is; a line of a log says it anyway.
+        /// The party's name; not serialised, since every line of a log has it.
         #[serde(skip)]
         party: String,
-        /// Where others may dial, if they may.
+        /// The address that the node listens on.
         listening: Option<String>,
-        /// The iteration of its last value: above 0 if it goes on from where it was.
+        /// The iteration of its last value: above 0 if it was resumed.
         iteration: u32,
-        /// `T`.
+        /// The number of iterations, `T`.
         iterations: u32,
         /// Whether its noise protects anybody.
         protects: bool,
     },
-    /// A link to a neighbour is up, and it holds the same study.
+    /// A neighbour is connected and holds the same study.
     Connected {
-        /// Who.
+        /// The neighbour.
         peer: String,
         /// The iteration of its last value.
         iteration: u32,
     },
-    /// A link has gone.
+    /// A link to a neighbour has closed.
     Disconnected {
-        /// Who.
+        /// The neighbour.
         peer: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A neighbour cannot be reached; it is tried again.
+    /// A neighbour cannot be reached. It is dialled again.
     Unreachable {
-        /// Who.
+        /// The neighbour.
         peer: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A neighbour has another study, or another version of the protocol.
     Disagrees {
-        /// Who.
+        /// The neighbour.
         peer: String,
-        /// About what.
+        /// The first difference.
         what: String,
     },
-    /// Somebody who is no neighbour was turned away.
+    /// A connection from a stranger was rejected.
     Refused {
-        /// From where.
+        /// The stranger's address.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A neighbour said something that cannot be right.
-    Lied {
-        /// Who.
+    /// A neighbour sent something invalid.
+    #[serde(rename = "lied")]
+    Misbehaved {
+        /// The neighbour.
         peer: String,
-        /// What.
+        /// What was invalid.
         what: String,
     },
-    /// An iteration is on record, and its value on its way.
+    /// An iteration is persisted and its value sent.
     Iterated {
-        /// Which.
+        /// The iteration.
         iteration: u32,
-        /// `T`.
+        /// The number of iterations, `T`.
         iterations: u32,
-        /// How its value came about.
+        /// The kind of its step.
         kind: Kind,
-        /// What this study has spent.
+        /// The total of this study so far.
         #[serde(flatten)]
         spent: Guarantee,
-        /// The largest distance of a neighbour's last value from this party's.
+        /// The largest distance between a neighbour's last value and this party's.
         consensus: f64,
     },
     /// All iterations are done.
     Finished {
-        /// `T`.
+        /// The number of iterations, `T`.
         iterations: u32,
-        /// What this study has spent.
+        /// The total of this study so far.
         #[serde(flatten)]
         spent: Guarantee,
     },
-    /// The party is stopping, since it was asked to.
+    /// The operator stops the party.
     Stopping {
         /// The iteration of its last value.
         iteration: u32,
     },
-    /// Files of results were written.
+    /// A file of results was written.
     Wrote {
-        /// Which.
+        /// The file.
         file: String,
     },
 }
@@ -121,10 +121,10 @@ impl fmt::Display for Notice {
                 ..
             } => {
                 match iteration {
-                    0 => write!(f, "{party} begins study {study}, {iterations} iterations")?,
+                    0 => write!(f, "{party} starts study {study}, {iterations} iterations")?,
                     at => write!(
                         f,
-                        "{party} goes on with study {study} at iteration {at} of {iterations}"
+                        "{party} resumes study {study} at iteration {at} of {iterations}"
                     )?,
                 }
                 match listening {
@@ -140,14 +140,14 @@ impl fmt::Display for Notice {
                 write!(f, "{peer} is connected, at iteration {iteration}")
             }
             Self::Disconnected { peer, reason } => {
-                write!(f, "{peer} has gone: {reason}; waiting for it")
+                write!(f, "{peer} is disconnected: {reason}; waiting for it")
             }
             Self::Unreachable { peer, reason } => {
-                write!(f, "{peer} cannot be reached: {reason}; trying on")
+                write!(f, "{peer} cannot be reached: {reason}; trying again")
             }
             Self::Disagrees { peer, what } => write!(f, "{peer} disagrees: {what}"),
-            Self::Refused { address, reason } => write!(f, "refused {address}: {reason}"),
-            Self::Lied { peer, what } => write!(f, "{peer} lies: {what}"),
+            Self::Refused { address, reason } => write!(f, "rejected {address}: {reason}"),
+            Self::Misbehaved { peer, what } => write!(f, "{peer} misbehaves: {what}"),
             Self::Iterated {
                 iteration,
                 iterations,
@@ -170,7 +170,7 @@ impl fmt::Display for Notice {
             }
             Self::Stopping { iteration } => write!(
                 f,
-                "stopping at iteration {iteration}; the same command goes on from here"
+                "stopping at iteration {iteration}; the same command resumes from here"
             ),
             Self::Wrote { file } => write!(f, "wrote {file}"),
         }

@@ -1,4 +1,4 @@
-//! Whether neighbours can be reached, and hold the same study: for who wants to know before anything begins.
+//! Checks before a study starts whether the neighbours can be reached and hold the same study.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,107 +9,106 @@ use radmm::public::graph::NodeId;
 use radmm_study::first_difference;
 use serde::Serialize;
 
-use crate::machine::frame::{Frame, Hello, PROTOCOL};
-use crate::machine::link::{Event, Link};
-use crate::runtime::driver::{RunError, settings};
-use crate::setup::Premises;
-use crate::transport::Network;
+use super::driver::{NodeError, transport_config};
+use crate::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL};
+use crate::setup::PartySetup;
+use crate::transport::Transport;
 
-/// What a neighbour says.
+/// The result of probing a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "what", rename_all = "kebab-case")]
-pub enum Reached {
-    /// It is there, and holds the same study.
+pub enum ProbeResult {
+    /// It answers and holds the same study.
     Same,
-    /// It is there, and something is wrong.
+    /// It answers and something is wrong.
     Wrong(String),
-    /// It is not there now.
+    /// It does not answer.
     Away(String),
-    /// It has no address: it dials.
+    /// It has no address, and dials this party instead.
     Dials,
 }
 
-/// So long a neighbour may take.
-const PATIENCE: Duration = Duration::from_secs(6);
+/// How long to wait for all answers.
+const TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Asks all neighbours that can be dialled.
-pub fn probe(premises: &Premises) -> Result<Vec<(String, Reached)>, RunError> {
-    let mut settings = settings(premises)?;
-    settings.listen = None;
-    settings
+/// Dials all neighbours that have an address; returns the result of each by name.
+pub fn probe(setup: &PartySetup) -> Result<Vec<(String, ProbeResult)>, NodeError> {
+    let mut config = transport_config(setup);
+    config.listen = None;
+    config
         .neighbours
         .retain(|neighbour| neighbour.address.is_some());
-    let mut waiting = settings.neighbours.len();
+    let mut waiting = config.neighbours.len();
     let (sender, events) = channel();
-    let network = Network::start(settings, sender)?;
-    let mut said: BTreeMap<NodeId, Reached> = BTreeMap::new();
+    let transport = Transport::start(config, sender)?;
+    let mut results: BTreeMap<NodeId, ProbeResult> = BTreeMap::new();
     let mut links: Vec<Box<dyn Link>> = Vec::new();
-    let canonical = premises.study().canonical();
-    let until = Instant::now() + PATIENCE;
+    let canonical = setup.study().canonical();
+    let until = Instant::now() + TIMEOUT;
     while waiting > 0 {
         let Ok(event) = events.recv_timeout(until.saturating_duration_since(Instant::now())) else {
             break;
         };
-        let (peer, verdict) = match event {
-            Event::Up { link, .. } => {
+        let (peer, result) = match event {
+            LinkEvent::Up { link, .. } => {
                 let hello = Hello {
                     version: PROTOCOL,
-                    study: premises.study().digest(),
-                    from: premises.me(),
+                    study: setup.study().digest(),
+                    from: setup.me(),
                     at: 0,
-                    heard: None,
-                    seen: None,
+                    persisted: None,
+                    received: None,
                     probe: true,
                 };
                 link.send(Frame::Hello(hello).encode());
                 links.push(link);
                 continue;
             }
-            Event::Frame { peer, bytes, .. } => (peer, verdict(&canonical, premises, &bytes)),
-            Event::Unreachable { peer, reason } => (peer, Some(Reached::Away(reason))),
-            Event::Down { peer, reason, .. } => (peer, Some(Reached::Away(reason))),
-            Event::Refused { .. } | Event::Stop => continue,
+            LinkEvent::Frame { peer, bytes, .. } => (peer, study_result(&canonical, setup, &bytes)),
+            LinkEvent::Unreachable { peer, reason } => (peer, Some(ProbeResult::Away(reason))),
+            LinkEvent::Down { peer, reason, .. } => (peer, Some(ProbeResult::Away(reason))),
+            LinkEvent::Refused { .. } | LinkEvent::Stop => continue,
         };
-        // The first word counts: who has answered may hang up.
-        if let (Some(verdict), Entry::Vacant(place)) = (verdict, said.entry(peer)) {
-            place.insert(verdict);
+        // The first result counts: a neighbour that has answered may hang up.
+        if let (Some(result), Entry::Vacant(place)) = (result, results.entry(peer)) {
+            place.insert(result);
             waiting -= 1;
         }
     }
     for link in links {
         link.close();
     }
-    network.shutdown();
-    Ok(premises
+    transport.shutdown();
+    Ok(setup
         .neighbours()
         .map(|(peer, address)| {
-            let silent = match address {
-                Some(_) => Reached::Away("no answer".to_owned()),
-                None => Reached::Dials,
+            let no_answer = match address {
+                Some(_) => ProbeResult::Away("no answer".to_owned()),
+                None => ProbeResult::Dials,
             };
-            (peer.name, said.remove(&peer.id).unwrap_or(silent))
+            (peer.name, results.remove(&peer.id).unwrap_or(no_answer))
         })
         .collect())
 }
 
-/// What a frame says about the study; nothing if another one will.
-fn verdict(canonical: &str, premises: &Premises, bytes: &[u8]) -> Option<Reached> {
+/// Returns what a frame tells about the study; `None` if a later frame will tell.
+fn study_result(canonical: &str, setup: &PartySetup, bytes: &[u8]) -> Option<ProbeResult> {
     match Frame::decode(bytes) {
-        Ok(Frame::Hello(hello)) if hello.version != PROTOCOL => Some(Reached::Wrong(format!(
-            "it speaks version {} of the protocol, and this program version {PROTOCOL}",
+        Ok(Frame::Hello(hello)) if hello.version != PROTOCOL => Some(ProbeResult::Wrong(format!(
+            "it speaks version {} of the protocol, and this program speaks version {PROTOCOL}",
             hello.version
         ))),
-        Ok(Frame::Hello(hello)) if hello.study == premises.study().digest() => Some(Reached::Same),
-        // Its study comes next.
+        Ok(Frame::Hello(hello)) if hello.study == setup.study().digest() => Some(ProbeResult::Same),
+        // Its study follows in the next frame.
         Ok(Frame::Hello(_)) => None,
         Ok(Frame::Study(theirs)) => {
             let difference = first_difference(canonical, &theirs)?;
-            Some(Reached::Wrong(format!(
+            Some(ProbeResult::Wrong(format!(
                 "another study: {}: {} here, {} there",
                 difference.key, difference.mine, difference.theirs
             )))
         }
         Ok(_) => None,
-        Err(error) => Some(Reached::Wrong(error.to_string())),
+        Err(error) => Some(ProbeResult::Wrong(error.to_string())),
     }
 }

@@ -1,25 +1,22 @@
-//! Signals of the operating system to stop.
+//! The signals that stop a node: SIGINT and SIGTERM, or Ctrl-C where there are none.
 
 use std::io;
 use std::thread;
 
-/// Does something at the first signal to stop. The second stops the process at once.
-pub fn on_signal(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
+/// Calls `first` at the first signal to stop. The second signal ends the process at once.
+pub fn on_stop_signal(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let mut signals = {
-        let _entered = runtime.enter();
-        Signals::new()?
-    };
+    let mut next_signal = runtime.block_on(async { stop_signals() })?;
     thread::Builder::new()
         .name("radmm-signals".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                signals.next().await;
+                next_signal().await;
                 first();
-                signals.next().await;
-                // As a program that is not listening would end. What is on record is on record.
+                next_signal().await;
+                // The exit code of a program that handles no signals. The store is complete at any moment.
                 std::process::exit(130);
             });
         })?;
@@ -27,42 +24,23 @@ pub fn on_signal(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
+fn stop_signals() -> io::Result<impl AsyncFnMut() + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move || {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    }
+    })
 }
 
 #[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        // Without signals there is nothing to wait for.
+fn stop_signals() -> io::Result<impl AsyncFnMut() + Send + 'static> {
+    Ok(async || {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    }
+    })
 }

@@ -1,64 +1,66 @@
-//! How a party is doing: for progress, metrics and health. Nothing in it depends on rows but through releases.
+//! The status of a party, for progress, metrics and health.
+//!
+//! Privacy: it depends on rows only through releases.
 
 use std::fmt::Write;
 
 use radmm::account::Guarantee;
 
-use crate::machine::party::{Party, PeerState};
-use crate::runtime::notice::Notice;
+use super::notice::Notice;
+use crate::machine::{Party, PeerState};
 
-/// How a party is doing.
+/// The status of a party.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct NodeStatus {
     /// The iteration of its last value.
     pub iteration: u32,
-    /// `T`.
+    /// The number of iterations, `T`.
     pub iterations: u32,
     /// Whether all iterations are done.
     pub finished: bool,
-    /// What this study has spent.
+    /// The total of this study so far.
     pub spent: Guarantee,
-    /// For each limit of the site: what all studies have spent, and the limit.
+    /// The total of all studies on these rows and its limit, for each limit of the site.
     pub site: Vec<(Guarantee, f64)>,
-    /// The largest distance of a neighbour's last value from this party's.
+    /// The largest distance between a neighbour's last value and this party's.
     pub consensus: f64,
-    /// How the neighbours are doing, by name.
+    /// The states of the neighbours, by name.
     pub peers: Vec<(String, PeerState)>,
     /// Whether the noise protects anybody.
     pub protects: bool,
-    /// What happened so far.
-    pub counts: Counts,
+    /// What happened on the links so far.
+    pub counts: LinkCounts,
 }
 
-/// What happened so far, counted.
+/// Counts of what happened on the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Links that came up.
+pub struct LinkCounts {
+    /// Links that were established.
     pub connected: u64,
-    /// Links that went.
+    /// Links that were closed.
     pub disconnected: u64,
-    /// Strangers that were turned away.
+    /// Strangers that were rejected.
     pub refused: u64,
-    /// Lies of neighbours.
-    pub lies: u64,
+    /// Invalid frames of neighbours.
+    pub misbehaviours: u64,
 }
 
-impl Counts {
-    /// Counts what is told.
-    pub(crate) fn add(&mut self, notice: &Notice) {
+impl LinkCounts {
+    /// Counts a notice.
+    pub(super) fn add(&mut self, notice: &Notice) {
         match notice {
             Notice::Connected { .. } => self.connected += 1,
             Notice::Disconnected { .. } => self.disconnected += 1,
             Notice::Refused { .. } => self.refused += 1,
-            Notice::Lied { .. } => self.lies += 1,
+            Notice::Misbehaved { .. } => self.misbehaviours += 1,
             _ => {}
         }
     }
 }
 
-impl Status {
-    /// Of a party now.
-    pub(crate) fn of(party: &Party, limits: &[f64], protects: bool, counts: Counts) -> Self {
+impl NodeStatus {
+    /// Takes the status of a party.
+    pub(super) fn new(party: &Party, limits: &[f64], protects: bool, counts: LinkCounts) -> Self {
         let site = party.spent_on_rows();
         Self {
             iteration: party.iteration(),
@@ -76,8 +78,8 @@ impl Status {
         }
     }
 
-    /// In the text format of Prometheus.
-    pub fn metrics(&self) -> String {
+    /// Renders the status in the text format of Prometheus.
+    pub(super) fn metrics(&self) -> String {
         let mut text = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
             let _ = writeln!(
@@ -102,7 +104,7 @@ impl Status {
         metric(
             "iteration",
             "gauge",
-            "The iteration of the last value that is on record.",
+            "The iteration of the last value that is persisted.",
             &plain(f64::from(self.iteration)),
         );
         metric(
@@ -162,20 +164,24 @@ impl Status {
         for (name, help, count) in [
             (
                 "links_up_total",
-                "Links that came up.",
+                "Links that were established.",
                 self.counts.connected,
             ),
             (
                 "links_down_total",
-                "Links that went.",
+                "Links that were closed.",
                 self.counts.disconnected,
             ),
             (
                 "refused_total",
-                "Strangers that were turned away.",
+                "Strangers that were rejected.",
                 self.counts.refused,
             ),
-            ("lies_total", "Lies of neighbours.", self.counts.lies),
+            (
+                "lies_total",
+                "Invalid frames of neighbours.",
+                self.counts.misbehaviours,
+            ),
         ] {
             metric(name, "counter", help, &plain(count as f64));
         }
@@ -184,12 +190,12 @@ impl Status {
 }
 
 impl PeerState {
-    /// In a word.
+    /// Returns the state as one word.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Away => "away",
             Self::Awaited => "awaited",
-            Self::Heard => "heard",
+            Self::Received => "heard",
             Self::Disagrees => "disagrees",
             Self::Done => "done",
         }

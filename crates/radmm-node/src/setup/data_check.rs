@@ -1,55 +1,54 @@
-//! What a party may see of its own rows before it takes part.
+//! Counts of what was unusual in a party's own file, for the people who may see its rows.
 //!
-//! Privacy: this is computed from rows, and nothing was paid for it. It is for the eyes of whoever may see the rows: no notice,
-//! status, statement or transcript has a place for it.
+//! Privacy: these counts come from rows and are not paid for. No notice, status, statement or transcript has a field for them.
 
 use std::collections::BTreeMap;
 
 use radmm_data::{Partition, Schema};
 use serde::Serialize;
 
-/// What became of the fields of a party's file, counted.
+/// Counts over the fields of a party's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// Rows that were left out because a field was missing.
+pub struct DataCheck {
+    /// The number of rows left out because a field was missing.
     pub left_out: usize,
-    /// Numeric columns with values beyond the study's bounds, and how many were taken to the nearer bound.
+    /// The number of values clipped to the study's bounds, by numeric column.
     pub clipped: BTreeMap<String, usize>,
     /// The column of the label.
     pub label: String,
-    /// Its value for the positive class; all others count as negative.
+    /// The label's value for the positive class. All others count as negative.
     pub positive: String,
-    /// Its first few values, and how many rows have each.
-    pub labels: Vec<Labelled>,
-    /// How many rows have yet other values.
+    /// The label's first few values.
+    pub labels: Vec<LabelCount>,
+    /// The number of rows with other labels.
     pub other_labels: usize,
 }
 
-/// A value of the label.
+/// The number of rows with one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Labelled {
-    /// As it is written.
+pub struct LabelCount {
+    /// The label as it is written.
     pub value: String,
-    /// How many rows have it.
+    /// The number of rows.
     pub rows: usize,
 }
 
-impl Seen {
-    pub(crate) fn new(partition: &Partition, schema: &Schema) -> Self {
+impl DataCheck {
+    pub(super) fn new(partition: &Partition, schema: &Schema) -> Self {
         let pairs = partition.labels.iter().zip(&partition.label_rows);
-        let labels: Vec<Labelled> = pairs
-            .map(|(value, rows)| Labelled {
+        let labels: Vec<LabelCount> = pairs
+            .map(|(value, rows)| LabelCount {
                 value: value.clone(),
                 rows: *rows,
             })
             .collect();
-        let named: usize = labels.iter().map(|one| one.rows).sum();
+        let listed: usize = labels.iter().map(|label| label.rows).sum();
         Self {
             left_out: partition.dropped,
             clipped: partition.clipped.iter().cloned().collect(),
             label: schema.label.clone(),
             positive: schema.positive.clone(),
-            other_labels: partition.read - partition.dropped - named,
+            other_labels: partition.read - partition.dropped - listed,
             labels,
         }
     }

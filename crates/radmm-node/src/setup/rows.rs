@@ -1,4 +1,4 @@
-//! A party's rows, and the hash by which its ledger knows them.
+//! The rows of a party, read from its own file or from the study's table.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,45 +13,45 @@ use radmm_study::{SiteRows, Source, Study};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::setup::data_check::Seen;
+use super::DataCheck;
 
-/// A party's rows.
-pub(crate) struct Rows {
+/// The rows of a party.
+pub(super) struct LocalRows {
     pub shard: Shard,
-    /// Of the bytes of their file, or of the study's table and the party's share of it.
+    /// The hash of the file, or of the study's table and the party's share of it.
     pub hash: [u8; 32],
-    /// What is only for whoever may see them; of a file of this party's own.
-    pub seen: Option<Seen>,
+    /// Counts over the party's own file, for the people who may see it.
+    pub data_check: Option<DataCheck>,
 }
 
-/// Why there are no rows.
+/// The reason why rows cannot be read.
 #[derive(Debug, Error)]
 pub enum RowsError {
     /// The file cannot be opened.
     #[error("{}: {cause}; [data] path is relative to the site file", path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// Somebody wrote into it.
-    #[error("{}: the file changed while it was read; start again when nobody writes to it", .0.display())]
+    /// The file changed while it was read.
+    #[error("{}: the file changed while it was read; start again when nothing writes to it", .0.display())]
     Changed(PathBuf),
-    /// The file is not what the study says.
+    /// The file does not match the study.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The study's own table is not there, or not what the study says.
+    /// The study's own table is missing or does not match the study.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// Rows without people.
+    /// The share is empty.
     #[error("{0} has no rows: its share of the study's table is empty")]
     Empty(String),
 }
 
-impl Rows {
-    /// Reads the rows of a site's own file.
-    pub(crate) fn read(
+impl LocalRows {
+    /// Reads the rows that a site file names.
+    pub(super) fn read(
         study: &Study,
         site: &SiteRows,
         folders: Folders<'_>,
@@ -72,11 +72,10 @@ impl Rows {
                     holdout: None,
                 };
                 let partition = read(file, &study.data.schema, deal)?;
-                // Whoever reads twice must have read the same.
                 if hash_of(&path).map_err(open)? != hash {
                     return Err(RowsError::Changed(path));
                 }
-                let seen = Seen::new(&partition, &study.data.schema);
+                let data_check = DataCheck::new(&partition, &study.data.schema);
                 let mut parts = partition.parts.into_iter();
                 let part = parts
                     .next()
@@ -84,14 +83,14 @@ impl Rows {
                 Ok(Self {
                     shard: part.shard,
                     hash,
-                    seen: Some(seen),
+                    data_check: Some(data_check),
                 })
             }
             SiteRows::Share => Self::share(study, folders, me),
         }
     }
 
-    /// The share of the study's own table.
+    /// Reads the party's share of the study's own table.
     fn share(study: &Study, folders: Folders<'_>, me: NodeId) -> Result<Self, RowsError> {
         let mut hash = Sha256::new();
         hash.update(b"radmm share v1\0");
@@ -115,17 +114,17 @@ impl Rows {
         Ok(Self {
             shard: shard.ok_or_else(|| RowsError::Empty(me.to_string()))?,
             hash: hash.finalize().into(),
-            seen: None,
+            data_check: None,
         })
     }
 }
 
-/// Where paths begin.
+/// The folders that paths are relative to.
 #[derive(Clone, Copy, Debug)]
 pub struct Folders<'a> {
-    /// The study's.
+    /// The folder of the study file.
     pub study: &'a Path,
-    /// The site file's.
+    /// The folder of the site file.
     pub site: &'a Path,
 }
 

@@ -1,21 +1,24 @@
-//! A site's account over all studies: what may begin, what goes on, and under which name rows are charged.
+//! The account of a site over all studies: which studies may start and resume, and under which fingerprint rows are charged.
 
 use std::fs;
 
+use radmm::account::Guarantee;
 use radmm::message::Message;
 use radmm::public::release::{Precision, Release};
+use radmm_study::assemble;
 use tempfile::TempDir;
 
 use super::*;
-use crate::evidence::account_report::Account;
-use crate::machine::frame::{Frame, Hello, PROTOCOL, Signed};
-use crate::machine::link::{Credit, Event, Link, Serial};
+use crate::evidence::AccountReport;
 use crate::machine::tests::World;
+use crate::machine::{Credit, Link, LinkEvent, Serial};
+use crate::machine::{Frame, Hello, PROTOCOL, Party, SignedMessage};
+use crate::store::{RowFingerprint, Store};
 
-/// Nobody is there to read.
-struct Unread;
+/// A link that nobody reads.
+struct SilentLink;
 
-impl Link for Unread {
+impl Link for SilentLink {
     fn send(&self, _: Vec<u8>) -> bool {
         true
     }
@@ -23,22 +26,22 @@ impl Link for Unread {
     fn close(&self) {}
 }
 
-/// Alder's folder, and everyone's keys.
-struct Office {
+/// Alder's site, and the keys of all parties.
+struct TestSite {
     world: World,
     folder: TempDir,
-    /// What stands in the site file beside key and state.
+    /// The `noise` key of the site file.
     noise: &'static str,
     party: Option<&'static str>,
     limit: f64,
-    continues: Vec<Fingerprint>,
+    continues: Vec<RowFingerprint>,
 }
 
 const PLENTY: f64 = 1e6;
 
-impl Office {
+impl TestSite {
     fn new() -> Self {
-        let office = Self {
+        let site = Self {
             world: World::new("ring", 1),
             folder: tempfile::tempdir().unwrap(),
             noise: "secret",
@@ -46,16 +49,16 @@ impl Office {
             limit: PLENTY,
             continues: Vec::new(),
         };
-        office.sit(0);
-        office.write_rows(40);
-        office
+        site.install_key(0);
+        site.write_rows(40);
+        site
     }
 
-    /// Puts the key of a party into the folder.
-    fn sit(&self, party: usize) {
+    /// Puts the key of a party into the site's folder.
+    fn install_key(&self, party: usize) {
         let path = self.folder.path().join("key.pem");
         let _ = fs::remove_file(&path);
-        let key = SecretKey::from_pem(&self.world.seats[party].pem).unwrap();
+        let key = SecretKey::from_pem(&self.world.hosts[party].pem).unwrap();
         key.write_new(&path).unwrap();
     }
 
@@ -72,7 +75,7 @@ impl Office {
         fs::write(self.folder.path().join("rows.csv"), text).unwrap();
     }
 
-    fn premises(&self) -> Result<Premises, PremisesError> {
+    fn setup(&self) -> Result<PartySetup, SetupError> {
         let names: Vec<String> = { self.continues.iter() }
             .map(|one| format!("\"{one}\""))
             .collect();
@@ -91,7 +94,7 @@ impl Office {
             site: here,
         };
         let study = self.world.study.clone();
-        Premises::new(study, site, folders, ("study.toml", "site.toml"))
+        PartySetup::new(study, site, folders, ("study.toml", "site.toml"))
     }
 
     fn state(&self) -> PathBuf {
@@ -102,35 +105,35 @@ impl Office {
         Store::open(&self.state()).unwrap()
     }
 
-    /// As if nothing had ever begun here.
+    /// Removes the state folder.
     fn clear(&self) {
         fs::remove_dir_all(self.state()).unwrap();
     }
 
-    fn open(&self) -> Result<(Party, Bill), PremisesError> {
-        self.premises()?.open(self.store())
+    fn open(&self) -> Result<(Party, PartyBill), SetupError> {
+        self.setup()?.open(self.store())
     }
 
-    fn refusal(&self) -> PremisesError {
+    fn rejection(&self) -> SetupError {
         self.open().err().unwrap()
     }
 
-    fn bill(&self) -> Bill {
-        self.premises().unwrap().bill(Some(&self.store())).unwrap()
+    fn bill(&self) -> PartyBill {
+        self.setup().unwrap().bill(Some(&self.store())).unwrap()
     }
 
-    /// Another study of the same parties on the same rows.
+    /// Switches to another study of the same parties on the same rows.
     fn another_study(&mut self, name: &str) {
         self.world.study.name = name.to_owned();
     }
 
-    /// Birch and rowan say where they begin; then alder's rows are asked.
+    /// Delivers the initial values of birch and rowan, so that alder's rows are asked.
     fn ask(&self, party: &mut Party) {
         let study = &self.world.study;
         let columns = party.node().curator().columns();
         for from in [1, 4] {
             let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
-            let key = SecretKey::from_pem(&self.world.seats[from as usize].pem).unwrap();
+            let key = SecretKey::from_pem(&self.world.hosts[from as usize].pem).unwrap();
             let start = assemble::start(study, peer, columns);
             let message = Message {
                 from: peer,
@@ -142,15 +145,15 @@ impl Office {
                 study: study.digest(),
                 from: peer,
                 at: 0,
-                heard: None,
-                seen: None,
+                persisted: None,
+                received: None,
                 probe: false,
             };
-            let say = Frame::Say(Signed::new(message, &study.digest(), &key));
-            let link = Box::new(Unread);
-            party.handle(Event::Up { peer, serial, link }).unwrap();
+            let say = Frame::Value(SignedMessage::new(message, &study.digest(), &key));
+            let link = Box::new(SilentLink);
+            party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
             for frame in [Frame::Hello(hello), say] {
-                let event = Event::Frame {
+                let event = LinkEvent::Frame {
                     peer,
                     serial,
                     bytes: frame.encode(),
@@ -162,7 +165,7 @@ impl Office {
         assert_eq!(party.iteration(), 1);
     }
 
-    /// Opens the study, asks once, and ends.
+    /// Opens the study, asks the rows once, and closes it.
     fn ask_once(&self) -> Release {
         let (mut party, _) = self.open().unwrap();
         self.ask(&mut party);
@@ -171,225 +174,219 @@ impl Office {
 }
 
 #[test]
-fn a_study_beyond_the_limit_does_not_begin() {
-    let mut office = Office::new();
-    office.limit = office.bill().total.epsilon * 0.9;
-    let refusal = office.refusal();
+fn a_study_beyond_the_limit_does_not_start() {
+    let mut site = TestSite::new();
+    site.limit = site.bill().total.epsilon * 0.9;
+    let rejection = site.rejection();
     assert!(
-        matches!(&refusal, PremisesError::BeyondLimit { spent, after, .. }
-            if *spent == 0.0 && *after > office.limit),
-        "{refusal}"
+        matches!(&rejection, SetupError::BeyondLimit { spent, after, .. }
+            if *spent == 0.0 && *after > site.limit),
+        "{rejection}"
     );
-    let store = office.store();
+    let store = site.store();
     assert!(store.studies().is_empty());
     assert!(store.charges().unwrap().is_empty());
 }
 
 #[test]
-fn every_question_is_charged_to_the_account_of_the_rows() {
-    let office = Office::new();
-    let (mut party, bill) = office.open().unwrap();
+fn every_answer_is_charged_to_the_account_of_the_rows() {
+    let site = TestSite::new();
+    let (mut party, bill) = site.open().unwrap();
     assert_eq!(party.spent_on_rows()[0].epsilon, 0.0);
-    office.ask(&mut party);
+    site.ask(&mut party);
     let spent = party.spent_on_rows();
     assert!(spent[0].epsilon > 0.0 && spent[0].epsilon < bill.after[0].epsilon);
     drop(party);
-    // What is on disk comes to the same.
-    let later = office.bill();
+    // The journal comes to the same total.
+    let later = site.bill();
     assert_eq!(later.before, spent);
     assert_eq!(later.after, bill.after);
 }
 
 #[test]
-fn rows_are_charged_under_the_name_by_which_they_are_known() {
-    let office = Office::new();
-    office.ask_once();
-    let hash = office.premises().unwrap().hash;
-    let store = office.store();
-    let name = store.fingerprint(&hash);
+fn rows_are_charged_under_their_fingerprint() {
+    let site = TestSite::new();
+    site.ask_once();
+    let hash = site.setup().unwrap().hash;
+    let store = site.store();
+    let name = store.row_fingerprint(&hash);
     let charges = store.charges().unwrap();
     assert_eq!(charges.len(), 1);
     assert_eq!((charges[0].study, charges[0].iteration), (0, 1));
-    assert_eq!(charges[0].data, name);
+    assert_eq!(charges[0].rows, name);
     assert_eq!(store.studies()[0].fingerprint, name.to_string());
     drop(store);
-    // So the study goes on where it was.
-    let (party, _) = office.open().unwrap();
+    // So the study resumes where it stopped.
+    let (party, _) = site.open().unwrap();
     assert_eq!(party.iteration(), 1);
 }
 
 #[test]
-fn what_studies_spend_on_the_same_rows_adds_up() {
-    let mut office = Office::new();
-    let alone = office.bill();
-    office.ask_once();
-    let first = office.bill();
-    office.another_study("second");
-    let second = office.bill();
-    // The first is one question in, and what it has not spent is not counted.
+fn the_losses_of_studies_on_the_same_rows_add_up() {
+    let mut site = TestSite::new();
+    let alone = site.bill();
+    site.ask_once();
+    let first = site.bill();
+    site.another_study("second");
+    let second = site.bill();
+    // The first study has asked once, and what it has not spent is not counted.
     assert_eq!(second.before, first.before);
     assert_eq!(second.total, alone.total);
     assert!(second.after[0].epsilon > alone.after[0].epsilon);
-    // Enough for either alone, and not for what both come to.
-    office.limit = (second.after[0].epsilon + alone.after[0].epsilon) / 2.0;
-    let refusal = office.refusal();
+    // Enough for either study alone, but not for both.
+    site.limit = (second.after[0].epsilon + alone.after[0].epsilon) / 2.0;
+    let rejection = site.rejection();
     assert!(
-        matches!(&refusal, PremisesError::BeyondLimit { spent, .. }
+        matches!(&rejection, SetupError::BeyondLimit { spent, .. }
             if *spent == first.before[0].epsilon),
-        "{refusal}"
+        "{rejection}"
     );
-    assert_eq!(office.store().studies().len(), 1);
-    office.limit = PLENTY;
-    office.ask_once();
-    let studies = { office.store().charges().unwrap().into_iter() }.map(|charge| charge.study);
+    assert_eq!(site.store().studies().len(), 1);
+    site.limit = PLENTY;
+    site.ask_once();
+    let studies = { site.store().charges().unwrap().into_iter() }.map(|charge| charge.study);
     assert_eq!(studies.collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
-fn changed_rows_are_refused_until_somebody_says_whose_they_are() {
-    let mut office = Office::new();
-    office.ask_once();
-    let spent = office.bill().before;
-    let before = office.store().charges().unwrap()[0].data;
-    office.another_study("second");
-    office.write_rows(41);
-    let refusal = office.refusal();
+fn changed_rows_are_rejected_until_the_site_file_says_that_they_continue() {
+    let mut site = TestSite::new();
+    site.ask_once();
+    let spent = site.bill().before;
+    let before = site.store().charges().unwrap()[0].rows;
+    site.another_study("second");
+    site.write_rows(41);
+    let rejection = site.rejection();
     assert!(
-        matches!(&refusal, PremisesError::OtherRows { before: named, found }
+        matches!(&rejection, SetupError::OtherRows { before: named, found }
             if *named == before && *found != before),
-        "{refusal}"
+        "{rejection}"
     );
-    // Somebody else's name does not help.
-    office.continues = vec![Fingerprint([9; 32])];
-    assert!(matches!(office.refusal(), PremisesError::OtherRows { .. }));
-    office.continues = vec![before];
-    assert_eq!(office.bill().before, spent);
-    office.ask_once();
-    let charges = office.store().charges().unwrap();
+    // Another fingerprint does not help.
+    site.continues = vec![RowFingerprint([9; 32])];
+    assert!(matches!(site.rejection(), SetupError::OtherRows { .. }));
+    site.continues = vec![before];
+    assert_eq!(site.bill().before, spent);
+    site.ask_once();
+    let charges = site.store().charges().unwrap();
     assert_eq!(charges.len(), 2);
-    assert_ne!(charges[1].data, before);
-    // Whoever looks at the account from outside finds one total, over both states of the rows.
-    let shown = Account::new(&office.store(), 1e-4, None).unwrap().site;
-    let names = [before, charges[1].data].map(|one| one.to_string());
+    assert_ne!(charges[1].rows, before);
+    // The report of the account shows one total over both states of the rows.
+    let shown = AccountReport::new(&site.store(), 1e-4, None).unwrap().site;
+    let names = [before, charges[1].rows].map(|one| one.to_string());
     assert_eq!(shown.fingerprints, names);
     let totals: Vec<Guarantee> = { shown.balance.totals.iter() }
         .map(|one| one.total)
         .collect();
-    assert_eq!(totals, office.bill().before);
+    assert_eq!(totals, site.bill().before);
 }
 
 #[test]
-fn rows_that_a_rehearsal_asked_are_not_asked_in_earnest() {
-    let mut office = Office::new();
-    office.noise = "seeded";
-    drop(office.open().unwrap());
-    // Nothing was asked yet: nothing is given away.
-    office.another_study("real");
-    office.noise = "secret";
-    assert!(
-        office
-            .premises()
-            .unwrap()
-            .bill(Some(&office.store()))
-            .is_ok()
-    );
+fn rows_that_a_rehearsal_asked_are_not_asked_with_secret_noise() {
+    let mut site = TestSite::new();
+    site.noise = "seeded";
+    drop(site.open().unwrap());
+    // Nothing was asked yet, so nothing was revealed.
+    site.another_study("real");
+    site.noise = "secret";
+    assert!(site.setup().unwrap().bill(Some(&site.store())).is_ok());
 
-    office.another_study("rehearsal");
-    office.noise = "seeded";
-    office.ask_once();
-    office.another_study("real");
-    office.noise = "secret";
-    let refusal = office.refusal();
+    site.another_study("rehearsal");
+    site.noise = "seeded";
+    site.ask_once();
+    site.another_study("real");
+    site.noise = "secret";
+    let rejection = site.rejection();
     assert!(
-        matches!(&refusal, PremisesError::Rehearsed { study } if study == "rehearsal"),
-        "{refusal}"
+        matches!(&rejection, SetupError::Rehearsed { study } if study == "rehearsal"),
+        "{rejection}"
     );
-    // Another rehearsal gives away nothing more.
-    office.noise = "seeded";
-    office.ask_once();
+    // Another rehearsal reveals nothing more.
+    site.noise = "seeded";
+    site.ask_once();
 }
 
 #[test]
-fn noise_is_the_studys_only_where_it_says_so() {
+fn noise_repeats_only_if_it_is_seeded() {
     // The same question, asked of the same rows in two folders.
-    let mut office = Office::new();
+    let mut site = TestSite::new();
     for (noise, same) in [("seeded", true), ("secret", false)] {
-        office.noise = noise;
+        site.noise = noise;
         let answers = [(), ()].map(|()| {
-            let answer = office.ask_once();
-            office.clear();
+            let answer = site.ask_once();
+            site.clear();
             answer
         });
         assert_eq!(answers[0] == answers[1], same, "{noise}");
     }
-    // And in two studies of one folder.
-    let first = office.ask_once();
-    office.another_study("second");
-    assert_ne!(office.ask_once(), first);
+    // The same question in two studies of one folder.
+    let first = site.ask_once();
+    site.another_study("second");
+    assert_ne!(site.ask_once(), first);
 }
 
 #[test]
-fn a_study_goes_on_as_it_was_begun_or_not_at_all() {
-    let how = |office: &Office| match office.refusal() {
-        PremisesError::BegunOtherwise { how, .. } => how,
+fn a_study_resumes_as_it_was_started_or_not_at_all() {
+    let how = |site: &TestSite| match site.rejection() {
+        SetupError::StartedDifferently { how, .. } => how,
         other => panic!("{other}"),
     };
-    let mut office = Office::new();
-    drop(office.open().unwrap());
-    office.sit(1);
-    let named = how(&office);
+    let mut site = TestSite::new();
+    drop(site.open().unwrap());
+    site.install_key(1);
+    let named = how(&site);
     assert!(
         named.starts_with("as alder, not as birch, whose key is in "),
         "{named}"
     );
-    office.sit(0);
-    office.write_rows(41);
-    assert_eq!(how(&office), "on other rows");
-    office.write_rows(40);
-    office.noise = "seeded";
-    assert_eq!(how(&office), "with noise = \"secret\"");
-    office.noise = "secret";
-    drop(office.open().unwrap());
-    assert_eq!(office.store().studies().len(), 1);
+    site.install_key(0);
+    site.write_rows(41);
+    assert_eq!(how(&site), "on other rows");
+    site.write_rows(40);
+    site.noise = "seeded";
+    assert_eq!(how(&site), "with noise = \"secret\"");
+    site.noise = "secret";
+    drop(site.open().unwrap());
+    assert_eq!(site.store().studies().len(), 1);
 
-    office.clear();
-    office.noise = "seeded";
-    drop(office.open().unwrap());
-    office.noise = "secret";
-    assert_eq!(how(&office), "with noise = \"seeded\"");
+    site.clear();
+    site.noise = "seeded";
+    drop(site.open().unwrap());
+    site.noise = "secret";
+    assert_eq!(how(&site), "with noise = \"seeded\"");
 }
 
 #[test]
-fn a_key_that_is_nobodys_takes_no_part() {
-    let office = Office::new();
-    let path = office.folder.path().join("key.pem");
+fn an_unknown_key_is_rejected() {
+    let site = TestSite::new();
+    let path = site.folder.path().join("key.pem");
     fs::remove_file(&path).unwrap();
     let key = SecretKey::generate().unwrap();
     key.write_new(&path).unwrap();
-    let refusal = office.premises().err().unwrap();
+    let rejection = site.setup().err().unwrap();
     let identity = Identity::from(key.public());
-    let PremisesError::Seat(refusal) = refusal else {
-        panic!("{refusal}");
+    let SetupError::Identify(rejection) = rejection else {
+        panic!("{rejection}");
     };
     assert_eq!(
-        *refusal,
-        SeatError::Nobody {
+        *rejection,
+        IdentifyError::UnknownKey {
             key: path,
             identity
         }
     );
-    assert!(!office.state().exists());
+    assert!(!site.state().exists());
 }
 
 #[test]
-fn a_site_that_says_which_party_it_is_takes_no_other_key() {
-    let mut office = Office::new();
-    office.party = Some("alder");
-    assert_eq!(office.premises().unwrap().name(), "alder");
-    office.sit(1);
-    let told = office.premises().err().unwrap().to_string();
-    let key = office.folder.path().join("key.pem");
-    let [alder, birch] = [0, 1].map(|party: usize| office.world.study.parties[party].key);
+fn a_site_that_names_its_party_accepts_no_other_key() {
+    let mut site = TestSite::new();
+    site.party = Some("alder");
+    assert_eq!(site.setup().unwrap().name(), "alder");
+    site.install_key(1);
+    let told = site.setup().err().unwrap().to_string();
+    let key = site.folder.path().join("key.pem");
+    let [alder, birch] = [0, 1].map(|party: usize| site.world.study.parties[party].key);
     assert_eq!(
         told,
         format!(
@@ -399,30 +396,36 @@ fn a_site_that_says_which_party_it_is_takes_no_other_key() {
     );
     fs::remove_file(&key).unwrap();
     SecretKey::generate().unwrap().write_new(&key).unwrap();
-    let told = office.premises().err().unwrap().to_string();
-    assert!(told.contains(", which is nobody's in the study"), "{told}");
-    office.party = Some("elder");
-    let told = office.premises().err().unwrap().to_string();
+    let told = site.setup().err().unwrap().to_string();
+    assert!(
+        told.contains(", which is not that of any party in the study"),
+        "{told}"
+    );
+    site.party = Some("elder");
+    let told = site.setup().err().unwrap().to_string();
     assert_eq!(
         told,
         "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
     );
-    assert!(!office.state().exists());
+    assert!(!site.state().exists());
 }
 
 #[test]
-fn values_beyond_bounds_and_labels_are_counted() {
-    let office = Office::new();
-    let path = office.folder.path().join("rows.csv");
+fn clipped_values_and_labels_are_counted() {
+    let site = TestSite::new();
+    let path = site.folder.path().join("rows.csv");
     let rows = fs::read_to_string(&path).unwrap();
     let odd = "999,25.5,120,5.5,no,f,some,Yes\n?,25.5,120,5.5,no,f,some,yes\n";
     fs::write(&path, format!("{rows}{odd}")).unwrap();
-    let premises = office.premises().unwrap();
-    let seen = premises.seen().unwrap();
-    assert_eq!((premises.rows(), seen.left_out), (41, 1));
-    assert_eq!(seen.clipped, [("age".to_owned(), 1)].into());
-    let labels = seen.labels.iter().map(|one| (one.value.as_str(), one.rows));
+    let setup = site.setup().unwrap();
+    let check = setup.data_check().unwrap();
+    assert_eq!((setup.rows(), check.left_out), (41, 1));
+    assert_eq!(check.clipped, [("age".to_owned(), 1)].into());
+    let labels = check
+        .labels
+        .iter()
+        .map(|one| (one.value.as_str(), one.rows));
     let labels: Vec<(&str, usize)> = labels.collect();
     assert_eq!(labels, [("yes", 20), ("no", 20), ("Yes", 1)]);
-    assert_eq!(seen.other_labels, 0);
+    assert_eq!(check.other_labels, 0);
 }

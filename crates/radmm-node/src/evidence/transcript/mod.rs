@@ -1,17 +1,17 @@
-//! `transcript.jsonl`: what a party said, heard and paid for, for anyone who wants to check it.
+//! `transcript.jsonl`: what a party sent, received and was charged for, so that anyone can check it.
 //!
-//! One JSON object a line. First who it is and in which study, then the charges of this study with their answers, then every
-//! message, own and heard, by iteration and sender, with its signature:
+//! One JSON object a line: first a header, then the charges of this study with their answers, then every message sent and received,
+//! by iteration and sender, with its signature:
 //!
 //! ```text
 //! {"radmm transcript":1,"program":{…},"study":"…","study_sha256":"…","party":"alder","node":0,"rows":120,…}
 //! {"charge":{"iteration":1,"event":{"release":"objective",…},"units":[…]}}
 //! {"from":"alder","node":0,"iteration":0,"units":[…],"signature":"…"}
 //! ```
-//! Coordinates are `units` of the grid, or `values` where the study releases doubles. An answer that was paid for is no secret:
-//! it was released. Nothing else in here comes from the rows but their number.
+//! Coordinates are `units` of the grid.
+//!
+//! Privacy: the answers in a transcript are released and charged. Nothing else in it comes from the rows but their number.
 
-mod line;
 mod read;
 
 use std::collections::BTreeMap;
@@ -22,88 +22,91 @@ use std::path::{Path, PathBuf};
 use radmm::account::Event;
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Precision, Release};
+use radmm::public::release::Release;
 use radmm_study::Study;
 use radmm_study::words::Program;
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::atomic_file::WriteError;
-use crate::event_json::Written;
+use super::results::{ResultsError, failed};
+use crate::event_json::EventJson;
 use crate::hex;
-use crate::machine::frame::Signed;
-use crate::machine::party::Party;
-use crate::public_facts::About;
-use line::Line;
-use read::Reading;
+use crate::machine::{Party, SignedMessage};
+use crate::public_facts::PublicFacts;
+use crate::strict_json::{self, Object, StrictJsonError};
+use read::TranscriptReader;
 
-/// Of what is written here.
-const FORMAT: u64 = 1;
+/// The version of the format.
+const FORMAT: u32 = 1;
 
-/// What a line may hold beside coordinates.
-const LONGEST_REST: u64 = 4096;
+/// The precision of releases, a field of every transcript and statement.
+pub(super) const PRECISION: &str = "grid";
 
-/// How long a coordinate may be: a double has at most 24 characters.
-const LONGEST_NUMBER: u64 = 32;
+/// The largest length of a line without its coordinates, in bytes.
+const MAX_LINE: u64 = 4096;
 
-/// What a party said, heard and paid for.
+/// The largest length of a coordinate with its comma, in bytes.
+const MAX_NUMBER: u64 = 32;
+
+/// The transcript of one party.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
-    /// Which party's.
+    /// The party's node.
     pub node: NodeId,
-    /// `B_i`, as it says.
+    /// The number of rows, `B_i`, as the party states it.
     pub rows: u32,
     /// The iteration of its last value.
     pub iterations: u32,
-    /// Whether it heard everybody's last value too.
+    /// Whether it received the last value of every neighbour too.
     pub finished: bool,
-    /// Whether its noise protects anybody, as it says.
+    /// Whether its noise protects anybody, as the party states it.
     pub protects: bool,
-    /// By iteration.
+    /// The charges and answers, by iteration.
     pub charges: Vec<Recorded>,
-    /// By iteration and sender.
-    pub messages: BTreeMap<(u32, NodeId), Signed>,
-    /// Of the file.
+    /// The messages, by iteration and sender.
+    pub messages: BTreeMap<(u32, NodeId), SignedMessage>,
+    /// The SHA-256 hash of the file.
     pub sha256: [u8; 32],
 }
 
-/// Why a file is no transcript of a study.
+/// The reason why a file is not a transcript of a study.
 #[derive(Debug, Error)]
 pub enum TranscriptError {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("{}: {cause}", path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// A line is not what it must be.
+    /// A line is invalid.
     #[error("{}:{line}: {what}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
 }
 
-/// What a statement says of the transcript that it goes with.
-pub(crate) struct Summary {
+/// The facts of a transcript that its statement repeats.
+pub(super) struct TranscriptSummary {
     pub iterations: u32,
     pub finished: bool,
-    /// By iteration.
+    /// The charges, by iteration.
     pub charges: Vec<(u32, Event)>,
     pub sha256: [u8; 32],
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct Header<'a> {
     #[serde(rename = "radmm transcript")]
-    format: u64,
+    format: u32,
     program: Program,
     study: &'a str,
     study_sha256: String,
@@ -113,7 +116,7 @@ struct Head<'a> {
     iterations: u32,
     finished: bool,
     columns: usize,
-    precision: Precision,
+    precision: &'static str,
     protects: bool,
 }
 
@@ -125,9 +128,9 @@ struct ChargeLine {
 #[derive(Serialize)]
 struct Charged {
     iteration: u32,
-    event: Written,
-    #[serde(flatten)]
-    answer: Option<Coordinates>,
+    event: EventJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: Option<Vec<i64>>,
 }
 
 #[derive(Serialize)]
@@ -135,39 +138,26 @@ struct MessageLine<'a> {
     from: &'a str,
     node: u32,
     iteration: u32,
-    #[serde(flatten)]
-    value: Coordinates,
+    units: Vec<i64>,
     signature: String,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Coordinates {
-    Units(Vec<i64>),
-    Values(Vec<f64>),
+fn units(release: &Release) -> Vec<i64> {
+    release.units().expect("every release is on the grid")
 }
 
-impl From<&Release> for Coordinates {
-    fn from(release: &Release) -> Self {
-        match release.units() {
-            Some(units) => Self::Units(units),
-            None => Self::Values(release.values().to_vec()),
-        }
-    }
-}
-
-/// Writes what a party has on record, message by message.
-pub(crate) fn write(
+/// Writes the transcript of a party from its store, message by message.
+pub(super) fn write(
     party: &Party,
-    about: &About,
+    facts: &PublicFacts,
     path: &Path,
     to: &mut dyn Write,
-) -> Result<Summary, WriteError> {
-    let (store, begun) = party.store();
-    let (study, me) = (&about.study, about.node);
+) -> Result<TranscriptSummary, ResultsError> {
+    let (store, record) = party.store();
+    let (study, me) = (&facts.study, facts.node);
     let mut iterations = party.iteration();
-    // What the disk did not take was not said.
-    while iterations > 0 && store.said(begun.number, iterations)?.is_none() {
+    // A value that was not persisted was not sent.
+    while iterations > 0 && store.sent(record.number, iterations)?.is_none() {
         iterations -= 1;
     }
     let mut hash = Sha256::new();
@@ -175,69 +165,66 @@ pub(crate) fn write(
         text.push('\n');
         hash.update(&text);
         let written = to.write_all(text.as_bytes());
-        written.map_err(|cause| WriteError::File {
-            path: path.to_owned(),
-            cause,
-        })
+        written.map_err(failed(path))
     };
-    line(json(&Head {
+    line(json(&Header {
         format: FORMAT,
         program: Program::THIS,
         study: &study.name,
         study_sha256: study.sha256(),
-        party: about.name(),
+        party: facts.name(),
         node: me.0,
-        rows: about.rows,
+        rows: facts.rows,
         iterations,
-        finished: begun.finished,
+        finished: record.finished,
         columns: party.node().curator().columns(),
-        precision: study.privacy.precision,
-        protects: about.protects(),
+        precision: PRECISION,
+        protects: facts.protects(),
     }))?;
     let mut charges = Vec::new();
-    for recorded in store.recorded(begun.number)? {
+    for recorded in store.charged_answers(record.number)? {
         charges.push((recorded.iteration, recorded.event));
         line(json(&ChargeLine {
             charge: Charged {
                 iteration: recorded.iteration,
-                event: Written::from(&recorded.event),
-                answer: recorded.answer.as_ref().map(Coordinates::from),
+                event: EventJson::from(&recorded.event),
+                units: recorded.answer.as_ref().map(units),
             },
         }))?;
     }
-    let around = neighbourhood(&about.graph, me);
+    let around = neighbourhood(&facts.graph, me);
     for t in 0..=iterations {
         for id in &around {
             let signed = match *id == me {
-                true => store.said(begun.number, t)?,
-                false => store.heard(begun.number, t, *id)?,
+                true => store.sent(record.number, t)?,
+                false => store.received(record.number, t, *id)?,
             };
-            // Of the last iteration not everybody may have been heard.
+            // Some values of the last iteration may not have been received.
             let Some(signed) = signed else { continue };
             line(json(&MessageLine {
                 from: &study.parties[id.0 as usize].name,
                 node: id.0,
                 iteration: t,
-                value: Coordinates::from(&signed.message.release),
+                units: units(&signed.message.release),
                 signature: hex::digits(&signed.signature),
             }))?;
         }
     }
-    Ok(Summary {
+    Ok(TranscriptSummary {
         iterations,
-        finished: begun.finished,
+        finished: record.finished,
         charges,
         sha256: hash.finalize().into(),
     })
 }
 
 fn json(object: &impl Serialize) -> String {
-    // Every map has string keys, so that nothing is left to fail.
+    // Cannot fail: every map has string keys.
     serde_json::to_string(object).expect("a line is valid JSON")
 }
 
-/// A party and its neighbours, in order.
-pub(crate) fn neighbourhood(graph: &Graph, node: NodeId) -> Vec<NodeId> {
+/// Returns a party and its neighbours, in order.
+pub(super) fn neighbourhood(graph: &Graph, node: NodeId) -> Vec<NodeId> {
     let mut around = graph.neighbours(node).to_vec();
     around.push(node);
     around.sort_unstable();
@@ -245,8 +232,8 @@ pub(crate) fn neighbourhood(graph: &Graph, node: NodeId) -> Vec<NodeId> {
 }
 
 impl Transcript {
-    /// Reads a transcript of a study, which bounds how much is read. That what it says is right is for
-    /// [`verify`](crate::evidence::verify).
+    /// Reads a transcript of a study, which bounds how much is read. Whether its content is right is for
+    /// [`verify`](super::verify).
     pub fn read(path: &Path, study: &Study, graph: &Graph) -> Result<Self, TranscriptError> {
         let open = |cause| TranscriptError::Open {
             path: path.to_owned(),
@@ -254,10 +241,10 @@ impl Transcript {
         };
         let mut from = BufReader::new(File::open(path).map_err(open)?);
         let columns = study.data.schema.width();
-        let longest = LONGEST_REST + LONGEST_NUMBER * columns as u64;
+        let longest = MAX_LINE + MAX_NUMBER * columns as u64;
         let mut hash = Sha256::new();
         let mut bytes = Vec::new();
-        let mut read: Option<Reading<'_>> = None;
+        let mut reader: Option<TranscriptReader<'_>> = None;
         for number in 1.. {
             bytes.clear();
             let mut limited = (&mut from).take(longest);
@@ -271,22 +258,26 @@ impl Transcript {
                 what,
             };
             let line = match bytes.last() {
-                Some(b'\n') => Line::parse(&bytes),
+                Some(b'\n') => parse_line(&bytes),
                 _ if bytes.len() as u64 == longest => Err(format!(
-                    "a line of more than {longest} bytes, which no message of this study has"
+                    "a line of more than {longest} bytes, longer than any message of this study"
                 )),
-                _ => Err("the line has no end: the file was cut off".to_owned()),
+                _ => Err("the line has no end: the file is truncated".to_owned()),
             };
             let line = line.map_err(wrong)?;
-            match &mut read {
-                None => read = Some(Reading::begin(&line, study, graph).map_err(wrong)?),
-                Some(read) => read.add(&line).map_err(wrong)?,
+            let object = Object::new(&line).map_err(wrong)?;
+            match &mut reader {
+                None => {
+                    let begun = TranscriptReader::begin(&object, study, graph);
+                    reader = Some(begun.map_err(wrong)?);
+                }
+                Some(reader) => reader.add(&object).map_err(wrong)?,
             }
         }
-        match read {
-            Some(read) => Ok(Self {
+        match reader {
+            Some(reader) => Ok(Self {
                 sha256: hash.finalize().into(),
-                ..read.transcript
+                ..reader.transcript
             }),
             None => Err(TranscriptError::Line {
                 path: path.to_owned(),
@@ -297,5 +288,12 @@ impl Transcript {
     }
 }
 
+fn parse_line(bytes: &[u8]) -> Result<Value, String> {
+    strict_json::parse(bytes).map_err(|error| match error {
+        StrictJsonError::Json(error) => format!("invalid JSON (column {})", error.column()),
+        StrictJsonError::DuplicateKey(key) => format!("duplicate key {key:?}"),
+    })
+}
+
 #[cfg(test)]
-pub(crate) mod tests;
+pub(super) mod tests;

@@ -1,47 +1,51 @@
-//! From lines to a transcript, each held against the study.
+//! Builds a transcript from its lines, each checked against the study.
 
 use std::collections::BTreeMap;
 
 use radmm::message::Message;
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Precision, Release};
+use radmm::public::release::Release;
 use radmm_study::Study;
 
-use super::line::Line;
-use super::{FORMAT, Transcript, neighbourhood};
-use crate::event_json::Written;
+use super::{FORMAT, PRECISION, Transcript, neighbourhood};
+use crate::event_json::EventJson;
 use crate::hex;
-use crate::machine::frame::Signed;
+use crate::machine::SignedMessage;
+use crate::strict_json::Object;
 
-/// A transcript up to some line.
-pub(super) struct Reading<'a> {
+/// A transcript up to the last line read.
+pub(super) struct TranscriptReader<'a> {
     study: &'a Study,
     around: Vec<NodeId>,
     pub(super) transcript: Transcript,
 }
 
-impl<'a> Reading<'a> {
-    pub(super) fn begin(head: &Line, study: &'a Study, graph: &Graph) -> Result<Self, String> {
-        match head.count("radmm transcript").map(u64::from) {
+impl<'a> TranscriptReader<'a> {
+    pub(super) fn begin(
+        header: &Object<'_>,
+        study: &'a Study,
+        graph: &Graph,
+    ) -> Result<Self, String> {
+        match header.count("radmm transcript") {
             Ok(FORMAT) => {}
             Ok(other) => {
                 return Err(format!(
-                    "a transcript of format {other}, and this program knows {FORMAT}"
+                    "a transcript of format {other}; this program reads format {FORMAT}"
                 ));
             }
             Err(_) => return Err("it is not a radmm transcript".to_owned()),
         }
-        let sha256 = head.text("study_sha256")?;
+        let sha256 = header.text("study_sha256")?;
         if sha256 != study.sha256() {
-            let (name, own) = (head.text("study")?, &study.name);
+            let (name, own) = (header.text("study")?, &study.name);
             return Err(format!(
                 "study_sha256: it is of another study, {name:?} with {sha256:?}; {own:?} has {:?}",
                 study.sha256()
             ));
         }
-        let node = head.count("node")?;
-        let name = head.text("party")?;
+        let node: u32 = header.count("node")?;
+        let name = header.text("party")?;
         match study.parties.get(node as usize) {
             Some(party) if party.name == name => {}
             _ => {
@@ -51,27 +55,23 @@ impl<'a> Reading<'a> {
             }
         }
         let columns = study.data.schema.width();
-        if head.count("columns")? as usize != columns {
+        if header.count::<usize>("columns")? != columns {
             return Err(format!("columns: the study has {columns}"));
         }
-        let precision = match study.privacy.precision {
-            Precision::Grid => "grid",
-            Precision::Float => "float",
-        };
-        if head.text("precision")? != precision {
-            return Err(format!("precision: the study says {precision:?}"));
+        if header.text("precision")? != PRECISION {
+            return Err(format!("precision: must be {PRECISION:?}"));
         }
-        let iterations = head.count("iterations")?;
+        let iterations = header.count("iterations")?;
         let last = study.algorithm.iterations;
-        let finished = head.flag("finished")?;
+        let finished = header.flag("finished")?;
         if iterations > last || finished && iterations < last {
             return Err(format!("iterations: the study has {last}"));
         }
-        let rows = match head.count("rows")? {
+        let rows = match header.count("rows")? {
             0 => return Err("rows: there must be at least one".to_owned()),
             rows => rows,
         };
-        let protects = head.flag("protects")?;
+        let protects = header.flag("protects")?;
         if let (true, Some(how)) = (protects, study.privacy.unprotected()) {
             return Err(format!(
                 "protects: answers are released {how}, which protects nobody"
@@ -94,14 +94,14 @@ impl<'a> Reading<'a> {
         })
     }
 
-    pub(super) fn add(&mut self, line: &Line) -> Result<(), String> {
+    pub(super) fn add(&mut self, line: &Object<'_>) -> Result<(), String> {
         match line.has("charge") {
-            true => self.charge(&line.within("charge")?),
+            true => self.charge(&line.object("charge")?),
             false => self.message(line),
         }
     }
 
-    fn charge(&mut self, line: &Line) -> Result<(), String> {
+    fn charge(&mut self, line: &Object<'_>) -> Result<(), String> {
         if !self.transcript.messages.is_empty() {
             return Err("a charge after messages: charges come first".to_owned());
         }
@@ -109,15 +109,15 @@ impl<'a> Reading<'a> {
         let after = self.transcript.charges.last().map_or(0, |c| c.iteration);
         if iteration <= after || iteration > self.study.algorithm.iterations {
             return Err(format!(
-                "charge.iteration: {iteration} is out of turn after {after}"
+                "charge.iteration: {iteration} is out of order after {after}"
             ));
         }
-        let written: Written = serde_json::from_value(line.get("event")?.clone())
+        let event: EventJson = serde_json::from_value(line.get("event")?.clone())
             .map_err(|error| format!("charge.event: {error}"))?;
         self.transcript.charges.push(Recorded {
             iteration,
-            event: written.into(),
-            answer: match line.has("units") || line.has("values") {
+            event: event.into(),
+            answer: match line.has("units") {
                 true => Some(self.release(line)?),
                 false => None,
             },
@@ -125,7 +125,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn message(&mut self, line: &Line) -> Result<(), String> {
+    fn message(&mut self, line: &Object<'_>) -> Result<(), String> {
         let from = NodeId(line.count("node")?);
         let name = line.text("from")?;
         let known = self.around.binary_search(&from).is_ok();
@@ -146,32 +146,26 @@ impl<'a> Reading<'a> {
         let last = self.transcript.messages.last_key_value();
         if last.is_some_and(|(last, _)| *last >= key) {
             return Err(
-                "iteration: messages go by iteration, then by node, and each is there once"
+                "iteration: messages must be ordered by iteration and node, without duplicates"
                     .to_owned(),
             );
         }
         let release = self.release(line)?;
         let signature = hex::bytes(line.text("signature")?);
-        let signature =
-            signature.ok_or("signature: must be 128 hexadecimal digits in lower case")?;
+        let signature = signature.ok_or("signature: must be 128 lower-case hexadecimal digits")?;
         let message = Message {
             from,
             iteration,
             release,
         };
-        let signed = Signed { message, signature };
+        let signed = SignedMessage { message, signature };
         self.transcript.messages.insert(key, signed);
         Ok(())
     }
 
-    fn release(&self, line: &Line) -> Result<Release, String> {
-        let release = match self.study.privacy.precision {
-            Precision::Grid => Release::on_grid(line.integers("units")?)
-                .ok_or("units: one of them is beyond the grid")?,
-            Precision::Float => {
-                Release::float(line.doubles("values")?).ok_or("values: one is not finite")?
-            }
-        };
+    fn release(&self, line: &Object<'_>) -> Result<Release, String> {
+        let release = Release::on_grid(line.integers("units")?);
+        let release = release.ok_or("units: one of them is beyond the grid")?;
         let (columns, got) = (self.study.data.schema.width(), release.values().len());
         match got == columns {
             true => Ok(release),

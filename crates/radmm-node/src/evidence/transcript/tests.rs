@@ -3,13 +3,13 @@ use std::fs;
 use radmm_study::SiteFile;
 
 use super::*;
-use crate::evidence::statement::{SignedStatement, write_results};
+use crate::evidence::{SignedStatement, write_evidence};
 use crate::machine::tests::{STUDY, World, mechanisms};
 
-/// What everybody may know of a party of a world.
-pub(crate) fn about(world: &World, i: u32) -> About {
-    let rows = world.seats[i as usize].shard.rows();
-    About {
+/// Returns the public facts facts a party of a world.
+pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
+    let rows = world.hosts[i as usize].shard.rows();
+    PublicFacts {
         study: world.study.clone(),
         graph: world.graph.clone(),
         node: NodeId(i),
@@ -20,19 +20,21 @@ pub(crate) fn about(world: &World, i: u32) -> About {
     }
 }
 
-fn written(world: &World, i: u32, about: &About) -> (tempfile::TempDir, Vec<PathBuf>) {
+fn written(world: &World, i: u32, facts: &PublicFacts) -> (tempfile::TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
-    let party = world.seats[i as usize].party.as_ref().unwrap();
-    let paths = write_results(party, about, folder.path()).unwrap();
+    let party = world.hosts[i as usize].party.as_ref().unwrap();
+    let paths = write_evidence(party, facts, folder.path()).unwrap();
     (folder, paths)
 }
 
-/// A finished study in units, and one in doubles.
+/// Returns two finished studies, one with Gaussian noise and one without noise.
 fn worlds() -> [World; 2] {
-    let float = STUDY.replace("delta = 1e-4", "precision = \"float\"\ndelta = 1e-4");
+    let gaussian = "mechanism = \"objective\"\nnoise = \"gaussian\"\nsigma = 5";
+    let exact = STUDY.replace(gaussian, "mechanism = \"none\"");
+    assert_ne!(exact, STUDY);
     ["ring", "star"].map(|topology| {
         let text = match topology {
-            "star" => &float,
+            "star" => &exact,
             _ => STUDY,
         };
         let mut world = World::of(&text.replace("TOPOLOGY", topology), 1);
@@ -42,20 +44,20 @@ fn worlds() -> [World; 2] {
 }
 
 #[test]
-fn a_transcript_holds_what_the_store_does() {
+fn a_transcript_holds_the_messages_and_charges_of_the_store() {
     for world in worlds() {
         for i in 0..5 {
-            let (_folder, paths) = written(&world, i, &about(&world, i));
+            let (_folder, paths) = written(&world, i, &facts(&world, i));
             let read = Transcript::read(&paths[0], &world.study, &world.graph).unwrap();
-            let (store, begun) = world.seats[i as usize].party.as_ref().unwrap().store();
-            assert_eq!(read.charges, store.recorded(begun.number).unwrap());
+            let (store, record) = world.hosts[i as usize].party.as_ref().unwrap().store();
+            assert_eq!(read.charges, store.charged_answers(record.number).unwrap());
             assert!(read.finished && read.iterations == 9 && read.node == NodeId(i));
             let around = 1 + world.graph.degree(NodeId(i));
             assert_eq!(read.messages.len(), 10 * around);
             for ((t, from), signed) in &read.messages {
                 let kept = match from.0 == i {
-                    true => store.said(begun.number, *t),
-                    false => store.heard(begun.number, *t, *from),
+                    true => store.sent(record.number, *t),
+                    false => store.received(record.number, *t, *from),
                 };
                 assert_eq!(kept.unwrap().as_ref(), Some(signed));
             }
@@ -66,7 +68,7 @@ fn a_transcript_holds_what_the_store_does() {
 }
 
 #[test]
-fn a_party_in_the_middle_of_its_study_shows_how_far_it_is() {
+fn an_unfinished_party_states_its_last_iteration() {
     let mut world = World::new("ring", 2);
     for (a, b) in world.edges() {
         world.connect(a, b).unwrap();
@@ -77,9 +79,9 @@ fn a_party_in_the_middle_of_its_study_shows_how_far_it_is() {
             world.deliver(b, a).unwrap();
         }
     }
-    let (_folder, paths) = written(&world, 0, &about(&world, 0));
+    let (_folder, paths) = written(&world, 0, &facts(&world, 0));
     let read = Transcript::read(&paths[0], &world.study, &world.graph).unwrap();
-    let party = world.seats[0].party.as_ref().unwrap();
+    let party = world.hosts[0].party.as_ref().unwrap();
     assert!(!read.finished && read.iterations > 0);
     assert_eq!(read.iterations, party.iteration());
     let statement = SignedStatement::read(&paths[1]).unwrap();
@@ -88,17 +90,17 @@ fn a_party_in_the_middle_of_its_study_shows_how_far_it_is() {
 }
 
 #[test]
-fn a_statement_says_what_was_spent_and_nothing_of_the_rows_but_their_number() {
+fn a_statement_says_what_was_spent_and_nothing_about_the_rows_but_their_number() {
     let [world, _] = worlds();
     let site = "key = \"k\"\nstate = \"s\"\n[data]\nshare = true\n[limit]\nepsilon = 90\ndelta = 1e-4\npure = 800";
     let (site, _) = SiteFile::parse(site, "site.toml").unwrap();
-    let about = About {
+    let facts = PublicFacts {
         seeded: false,
         limit: site.limit,
-        ..about(&world, 2)
+        ..facts(&world, 2)
     };
-    let (_folder, paths) = written(&world, 2, &about);
-    let party = world.seats[2].party.as_ref().unwrap();
+    let (_folder, paths) = written(&world, 2, &facts);
+    let party = world.hosts[2].party.as_ref().unwrap();
     let statement = SignedStatement::read(&paths[1]).unwrap();
     assert_eq!(statement.signed_by, world.study.parties[2].key);
     let fields = statement.fields;
@@ -113,22 +115,22 @@ fn a_statement_says_what_was_spent_and_nothing_of_the_rows_but_their_number() {
     assert_eq!(fields["data_steps"], 5);
     assert_eq!(fields["recycled_steps"], 4);
     let totals = fields["site"]["totals"].as_array().unwrap();
-    // Noise that is Gaussian has no pure total: an infinite one is null.
+    // Gaussian noise has no finite pure total, and an infinite number is null.
     assert!(totals[0]["epsilon"].is_null());
     assert_eq!(totals[0]["limit"], 800.0);
     assert!(totals[1]["epsilon"].as_f64().unwrap() >= party.spent().epsilon);
     assert_eq!(totals[1]["delta"], 1e-4);
-    let (_, begun) = party.store();
+    let (_, record) = party.store();
     for path in &paths {
         let text = fs::read_to_string(path).unwrap();
-        assert!(!text.contains(&begun.fingerprint) && !text.contains("dropped"));
+        assert!(!text.contains(&record.fingerprint) && !text.contains("dropped"));
     }
 }
 
 #[test]
-fn noise_that_repeats_is_stated_as_no_protection() {
-    let [world, float] = worlds();
-    let (_folder, paths) = written(&world, 0, &about(&world, 0));
+fn seeded_noise_and_no_noise_are_stated_to_protect_nobody() {
+    let [world, exact] = worlds();
+    let (_folder, paths) = written(&world, 0, &facts(&world, 0));
     let fields = SignedStatement::read(&paths[1]).unwrap().fields;
     assert_eq!(fields["protects"], false);
     assert!(
@@ -137,24 +139,24 @@ fn noise_that_repeats_is_stated_as_no_protection() {
             .unwrap()
             .contains("repeats from the study's seed")
     );
-    let (_folder, paths) = written(&float, 0, &about(&float, 0));
+    let (_folder, paths) = written(&exact, 0, &facts(&exact, 0));
     let fields = SignedStatement::read(&paths[1]).unwrap().fields;
     assert_eq!(fields["protects"], false);
     assert!(fields["epsilon"].is_null());
-    assert!(fields["caveat"].as_str().unwrap().contains("as doubles"));
+    assert!(fields["caveat"].as_str().unwrap().contains("without noise"));
 }
 
 #[test]
-fn a_file_that_is_no_transcript_is_told_with_line_and_field() {
+fn an_invalid_transcript_is_reported_with_line_and_field() {
     let [world, _] = worlds();
-    let (_folder, paths) = written(&world, 0, &about(&world, 0));
+    let (_folder, paths) = written(&world, 0, &facts(&world, 0));
     let whole = fs::read_to_string(&paths[0]).unwrap();
     let long = format!("{}\n", " ".repeat(100_000));
     let cut = &whole[..whole.len() - 7];
     let cases = [
         (String::new(), ":1: the file is empty"),
         ("{}\n".to_owned(), ":1: it is not a radmm transcript"),
-        ("rows, rows\n".to_owned(), ":1: it is not JSON"),
+        ("rows, rows\n".to_owned(), ":1: invalid JSON"),
         (long, ":1: a line of more than"),
         (cut.to_owned(), "the line has no end"),
         (
@@ -187,7 +189,7 @@ fn a_file_that_is_no_transcript_is_told_with_line_and_field() {
         ),
         (
             whole.replacen("\"iteration\":3", "\"iteration\":1", 1),
-            ":3: charge.iteration: 1 is out of turn",
+            ":3: charge.iteration: 1 is out of order",
         ),
         (
             whole.replacen("\"signature\":\"", "\"signature\":\"z", 1),
@@ -199,18 +201,18 @@ fn a_file_that_is_no_transcript_is_told_with_line_and_field() {
         ),
         (
             whole.clone() + whole.lines().last().unwrap() + "\n",
-            "each is there once",
+            "without duplicates",
         ),
         (
             whole.clone() + whole.lines().nth(1).unwrap() + "\n",
             "charges come first",
         ),
     ];
-    for (text, told) in cases {
+    for (text, expected) in cases {
         fs::write(&paths[0], text).unwrap();
         let error = Transcript::read(&paths[0], &world.study, &world.graph).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("transcript.jsonl:"), "{error}");
-        assert!(error.contains(told), "{told}: {error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     }
 }

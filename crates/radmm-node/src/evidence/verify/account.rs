@@ -1,42 +1,42 @@
-//! What a statement says that all studies together have spent, held against what this one has.
+//! Compares what a statement says that all studies together have spent with what this study has spent.
 //!
 //! It cannot be less. How much more it is only the party knows.
 
 use radmm::account::{Bound, Budget, Event, Guarantee, Ledger};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// Sums that are taken in another order differ by some roundings.
-const ROUNDINGS: f64 = 1e-9;
+use crate::strict_json::Object;
 
-/// What cannot be so.
+/// The relative difference that sums in another order may have by rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Returns what cannot be right in the `site` of a statement.
 pub(super) fn faults(site: &Value, events: &[Event]) -> Vec<String> {
-    match Account::read(site) {
-        Ok(account) => account.faults(events),
+    match StatedBalance::read(site) {
+        Ok(balance) => balance.faults(events),
         Err(what) => vec![format!("site: {what}")],
     }
 }
 
-struct Account {
+/// The balance that a statement states.
+struct StatedBalance {
     studies: u64,
     charges: u64,
     totals: Vec<Guarantee>,
 }
 
-impl Account {
+impl StatedBalance {
     fn read(site: &Value) -> Result<Self, String> {
-        let site = fields(site, &["studies", "charges", "totals"])?;
-        let count = |name: &str| {
-            let count = site[name].as_u64();
-            count.ok_or_else(|| format!("{name}: must be a whole number"))
-        };
-        let totals = site["totals"].as_array().filter(|list| !list.is_empty());
+        let site = Object::new(site)?.only(&["studies", "charges", "totals"])?;
+        let totals = site.get("totals")?.as_array();
+        let totals = totals.filter(|list| !list.is_empty());
         let totals = totals.ok_or("totals: must be a list, with one for each limit")?;
         Ok(Self {
-            studies: count("studies")?,
-            charges: count("charges")?,
+            studies: site.count("studies")?,
+            charges: site.count("charges")?,
             totals: totals
                 .iter()
-                .map(|one| total(one).map_err(|what| format!("totals: {what}")))
+                .map(|one| stated_total(one).map_err(|what| format!("totals: {what}")))
                 .collect::<Result<_, _>>()?,
         })
     }
@@ -56,12 +56,12 @@ impl Account {
             ));
         }
         for total in &self.totals {
-            let Some(alone) = alone(events, total.delta) else {
+            let Some(alone) = study_alone(events, total.delta) else {
                 faults.push(format!("it states site.totals at delta = {}", total.delta));
                 continue;
             };
-            // Written so that a NaN is told.
-            let enough = total.epsilon >= alone * (1.0 - ROUNDINGS);
+            // Written so that a NaN is reported.
+            let enough = total.epsilon >= alone * (1.0 - ROUNDING);
             if !enough {
                 faults.push(format!(
                     "it states site.totals with epsilon = {} at delta = {:?}, and this study alone comes to {alone}",
@@ -73,42 +73,26 @@ impl Account {
     }
 }
 
-/// What one study comes to, by the best bound; nothing if δ is none.
-fn alone(events: &[Event], delta: f64) -> Option<f64> {
+/// Returns the ε of one study by the tight bound; `None` if δ is invalid.
+fn study_alone(events: &[Event], delta: f64) -> Option<f64> {
     let budget = Budget::unlimited(delta).ok()?;
     let once = events.iter().map(|event| (*event, 1));
-    // Charges that have no total are told with their transcript.
+    // Charges without a total are reported with their transcript.
     let total = Ledger::total_of(budget, Bound::Tight, once);
     Some(total.map_or(0.0, |total| total.epsilon))
 }
 
-fn total(one: &Value) -> Result<Guarantee, String> {
-    let one = fields(one, &["epsilon", "delta", "relation", "limit"])?;
-    if one["relation"] != Guarantee::RELATION {
+fn stated_total(total: &Value) -> Result<Guarantee, String> {
+    let total = Object::new(total)?.only(&["epsilon", "delta", "relation", "limit"])?;
+    if total.get("relation")? != Guarantee::RELATION {
         return Err(format!("relation: must be {:?}", Guarantee::RELATION));
     }
-    let number = |name: &str| {
-        let number = one[name].as_f64().filter(|number| *number >= 0.0);
-        number.ok_or_else(|| format!("{name}: must be a number of at least 0"))
-    };
-    number("limit")?;
+    total.number("limit")?;
     Ok(Guarantee {
-        epsilon: match one["epsilon"].is_null() {
+        epsilon: match total.get("epsilon")?.is_null() {
             true => f64::INFINITY,
-            false => number("epsilon")?,
+            false => total.number("epsilon")?,
         },
-        delta: number("delta")?,
+        delta: total.number("delta")?,
     })
-}
-
-/// An object with these fields and no other.
-fn fields<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Value>, String> {
-    let object = value.as_object().ok_or("must be an object")?;
-    if let Some(name) = names.iter().find(|name| !object.contains_key(**name)) {
-        return Err(format!("{name} is missing"));
-    }
-    match object.keys().find(|key| !names.contains(&key.as_str())) {
-        Some(key) => Err(format!("{key:?} means nothing")),
-        None => Ok(object),
-    }
 }

@@ -1,13 +1,17 @@
-//! What anybody can check who has the study and the parties' transcripts, and trusts none of them.
+//! Checks the transcripts and statements of a study, trusting none of its parties.
 //!
-//! Of one transcript: every message is signed by who is said to have sent it; nobody's is missing; every recycled value follows
-//! from earlier messages to the bit, and every other one from the recorded answer; the charges are those that the study asks
-//! of a party with so many neighbours and rows. Of several: nobody told two neighbours different things, and what one says it
-//! heard is what the other says it said, and no transcript ends before what others heard of its party. Of a statement: its party
-//! signed it, its numbers are those of the transcript, and what all studies together have spent is not less than what this one has.
+//! One transcript: every message has its sender's signature, and none is missing. Every recycled value follows from earlier messages
+//! to the bit, and every other value from the recorded answer. The charges are those that the study asks of a party with so many
+//! neighbours and rows.
 //!
-//! What nobody can check is that the noise was really drawn, and not from a seed that others know, that the rows are real and as many
-//! as is said, and that there are no other charges on the same rows than those of this study and those that the party states.
+//! Several transcripts: no party sent two neighbours different values. What one received is what the other sent. No transcript ends
+//! before the last message that others received from its party.
+//!
+//! A statement: its party signed it, its numbers are those of the transcript, and what all studies together have spent is at least
+//! what this one has spent.
+//!
+//! Nobody can check that the noise was really drawn, and not from a seed that others know; that the rows are real and as many as
+//! stated; and that there are no more charges on the same rows than the party states.
 
 mod account;
 mod messages;
@@ -25,114 +29,114 @@ use radmm_study::Study;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use crate::evidence::statement::StatementError;
-use crate::evidence::transcript::{Transcript, TranscriptError};
-use messages::Said;
-use replay::Course;
+use super::statement::StatementError;
+use super::transcript::{Transcript, TranscriptError};
+use messages::SentMessages;
+use replay::ReplayedTranscript;
 
-/// Why nothing was checked.
+/// The reason why nothing was checked.
 #[derive(Debug, Error)]
 pub enum VerifyError {
-    /// The study is for simulations.
+    /// The study names no parties: it is for simulations.
     #[error(
-        "the study has no [[parties]]: nobody's signature can be checked; give the study that the parties ran"
+        "the study has no [[parties]]: no signature can be checked; give the study that the parties ran"
     )]
     NoParties,
-    /// The network is none.
+    /// The network is invalid.
     #[error("[network] {0}")]
     Graph(#[from] GraphError),
-    /// A file cannot be opened.
+    /// A transcript cannot be opened.
     #[error(transparent)]
     Transcript(TranscriptError),
-    /// A file cannot be opened.
+    /// A statement cannot be opened.
     #[error(transparent)]
     Statement(StatementError),
-    /// Compared with itself, a transcript always agrees.
+    /// The same transcript was given twice. Compared with itself it would always agree.
     #[error("{}: the same transcript as {}; give each once", path.display(), before.display())]
-    Twice {
-        /// Which file.
+    Duplicate {
+        /// The file.
         path: PathBuf,
-        /// Given before it.
+        /// The same file, given before.
         before: PathBuf,
     },
 }
 
-/// What came of checking.
+/// The result of checking a study.
 #[derive(Debug, Default, Serialize)]
-pub struct Verdict {
-    /// Those that could be read, in the order in which they were given.
-    pub transcripts: Vec<Checked>,
-    /// The same of statements.
+pub struct Verification {
+    /// The transcripts that could be read, in the order in which they were given.
+    pub transcripts: Vec<CheckedTranscript>,
+    /// The statements that could be read, in the order in which they were given.
     pub statements: Vec<CheckedStatement>,
-    /// The parties without a transcript that could be read: of them only what others heard was checked.
+    /// The parties without a readable transcript. Only the messages that others received from them were checked.
     pub missing: Vec<String>,
-    /// What does not hold.
+    /// Everything that does not hold.
     pub faults: Vec<Fault>,
 }
 
-/// What was checked of a transcript.
+/// The result of checking one transcript.
 #[derive(Clone, Debug, Serialize)]
-pub struct Checked {
+pub struct CheckedTranscript {
     /// The file.
-    #[serde(serialize_with = "as_shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub file: PathBuf,
-    /// Whose it is.
+    /// The party's name.
     pub party: String,
-    /// How many rows it says it has.
+    /// The number of rows, as the party states it.
     pub rows: u32,
-    /// Whether its noise protects anybody, as it says: nobody else can tell.
+    /// Whether the noise protects anybody, as the party states it. Nobody else can tell.
     pub protects: bool,
-    /// The iteration of its last value.
+    /// The iteration of the party's last value.
     pub iterations: u32,
-    /// How many the study has.
+    /// The number of iterations of the study.
     pub of: u32,
-    /// Whether it heard everybody's last value too.
+    /// Whether the party received the last value of every neighbour too.
     pub finished: bool,
-    /// How many messages there are, its own and its neighbours'.
+    /// The number of messages, sent and received.
     pub messages: usize,
-    /// How many of them have their sender's signature.
+    /// The number of messages with a valid signature.
     pub signed: usize,
-    /// How many of its values follow from earlier messages, to the bit.
+    /// The number of the party's values that follow from earlier messages, to the bit.
     pub recycled: usize,
-    /// How many follow from an answer that was paid for.
+    /// The number of the party's values that follow from an answer that was charged.
     pub answered: usize,
-    /// How often it was charged.
+    /// The number of charges.
     pub charges: usize,
-    /// What that comes to.
+    /// The total of the charges.
     pub total: Option<Guarantee>,
 }
 
-/// What was checked of a statement.
+/// The result of checking one statement.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckedStatement {
     /// The file.
-    #[serde(serialize_with = "as_shown")]
+    #[serde(serialize_with = "serialize_path")]
     pub file: PathBuf,
-    /// Whose it is, by its signature.
+    /// The party that signed it.
     pub party: String,
-    /// Whether there was a transcript of this party to compare it with.
+    /// Whether it was compared with a transcript of the party.
     pub compared: bool,
-    /// Whether it states what all studies together have spent. That this is not less than what the study itself has spent is
-    /// compared; the rest is the party's word.
+    /// Whether it states what all studies together have spent. This is checked to be at least what the study itself has spent;
+    /// beyond that it is the party's word.
     pub site: bool,
 }
 
 /// Something that does not hold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fault {
-    /// Where it shows.
-    #[serde(serialize_with = "as_shown")]
+    /// The file that shows it.
+    #[serde(serialize_with = "serialize_path")]
     pub file: PathBuf,
-    /// Whose doing it is, as far as that can be told.
+    /// The party at fault, as far as that can be told.
     pub party: Option<String>,
-    /// When.
+    /// The iteration.
     pub iteration: Option<u32>,
-    /// What it is.
+    /// The description.
     pub what: String,
 }
 
-/// Paths need not be UTF-8, and JSON is.
-fn as_shown<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+/// Serialises a path as text. Paths need not be UTF-8, and JSON is.
+fn serialize_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
 
@@ -144,14 +148,14 @@ impl fmt::Display for Fault {
             (Some(party), None) => write!(f, "{party}: ")?,
             (None, _) => {}
         }
-        // Files of strangers are quoted, and must not write to the terminal as they please.
+        // Untrusted files are quoted, and must not control the terminal.
         let shown = |c: char| if c.is_control() { '?' } else { c };
         f.write_str(&self.what.chars().map(shown).collect::<String>())
     }
 }
 
-impl Verdict {
-    /// Whether everything that was checked holds.
+impl Verification {
+    /// Returns whether everything that was checked holds.
     pub fn holds(&self) -> bool {
         self.faults.is_empty()
     }
@@ -162,53 +166,53 @@ pub fn verify(
     study: &Study,
     transcripts: &[PathBuf],
     statements: &[PathBuf],
-) -> Result<Verdict, VerifyError> {
+) -> Result<Verification, VerifyError> {
     if study.parties.is_empty() {
         return Err(VerifyError::NoParties);
     }
     let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-    let mut verdict = Verdict::default();
-    let mut said = Said::default();
-    let mut courses: Vec<Course> = Vec::new();
+    let mut verification = Verification::default();
+    let mut sent = SentMessages::default();
+    let mut replayed: Vec<ReplayedTranscript> = Vec::new();
     for (k, path) in transcripts.iter().enumerate() {
-        let twice = |before: &PathBuf| VerifyError::Twice {
+        let duplicate = |before: &PathBuf| VerifyError::Duplicate {
             path: path.clone(),
             before: before.clone(),
         };
         if transcripts[..k].contains(path) {
-            return Err(twice(path));
+            return Err(duplicate(path));
         }
-        // One at a time: of the others only what they come to is kept.
+        // One transcript at a time is in memory.
         match Transcript::read(path, study, &graph) {
             Ok(transcript) => {
                 let sha256 = transcript.sha256;
-                let mut before = courses.iter();
+                let mut before = replayed.iter();
                 if let Some(same) = before.find(|before| before.summary.sha256 == sha256) {
-                    return Err(twice(same.file()));
+                    return Err(duplicate(same.file()));
                 }
-                let mut before = courses.iter();
+                let mut before = replayed.iter();
                 if let Some(other) = before.find(|before| before.node == transcript.node) {
-                    verdict.faults.push(Fault {
+                    verification.faults.push(Fault {
                         file: path.clone(),
                         party: Some(other.checked.party.clone()),
                         iteration: None,
                         what: format!(
-                            "its transcript is another one than {}, and a party has one",
+                            "its transcript differs from {}, and a party has only one",
                             other.file().display()
                         ),
                     });
                 }
-                let course = Course::follow(study, &graph, path, &transcript);
-                verdict.faults.extend(course.faults.iter().cloned());
-                let told = said.compare(study, path, &transcript, &course);
-                verdict.faults.extend(told);
-                verdict.transcripts.push(course.checked.clone());
-                courses.push(course);
+                let replay = ReplayedTranscript::new(study, &graph, path, &transcript);
+                verification.faults.extend(replay.faults.iter().cloned());
+                let conflicts = sent.compare(study, path, &transcript, &replay);
+                verification.faults.extend(conflicts);
+                verification.transcripts.push(replay.checked.clone());
+                replayed.push(replay);
             }
             Err(error @ TranscriptError::Open { .. }) => {
                 return Err(VerifyError::Transcript(error));
             }
-            Err(TranscriptError::Line { path, line, what }) => verdict.faults.push(Fault {
+            Err(TranscriptError::Line { path, line, what }) => verification.faults.push(Fault {
                 file: path,
                 party: None,
                 iteration: None,
@@ -216,17 +220,17 @@ pub fn verify(
             }),
         }
     }
-    for course in &courses {
-        verdict.faults.extend(said.beyond(study, course));
+    for replay in &replayed {
+        verification.faults.extend(sent.truncation(study, replay));
     }
     let parties = study.parties.iter().enumerate();
     let missing =
-        parties.filter(|(i, _)| courses.iter().all(|course| course.node.0 as usize != *i));
-    verdict.missing = missing.map(|(_, party)| party.name.clone()).collect();
+        parties.filter(|(i, _)| replayed.iter().all(|replay| replay.node.0 as usize != *i));
+    verification.missing = missing.map(|(_, party)| party.name.clone()).collect();
     for path in statements {
-        let (checked, faults) = statements::check(study, path, &courses, &said)?;
-        verdict.statements.extend(checked);
-        verdict.faults.extend(faults);
+        let (checked, faults) = statements::check(study, path, &replayed, &sent)?;
+        verification.statements.extend(checked);
+        verification.faults.extend(faults);
     }
-    Ok(verdict)
+    Ok(verification)
 }

@@ -1,4 +1,4 @@
-//! One transcript, followed from its first message to its last.
+//! Checks one transcript by replaying it from its first message to its last.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 use radmm::account::Event;
 use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::Release;
+use radmm::public::release::{Precision, Release};
 use radmm::trace::{Expected, Tracer};
-use radmm_study::plan::{Billed, Plan};
 use radmm_study::{Study, assemble};
 
-use super::{Checked, Fault};
-use crate::evidence::transcript::{Summary, Transcript, neighbourhood};
-use crate::public_facts::{About, total};
+use super::{CheckedTranscript, Fault};
+use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
+use crate::public_facts::{PublicFacts, study_total};
+use crate::setup::plan_party;
 
-/// What a transcript comes to.
-pub(super) struct Course {
-    pub checked: Checked,
+/// The result of replaying a transcript.
+pub(super) struct ReplayedTranscript {
+    pub checked: CheckedTranscript,
     pub faults: Vec<Fault>,
-    /// Messages without their sender's signature.
+    /// The messages without a valid signature.
     pub forged: BTreeSet<(u32, NodeId)>,
     pub node: NodeId,
-    pub summary: Summary,
-    /// What everybody may know of its party, if the study has noise for it.
-    pub about: Option<About>,
+    pub summary: TranscriptSummary,
+    /// The public facts about its party, if the study has noise for it.
+    pub facts: Option<PublicFacts>,
 }
 
-/// A transcript and what it is held against.
-struct Checking<'a> {
+/// A transcript that is being replayed.
+struct Replay<'a> {
     study: &'a Study,
     graph: &'a Graph,
     path: &'a Path,
@@ -36,32 +36,27 @@ struct Checking<'a> {
     faults: Vec<Fault>,
 }
 
-impl Course {
-    /// Checks everything that one transcript alone can tell.
-    pub(super) fn follow(
-        study: &Study,
-        graph: &Graph,
-        path: &Path,
-        transcript: &Transcript,
-    ) -> Self {
-        let mut checking = Checking {
+impl ReplayedTranscript {
+    /// Checks everything that one transcript alone shows.
+    pub(super) fn new(study: &Study, graph: &Graph, path: &Path, transcript: &Transcript) -> Self {
+        let mut replay = Replay {
             study,
             graph,
             path,
             transcript,
             faults: Vec::new(),
         };
-        let forged = checking.signatures();
-        checking.complete();
-        let (recycled, answered) = checking.values();
-        let mechanism = checking.charges();
-        let spent = total(study, transcript.charges.iter().map(|charge| charge.event));
+        let forged = replay.check_signatures();
+        replay.check_completeness();
+        let (recycled, answered) = replay.check_values();
+        let mechanism = replay.check_charges();
+        let spent = study_total(study, transcript.charges.iter().map(|charge| charge.event));
         if let Err(error) = &spent {
-            checking.fault(transcript.node, None, format!("no total: {error}"));
+            replay.fault(transcript.node, None, format!("no total: {error}"));
         }
         let node = transcript.node;
         let charges = transcript.charges.iter();
-        let about = |mechanism| About {
+        let facts = |mechanism| PublicFacts {
             study: study.clone(),
             graph: graph.clone(),
             node,
@@ -71,9 +66,9 @@ impl Course {
             limit: None,
         };
         Self {
-            checked: Checked {
+            checked: CheckedTranscript {
                 file: path.to_owned(),
-                party: checking.name(node).to_owned(),
+                party: replay.name(node).to_owned(),
                 rows: transcript.rows,
                 protects: transcript.protects,
                 iterations: transcript.iterations,
@@ -86,16 +81,16 @@ impl Course {
                 charges: transcript.charges.len(),
                 total: spent.ok(),
             },
-            faults: checking.faults,
+            faults: replay.faults,
             forged,
             node,
-            summary: Summary {
+            summary: TranscriptSummary {
                 iterations: transcript.iterations,
                 finished: transcript.finished,
                 charges: charges.map(|c| (c.iteration, c.event)).collect(),
                 sha256: transcript.sha256,
             },
-            about: mechanism.map(about),
+            facts: mechanism.map(facts),
         }
     }
 
@@ -104,7 +99,7 @@ impl Course {
     }
 }
 
-impl<'a> Checking<'a> {
+impl<'a> Replay<'a> {
     fn name(&self, id: NodeId) -> &'a str {
         &self.study.parties[id.0 as usize].name
     }
@@ -118,22 +113,22 @@ impl<'a> Checking<'a> {
         });
     }
 
-    /// Those without one.
-    fn signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
+    /// Checks the signatures of all messages; returns the messages without a valid one.
+    fn check_signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
         let digest = self.study.digest();
         let mut forged = BTreeSet::new();
         for (&(t, from), signed) in &self.transcript.messages {
             let key = self.study.parties[from.0 as usize].key.bytes();
-            if !signed.is_by(&key, &digest) {
-                self.fault(from, Some(t), "the message does not have its signature");
+            if !signed.is_signed_by(&key, &digest) {
+                self.fault(from, Some(t), "the message has no valid signature");
                 forged.insert((t, from));
             }
         }
         forged
     }
 
-    /// Whether everybody's messages are there as far as the transcript goes.
-    fn complete(&mut self) {
+    /// Checks that no message is missing up to the end of the transcript.
+    fn check_completeness(&mut self) {
         let Transcript {
             node,
             iterations,
@@ -141,7 +136,7 @@ impl<'a> Checking<'a> {
             ..
         } = *self.transcript;
         for id in neighbourhood(self.graph, node) {
-            // Of its last iteration a party has heard everybody only when all is over.
+            // All values of the last iteration are there only if the party has finished.
             let end = match id == node || finished {
                 true => iterations + 1,
                 false => iterations,
@@ -158,8 +153,8 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// How many values follow from messages alone, and how many from answers. Nothing is followed beyond what is wrong.
-    fn values(&mut self) -> (usize, usize) {
+    /// Checks the party's values up to the first fault; returns how many follow from messages alone and how many from answers.
+    fn check_values(&mut self) -> (usize, usize) {
         let (mut recycled, mut answered) = (0, 0);
         let (study, graph, node) = (self.study, self.graph, self.transcript.node);
         let columns = study.data.schema.width();
@@ -169,9 +164,9 @@ impl<'a> Checking<'a> {
         };
         for id in neighbourhood(graph, node) {
             let start = assemble::start(study, id, columns);
-            let start = Release::of(start, study.privacy.precision);
+            let start = Release::of(start, Precision::Grid);
             if value(0, id).is_some_and(|said| Some(said) != start) {
-                self.fault(id, Some(0), "the value is not the study's start");
+                self.fault(id, Some(0), "the value is not the study's initial one");
                 return (0, 0);
             }
         }
@@ -184,7 +179,7 @@ impl<'a> Checking<'a> {
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
             let heard: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
-            // What is missing has been told.
+            // Missing messages have been reported.
             let (Some(heard), Some(said)) = (heard, value(t + 1, node)) else {
                 break;
             };
@@ -201,7 +196,7 @@ impl<'a> Checking<'a> {
                     None => (
                         false,
                         &mut answered,
-                        "the rows were asked, and there is no answer that was charged",
+                        "the rows were asked, and there is no answer on record",
                     ),
                     Some(answer) => (
                         tracer.answered(&heard, answer).as_ref() == Some(&said),
@@ -220,25 +215,12 @@ impl<'a> Checking<'a> {
         (recycled, answered)
     }
 
-    /// Whether the charges are those that the study asks of such a party; its noise.
-    fn charges(&mut self) -> Option<Mechanism> {
+    /// Checks that the charges are those that the study asks of such a party; returns its noise.
+    fn check_charges(&mut self) -> Option<Mechanism> {
         let Transcript {
             node, iterations, ..
         } = *self.transcript;
-        let i = node.0 as usize;
-        let billed = Billed {
-            name: self.name(node).to_owned(),
-            rows: self.transcript.rows as usize,
-        };
-        let plan = Plan {
-            study: self.study,
-            graph: self.graph,
-            parties: vec![billed; self.graph.len()],
-        };
-        let planned = plan.noise_of(i).and_then(|mechanism| {
-            let charges = plan.charges_of(i, &mechanism)?;
-            Ok((mechanism, charges))
-        });
+        let planned = plan_party(self.study, self.graph, node, self.transcript.rows as usize);
         let (mechanism, planned) = match planned {
             Ok(planned) => planned,
             Err(error) => {
@@ -249,22 +231,29 @@ impl<'a> Checking<'a> {
         let found = &self.transcript.charges;
         let event_at = |t: u32| found.iter().find(|c| c.iteration == t).map(|c| c.event);
         let mut due: Vec<(u32, Event)> = planned;
-        // A question may have been charged whose value never came to be said.
+        // The last answer may have been charged before its value was sent.
         due.retain(|(t, _)| *t <= iterations || *t == iterations + 1 && event_at(*t).is_some());
         for &(t, event) in &due {
             match event_at(t) {
-                None => self.fault(node, Some(t), "the study charges here, and the transcript does not"),
+                None => self.fault(
+                    node,
+                    Some(t),
+                    "the study charges here, and the transcript does not",
+                ),
                 Some(found) if found != event => self.fault(
                     node,
                     Some(t),
-                    format!("the charge is not the study's for {} rows: {found:?} in place of {event:?}", self.transcript.rows),
+                    format!(
+                        "the charge is not the study's for {} rows: {found:?} instead of {event:?}",
+                        self.transcript.rows
+                    ),
                 ),
                 Some(_) => {}
             }
         }
         for charge in found {
             if due.iter().all(|(t, _)| *t != charge.iteration) {
-                let what = "there is a charge, and the study asks for none here";
+                let what = "there is a charge, and the study has none here";
                 self.fault(node, Some(charge.iteration), what);
             }
         }

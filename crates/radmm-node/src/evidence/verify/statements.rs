@@ -1,4 +1,4 @@
-//! A statement, held against the transcript that it is about.
+//! Checks a statement against the transcript that it is about.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use radmm_study::Study;
 use serde_json::Value;
 
 use super::account;
-use super::messages::Said;
-use super::replay::Course;
+use super::messages::SentMessages;
+use super::replay::ReplayedTranscript;
 use super::{CheckedStatement, Fault, VerifyError};
-use crate::evidence::statement::{SignedStatement, Statement, StatementError};
+use crate::evidence::statement::{PartyStatement, SignedStatement, StatementError};
 
-/// What no transcript tells, or not all of it: with which version it was made, and what all studies together have spent.
-const ITS_OWN: [&str; 2] = ["program", "site"];
+/// The fields that do not follow from a transcript: the version of the program, and the balance of all studies.
+const NOT_IN_TRANSCRIPT: [&str; 2] = ["program", "site"];
 
-/// Who signed it, if anybody did, and what does not hold.
+/// Checks a statement; returns it if its signature is valid, and everything that does not hold.
 pub(super) fn check(
     study: &Study,
     path: &Path,
-    courses: &[Course],
-    said: &Said,
+    replayed: &[ReplayedTranscript],
+    sent: &SentMessages,
 ) -> Result<(Option<CheckedStatement>, Vec<Fault>), VerifyError> {
     let mut faults = Vec::new();
     let mut fault = |party: Option<&str>, what: String| {
@@ -47,7 +47,7 @@ pub(super) fn check(
             let party = party.map(|party| party.name.as_str());
             fault(
                 party,
-                format!("the statement does not have the signature of {signed_by}"),
+                format!("the statement has no valid signature of {signed_by}"),
             );
             return Ok((None, faults));
         }
@@ -60,14 +60,14 @@ pub(super) fn check(
         let key = stated.signed_by;
         fault(
             None,
-            format!("it is signed by {key}, who is no party of the study"),
+            format!("it is signed by {key}, which is not a party of the study"),
         );
         return Ok((None, faults));
     };
     let party = study.parties[signer].name.as_str();
-    let course = courses
+    let replay = replayed
         .iter()
-        .find(|course| course.node.0 as usize == signer);
+        .find(|replay| replay.node.0 as usize == signer);
     let mut differs = |name: &str, expected: &Value, from: &str| {
         let found = stated.fields.get(name).unwrap_or(&Value::Null);
         if found != expected {
@@ -75,29 +75,30 @@ pub(super) fn check(
             fault(Some(party), what);
         }
     };
-    let compared = course.and_then(|course| Some((course, course.about.as_ref()?)));
-    let expected = compared.and_then(|(course, about)| {
-        let statement = Statement::new(about, &course.summary, None).ok()?;
-        Some((course, statement.fields()))
+    let compared = replay.and_then(|replay| Some((replay, replay.facts.as_ref()?)));
+    let expected = compared.and_then(|(replay, facts)| {
+        let statement = PartyStatement::new(facts, &replay.summary, None).ok()?;
+        Some((replay, statement.fields()))
     });
     match &expected {
-        Some((course, expected)) => {
-            let from = format!("{} comes to", course.file().display());
+        Some((replay, expected)) => {
+            let from = format!("{} comes to", replay.file().display());
             for (name, value) in expected {
-                if !ITS_OWN.contains(&name.as_str()) {
+                if !NOT_IN_TRANSCRIPT.contains(&name.as_str()) {
                     differs(name, value, &from);
                 }
             }
-            let known =
-                |name: &&String| expected.contains_key(*name) || ITS_OWN.contains(&name.as_str());
+            let known = |name: &&String| {
+                expected.contains_key(*name) || NOT_IN_TRANSCRIPT.contains(&name.as_str())
+            };
             for name in stated.fields.keys().filter(|name| !known(name)) {
                 fault(
                     Some(party),
-                    format!("it states {name:?}, which means nothing"),
+                    format!("it states {name:?}, which is not a field of statements"),
                 );
             }
             if let Some(site) = stated.fields.get("site") {
-                let charges = course.summary.charges.iter();
+                let charges = replay.summary.charges.iter();
                 let events: Vec<Event> = charges.map(|(_, event)| *event).collect();
                 for what in account::faults(site, &events) {
                     fault(Some(party), what);
@@ -109,10 +110,9 @@ pub(super) fn check(
             differs("party", &party.into(), "it is signed by");
             differs("node", &signer.into(), "it is signed by node");
             let end = stated.fields.get("iterations").and_then(Value::as_u64);
-            // Beyond what any message has.
             let end = end.map_or(0, |end| u32::try_from(end).unwrap_or(u32::MAX));
-            if let Some((t, told)) = said.after(study, NodeId(signer as u32), end) {
-                let what = format!("it states iterations = {end}, and of iteration {t} {told}");
+            if let Some((t, holder)) = sent.after(study, NodeId(signer as u32), end) {
+                let what = format!("it states iterations = {end}, and of iteration {t} {holder}");
                 fault(Some(party), what);
             }
         }

@@ -1,28 +1,28 @@
-//! What a party could show that would look right to who does not look twice.
+//! Forged evidence that looks right at first sight.
 
 use radmm_study::SiteFile;
 use sha2::{Digest, Sha256};
 
 use super::*;
 
-/// Cuts alder's transcript off, and states what the rest comes to.
-fn cut_off(shown: &Shown, end: u32) {
+/// Truncates alder's transcript, and restates the totals of the rest.
+fn cut_off(evidence: &Evidence, end: u32) {
     let within = |t: &Value| t.as_u64().is_none_or(|t| t <= u64::from(end));
-    shown.edit(0, |lines| {
+    evidence.edit(0, |lines| {
         lines[0]["iterations"] = end.into();
         lines[0]["finished"] = false.into();
         lines.retain(|line| within(&line["iteration"]) && within(&line["charge"]["iteration"]));
     });
-    let verdict = verify(&shown.world.study, &shown.transcripts[..1], &[]).unwrap();
-    assert!(verdict.holds(), "{:?}", verdict.faults);
-    let Checked {
+    let verification = verify(&evidence.world.study, &evidence.transcripts[..1], &[]).unwrap();
+    assert!(verification.holds(), "{:?}", verification.faults);
+    let CheckedTranscript {
         charges,
         recycled,
         total,
         ..
-    } = verdict.transcripts[0].clone();
-    let hash = Sha256::digest(fs::read(&shown.transcripts[0]).unwrap());
-    shown.restate(0, &shown.key(0), |stated| {
+    } = verification.transcripts[0].clone();
+    let hash = Sha256::digest(fs::read(&evidence.transcripts[0]).unwrap());
+    evidence.restate(0, &evidence.key(0), |stated| {
         assert!(total.unwrap().epsilon < stated["epsilon"].as_f64().unwrap());
         stated["epsilon"] = total.unwrap().epsilon.into();
         stated["iterations"] = end.into();
@@ -34,58 +34,66 @@ fn cut_off(shown: &Shown, end: u32) {
 }
 
 #[test]
-fn a_transcript_that_ends_before_what_others_heard_is_found() {
-    let shown = Shown::ring();
-    cut_off(&shown, 4);
-    let study = &shown.world.study;
-    // Alone it looks right, and so it does beside a party that is no neighbour.
-    let far = [shown.transcripts[0].clone(), shown.transcripts[2].clone()];
-    let verdict = verify(study, &far, &shown.statements[..1]).unwrap();
-    assert!(verdict.holds() && verdict.statements[0].compared);
-    let near = shown.transcripts[1].display();
+fn a_truncated_transcript_is_found_by_the_messages_of_others() {
+    let evidence = Evidence::ring();
+    cut_off(&evidence, 4);
+    let study = &evidence.world.study;
+    // Alone it holds, and so it does beside a party that is not a neighbour.
+    let far = [
+        evidence.transcripts[0].clone(),
+        evidence.transcripts[2].clone(),
+    ];
+    let verification = verify(study, &far, &evidence.statements[..1]).unwrap();
+    assert!(verification.holds() && verification.statements[0].compared);
+    let near = evidence.transcripts[1].display();
     for order in [[0, 1], [1, 0]] {
-        let two = order.map(|i: usize| shown.transcripts[i].clone());
+        let two = order.map(|i: usize| evidence.transcripts[i].clone());
         let faults = verify(study, &two, &[]).unwrap().faults;
         assert_eq!(faults.len(), 1, "{faults:?}");
-        let told = format!(
+        let expected = format!(
             "{}: alder, iteration 5: its own transcript ends at iteration 4, and the transcript of birch ({near}) has this message, with its signature, and 4 after it",
-            shown.transcripts[0].display()
+            evidence.transcripts[0].display()
         );
-        assert_eq!(faults[0].to_string(), told);
+        assert_eq!(faults[0].to_string(), expected);
     }
-    // The statement alone is enough to see it.
-    let verdict = verify(study, &shown.transcripts[1..2], &shown.statements[..1]).unwrap();
-    let told = format!(
+    // The statement alone shows it too.
+    let verification = verify(
+        study,
+        &evidence.transcripts[1..2],
+        &evidence.statements[..1],
+    )
+    .unwrap();
+    let expected = format!(
         "it states iterations = 4, and of iteration 5 the transcript of birch ({near}) has this message"
     );
-    assert_eq!(verdict.faults.len(), 1, "{:?}", verdict.faults);
-    assert!(verdict.faults[0].what.starts_with(&told));
+    assert_eq!(verification.faults.len(), 1, "{:?}", verification.faults);
+    assert!(verification.faults[0].what.starts_with(&expected));
 }
 
 #[test]
-fn nobody_is_blamed_for_messages_that_others_made_up() {
-    let shown = Shown::ring();
-    cut_off(&shown, 4);
-    // Birch has what alder said in the end, but not alder's signatures.
-    shown.edit(1, |lines| {
+fn no_party_is_blamed_for_messages_that_others_forged() {
+    let evidence = Evidence::ring();
+    cut_off(&evidence, 4);
+    // Birch has alder's last values, but not alder's signatures.
+    evidence.edit(1, |lines| {
         for t in 5..10 {
-            shown.nudge(message(lines, 0, t), 1);
+            evidence.nudge(message(lines, 0, t), 1);
         }
     });
-    let two = &shown.transcripts[..2];
-    let faults = verify(&shown.world.study, two, &[]).unwrap().faults;
+    let two = &evidence.transcripts[..2];
+    let faults = verify(&evidence.world.study, two, &[]).unwrap().faults;
     let ends = faults.iter().filter(|fault| fault.what.contains("ends at"));
     assert_eq!(ends.count(), 0, "{faults:?}");
     assert!(faults.iter().all(|fault| fault.file == two[1]));
 }
 
-/// One study on rows whose limits are these, in TOML.
-fn limited(study: &str, limits: &str) -> Shown {
+/// Runs one study on rows with these limits, in TOML.
+fn limited(study: &str, limits: &str) -> Evidence {
     let site = format!("key = \"k\"\nstate = \"s\"\n[data]\nshare = true\n[limit]\n{limits}");
     let (site, _) = SiteFile::parse(&site, "site.toml").unwrap();
     let mut world = World::of(&study.replace("TOPOLOGY", "ring"), 1);
     world.run(0);
-    Shown::under(world, site.limit.as_ref())
+    Evidence::under(world, site.limit.as_ref())
 }
 
 fn pure() -> String {
@@ -94,7 +102,7 @@ fn pure() -> String {
 }
 
 #[test]
-fn what_honest_sites_state_holds() {
+fn the_statements_of_honest_sites_hold() {
     for limits in [
         "epsilon = 0.1\ndelta = 1e-4\npure = 1",
         "epsilon = 20\ndelta = 1e-4",
@@ -103,33 +111,36 @@ fn what_honest_sites_state_holds() {
         "epsilon = 5",
     ] {
         for study in [STUDY.to_owned(), pure()] {
-            let verdict = limited(&study, limits).verdict();
-            assert!(verdict.holds(), "{limits}: {:?}", verdict.faults);
-            assert!(verdict.statements.iter().all(|stated| stated.site));
+            let verification = limited(&study, limits).verification();
+            assert!(verification.holds(), "{limits}: {:?}", verification.faults);
+            assert!(verification.statements.iter().all(|stated| stated.site));
         }
     }
-    let verdict = Shown::ring().verdict();
-    assert!(verdict.statements.iter().all(|stated| !stated.site));
+    let verification = Evidence::ring().verification();
+    assert!(verification.statements.iter().all(|stated| !stated.site));
 }
 
 #[test]
-fn a_site_that_has_spent_less_than_the_study_is_found() {
-    let shown = limited(&pure(), "epsilon = 500\ndelta = 1e-4\npure = 800");
-    let found = |change: fn(&mut Value), told: &str| {
-        let before = fs::read(&shown.statements[0]).unwrap();
-        shown.restate(0, &shown.key(0), |stated| change(&mut stated["site"]));
-        let verdict = verify(
-            &shown.world.study,
-            &shown.transcripts[..1],
-            &shown.statements[..1],
+fn a_balance_below_the_study_is_found() {
+    let evidence = limited(&pure(), "epsilon = 500\ndelta = 1e-4\npure = 800");
+    let found = |change: fn(&mut Value), expected: &str| {
+        let before = fs::read(&evidence.statements[0]).unwrap();
+        evidence.restate(0, &evidence.key(0), |stated| change(&mut stated["site"]));
+        let verification = verify(
+            &evidence.world.study,
+            &evidence.transcripts[..1],
+            &evidence.statements[..1],
         );
-        fs::write(&shown.statements[0], before).unwrap();
-        let faults = verdict.unwrap().faults;
-        assert_eq!(faults.len(), 1, "{told}: {faults:?}");
-        assert!(faults[0].to_string().contains(told), "{told}: {faults:?}");
+        fs::write(&evidence.statements[0], before).unwrap();
+        let faults = verification.unwrap().faults;
+        assert_eq!(faults.len(), 1, "{expected}: {faults:?}");
+        assert!(
+            faults[0].to_string().contains(expected),
+            "{expected}: {faults:?}"
+        );
     };
     let totals = "alder: it states site.totals with epsilon = ";
-    // Its pure total is this study's to the bit, the other one above the best bound.
+    // The pure total is this study's to the bit, the other one is above the tight bound.
     found(|site| site["totals"][0]["epsilon"] = 0.01.into(), totals);
     found(|site| site["totals"][1]["epsilon"] = 0.01.into(), totals);
     found(
@@ -151,7 +162,7 @@ fn a_site_that_has_spent_less_than_the_study_is_found() {
     found(|site| site["totals"] = json!([]), "site: totals: must be");
     found(
         |site| site["audited"] = true.into(),
-        "\"audited\" means nothing",
+        "unknown field \"audited\"",
     );
     found(|site| *site = Value::Null, "site: must be an object");
     found(
@@ -170,45 +181,45 @@ fn a_site_that_has_spent_less_than_the_study_is_found() {
 
 #[test]
 fn a_finite_pure_total_of_gaussian_noise_is_found() {
-    let shown = limited(STUDY, "epsilon = 800");
-    shown.restate(2, &shown.key(2), |stated| {
+    let evidence = limited(STUDY, "epsilon = 800");
+    evidence.restate(2, &evidence.key(2), |stated| {
         assert!(stated["site"]["totals"][0]["epsilon"].is_null());
         stated["site"]["totals"][0]["epsilon"] = 700.into();
     });
-    let faults = shown.verdict().faults;
+    let faults = evidence.verification().faults;
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(faults[0].what.ends_with("this study alone comes to inf"));
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_refused_wherever_it_is() {
-    let shown = limited(STUDY, "epsilon = 500\ndelta = 1e-4");
-    let told = |what: &str| {
-        let faults = shown.verdict().faults;
+fn duplicate_keys_are_rejected_everywhere() {
+    let evidence = limited(STUDY, "epsilon = 500\ndelta = 1e-4");
+    let assert_first_fault = |what: &str| {
+        let faults = evidence.verification().faults;
         assert!(!faults.is_empty(), "{what}");
         assert!(faults[0].to_string().contains(what), "{faults:?}");
     };
-    // The signature is over what is read, so that it holds whatever goes before it.
-    let stated = fs::read_to_string(&shown.statements[0]).unwrap();
+    // The signature is over the last value of a key, so that it would be valid with any value before it.
+    let stated = fs::read_to_string(&evidence.statements[0]).unwrap();
     let at = stated.find("\"epsilon\"").unwrap();
     let at_site = at + 1 + stated[at + 1..].find("\"epsilon\"").unwrap();
     for at in [at, at_site] {
         let forged = format!("{}\"epsilon\": 0.01, {}", &stated[..at], &stated[at..]);
-        fs::write(&shown.statements[0], forged).unwrap();
-        told("it is not a signed privacy statement: \"epsilon\" is there twice");
+        fs::write(&evidence.statements[0], forged).unwrap();
+        assert_first_fault("it is not a signed privacy statement: duplicate key \"epsilon\"");
     }
     let forged = stated.replacen('{', "{\"epsilon\": 0.01, ", 1);
-    fs::write(&shown.statements[0], forged).unwrap();
-    told("\"epsilon\" is beside what is signed");
-    fs::write(&shown.statements[0], stated).unwrap();
+    fs::write(&evidence.statements[0], forged).unwrap();
+    assert_first_fault("unknown field `epsilon`");
+    fs::write(&evidence.statements[0], stated).unwrap();
 
-    let whole = fs::read_to_string(&shown.transcripts[0]).unwrap();
+    let whole = fs::read_to_string(&evidence.transcripts[0]).unwrap();
     for (key, line) in [("rows", 1), ("amount", 2), ("signature", 7)] {
         let key = format!("\"{key}\":");
         let forged = whole.replacen(&key, &format!("{key}1,{key}"), 1);
-        fs::write(&shown.transcripts[0], forged).unwrap();
-        told(&format!(
-            "line {line}: {} is there twice",
+        fs::write(&evidence.transcripts[0], forged).unwrap();
+        assert_first_fault(&format!(
+            "line {line}: duplicate key {}",
             key.trim_end_matches(':')
         ));
     }
@@ -216,35 +227,38 @@ fn a_key_that_is_there_twice_is_refused_wherever_it_is() {
 
 #[test]
 fn parties_without_a_transcript_are_named() {
-    let shown = Shown::ring();
-    assert!(shown.verdict().missing.is_empty());
-    let study = &shown.world.study;
-    let some = [shown.transcripts[3].clone(), shown.transcripts[0].clone()];
-    let verdict = verify(study, &some, &[]).unwrap();
-    assert_eq!(verdict.missing, ["birch", "cedar", "rowan"]);
-    // One that cannot be read is as good as none.
+    let evidence = Evidence::ring();
+    assert!(evidence.verification().missing.is_empty());
+    let study = &evidence.world.study;
+    let some = [
+        evidence.transcripts[3].clone(),
+        evidence.transcripts[0].clone(),
+    ];
+    let verification = verify(study, &some, &[]).unwrap();
+    assert_eq!(verification.missing, ["birch", "cedar", "rowan"]);
+    // An unreadable transcript counts as missing.
     fs::write(&some[0], "{}\n").unwrap();
-    let verdict = verify(study, &some, &[]).unwrap();
-    assert_eq!(verdict.missing, ["birch", "cedar", "maple", "rowan"]);
+    let verification = verify(study, &some, &[]).unwrap();
+    assert_eq!(verification.missing, ["birch", "cedar", "maple", "rowan"]);
 }
 
 #[test]
-fn a_transcript_is_compared_with_others_than_itself() {
-    let shown = Shown::ring();
-    let study = &shown.world.study;
-    let copy = shown.transcripts[0].with_extension("copy");
-    fs::copy(&shown.transcripts[0], &copy).unwrap();
-    for second in [&shown.transcripts[0], &copy] {
-        let two = [shown.transcripts[0].clone(), second.clone()];
+fn a_transcript_is_not_compared_with_itself() {
+    let evidence = Evidence::ring();
+    let study = &evidence.world.study;
+    let copy = evidence.transcripts[0].with_extension("copy");
+    fs::copy(&evidence.transcripts[0], &copy).unwrap();
+    for second in [&evidence.transcripts[0], &copy] {
+        let two = [evidence.transcripts[0].clone(), second.clone()];
         let error = verify(study, &two, &[]).unwrap_err().to_string();
         assert!(error.contains("the same transcript as"), "{error}");
         assert!(error.starts_with(&second.display().to_string()), "{error}");
     }
-    // Two of one party are not the same, and one of them is not what happened.
-    cut_off(&shown, 4);
-    let two = [shown.transcripts[0].clone(), copy];
+    // Two different transcripts of one party are a fault.
+    cut_off(&evidence, 4);
+    let two = [evidence.transcripts[0].clone(), copy];
     let faults = verify(study, &two, &[]).unwrap().faults;
     assert_eq!(faults.len(), 2, "{faults:?}");
-    assert!(faults[0].what.starts_with("its transcript is another one"));
+    assert!(faults[0].what.starts_with("its transcript differs from"));
     assert!(faults[1].what.starts_with("its own transcript ends at"));
 }

@@ -10,23 +10,23 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::evidence::statement::{SignedStatement, write_results};
-use crate::evidence::transcript::tests::about;
+use crate::evidence::transcript::tests::facts;
+use crate::evidence::{SignedStatement, write_evidence};
 use crate::hex;
 use crate::key::SecretKey;
-use crate::machine::frame::Signed;
+use crate::machine::SignedMessage;
 use crate::machine::tests::{STUDY, World};
-use crate::public_facts::About;
+use crate::public_facts::PublicFacts;
 
-/// A study that is over, and what its parties show of it.
-struct Shown {
+/// A study, and the transcripts and statements of its parties.
+struct Evidence {
     world: World,
     _folder: TempDir,
     transcripts: Vec<PathBuf>,
     statements: Vec<PathBuf>,
 }
 
-impl Shown {
+impl Evidence {
     fn ring() -> Self {
         Self::of(&STUDY.replace("TOPOLOGY", "ring"))
     }
@@ -41,18 +41,18 @@ impl Shown {
         Self::under(world, None)
     }
 
-    /// At sites with such a limit.
+    /// Writes the evidence of sites with a limit.
     fn under(world: World, limit: Option<&Limit>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (mut transcripts, mut statements) = (Vec::new(), Vec::new());
         for i in 0..5 {
             let out = folder.path().join(&world.study.parties[i as usize].name);
-            let party = world.seats[i as usize].party.as_ref().unwrap();
-            let about = About {
+            let party = world.hosts[i as usize].party.as_ref().unwrap();
+            let facts = PublicFacts {
                 limit: limit.cloned(),
-                ..about(&world, i)
+                ..facts(&world, i)
             };
-            let written = write_results(party, &about, &out).unwrap();
+            let written = write_evidence(party, &facts, &out).unwrap();
             transcripts.push(written[0].clone());
             statements.push(written[1].clone());
         }
@@ -65,7 +65,7 @@ impl Shown {
     }
 
     fn key(&self, i: usize) -> SecretKey {
-        SecretKey::from_pem(&self.world.seats[i].pem).unwrap()
+        SecretKey::from_pem(&self.world.hosts[i].pem).unwrap()
     }
 
     /// Changes the lines of a transcript.
@@ -78,7 +78,7 @@ impl Shown {
         fs::write(&self.transcripts[i], text).unwrap();
     }
 
-    /// Moves a message by one unit, and has it signed again by some party.
+    /// Moves a message by one unit and signs it with the key of some party.
     fn nudge(&self, line: &mut Value, signer: usize) {
         let units = line["units"].as_array_mut().unwrap();
         units[0] = (units[0].as_i64().unwrap() + 1).into();
@@ -88,11 +88,11 @@ impl Shown {
             iteration: line["iteration"].as_u64().unwrap() as u32,
             release: Release::on_grid(units).unwrap(),
         };
-        let signed = Signed::new(message, &self.world.study.digest(), &self.key(signer));
+        let signed = SignedMessage::new(message, &self.world.study.digest(), &self.key(signer));
         line["signature"] = hex::digits(&signed.signature).into();
     }
 
-    /// States something else, with a key's signature.
+    /// Changes a statement and signs it with a key.
     fn restate(&self, i: usize, key: &SecretKey, change: impl FnOnce(&mut Value)) {
         let text = fs::read_to_string(&self.statements[i]).unwrap();
         let mut file: Value = serde_json::from_str(&text).unwrap();
@@ -103,19 +103,19 @@ impl Shown {
         fs::write(&self.statements[i], file.to_string()).unwrap();
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verification(&self) -> Verification {
         verify(&self.world.study, &self.transcripts, &self.statements).unwrap()
     }
 
-    /// What does not hold of transcripts alone, as it is told.
+    /// Returns what does not hold of the transcripts alone, as text.
     fn faults(&self) -> Vec<String> {
-        let verdict = verify(&self.world.study, &self.transcripts, &[]).unwrap();
-        let told = |fault: &Fault| {
+        let verification = verify(&self.world.study, &self.transcripts, &[]).unwrap();
+        let text = |fault: &Fault| {
             let text = fault.to_string();
             let folder = self._folder.path().display().to_string();
             text.replace(&format!("{folder}/"), "")
         };
-        verdict.faults.iter().map(told).collect()
+        verification.faults.iter().map(text).collect()
     }
 }
 
@@ -134,7 +134,7 @@ fn charge(lines: &mut [Value], iteration: u32) -> &mut Value {
 }
 
 #[test]
-fn what_honest_parties_show_holds() {
+fn the_evidence_of_honest_parties_holds() {
     let gradients = STUDY
         .replace("r-admm", "r-dlm")
         .replace("\"objective\"", "\"gradient\"");
@@ -142,30 +142,29 @@ fn what_honest_parties_show_holds() {
         STUDY.to_owned(),
         gradients,
         STUDY.replace("sigma = 5", "epsilon = 20"),
-        STUDY.replace("sigma = 5", "precision = \"float\"\nsigma = 5"),
         STUDY.replace("r-admm", "admm").replace("damping = 1", ""),
         STUDY.replace("damping = 1", "damping = 1\nstart = { normal = 0.1 }"),
     ];
     for (study, topology) in studies
         .iter()
-        .zip(["ring", "star", "path", "ring", "complete", "ring"])
+        .zip(["ring", "star", "path", "complete", "ring"])
     {
-        let shown = Shown::of(&study.replace("TOPOLOGY", topology));
-        let verdict = shown.verdict();
-        assert!(verdict.holds(), "{:?}", verdict.faults);
-        for (i, checked) in verdict.transcripts.iter().enumerate() {
-            let party = shown.world.seats[i].party.as_ref().unwrap();
+        let evidence = Evidence::of(&study.replace("TOPOLOGY", topology));
+        let verification = evidence.verification();
+        assert!(verification.holds(), "{:?}", verification.faults);
+        for (i, checked) in verification.transcripts.iter().enumerate() {
+            let party = evidence.world.hosts[i].party.as_ref().unwrap();
             assert_eq!(checked.signed, checked.messages);
             assert_eq!(checked.recycled + checked.answered, 9);
             assert_eq!(checked.charges, checked.answered);
             assert_eq!(checked.total, Some(party.spent()));
         }
-        assert!(verdict.statements.iter().all(|stated| stated.compared));
+        assert!(verification.statements.iter().all(|stated| stated.compared));
     }
 }
 
 #[test]
-fn a_study_that_is_not_over_holds_as_far_as_it_goes() {
+fn an_unfinished_study_holds_up_to_its_last_iteration() {
     let mut world = World::new("ring", 2);
     for (a, b) in world.edges() {
         world.connect(a, b).unwrap();
@@ -176,9 +175,9 @@ fn a_study_that_is_not_over_holds_as_far_as_it_goes() {
             world.deliver(b, a).unwrap();
         }
     }
-    let verdict = Shown::by(world).verdict();
-    assert!(verdict.holds(), "{:?}", verdict.faults);
-    for checked in &verdict.transcripts {
+    let verification = Evidence::by(world).verification();
+    assert!(verification.holds(), "{:?}", verification.faults);
+    for checked in &verification.transcripts {
         assert!(!checked.finished && checked.iterations > 0 && checked.iterations < 9);
         let made = checked.recycled + checked.answered;
         assert_eq!(made, checked.iterations as usize);
@@ -186,61 +185,62 @@ fn a_study_that_is_not_over_holds_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_recycled_value_that_does_not_follow_is_found_though_its_party_signed_it() {
-    let shown = Shown::ring();
-    shown.edit(0, |lines| shown.nudge(message(lines, 0, 4), 0));
-    let faults = shown.faults();
+fn a_signed_recycled_value_that_does_not_follow_is_found() {
+    let evidence = Evidence::ring();
+    evidence.edit(0, |lines| evidence.nudge(message(lines, 0, 4), 0));
+    let faults = evidence.faults();
     assert_eq!(
         faults[0],
         "alder/transcript.jsonl: alder, iteration 4: the recycled value does not follow from the messages before it"
     );
-    // The neighbours have what it told them.
-    let two = "alder, iteration 4: it said two different things: one in the transcript of alder";
+    // The neighbours have the value that was sent.
+    let two = "alder, iteration 4: it sent two different values: one in the transcript of alder";
     assert_eq!(faults.iter().filter(|fault| fault.contains(two)).count(), 2);
     assert_eq!(faults.len(), 3, "{faults:?}");
 }
 
 #[test]
 fn charges_other_than_the_studys_are_found() {
-    let shown = Shown::ring();
-    shown.edit(0, |lines| {
+    let evidence = Evidence::ring();
+    evidence.edit(0, |lines| {
         lines.retain(|line| line["charge"]["iteration"] != 3);
     });
-    shown.edit(1, |lines| {
+    evidence.edit(1, |lines| {
         let event = &mut charge(lines, 5)["event"];
         event["amount"] = json!(50.0);
     });
-    shown.edit(2, |lines| {
+    evidence.edit(2, |lines| {
         let units = charge(lines, 7)["units"].as_array_mut().unwrap();
         units[2] = (units[2].as_i64().unwrap() - 1).into();
     });
-    shown.edit(3, |lines| {
+    evidence.edit(3, |lines| {
         let mut another = charge(lines, 3).clone();
         another["iteration"] = 4.into();
         lines.insert(3, json!({ "charge": another }));
     });
-    // Fewer noise for more rows than there are.
-    shown.edit(4, |lines| lines[0]["rows"] = 1_000_000.into());
-    let faults = shown.faults();
-    let told = |place: usize, what: &str| assert!(faults[place].contains(what), "{faults:?}");
-    told(
+    // Less noise for more rows than there are.
+    evidence.edit(4, |lines| lines[0]["rows"] = 1_000_000.into());
+    let faults = evidence.faults();
+    let assert_fault =
+        |place: usize, what: &str| assert!(faults[place].contains(what), "{faults:?}");
+    assert_fault(
         0,
-        "alder, iteration 3: the rows were asked, and there is no answer that was charged",
+        "alder, iteration 3: the rows were asked, and there is no answer on record",
     );
-    told(
+    assert_fault(
         1,
         "alder, iteration 3: the study charges here, and the transcript does not",
     );
-    told(2, "birch, iteration 5: the charge is not the study's");
-    told(
+    assert_fault(2, "birch, iteration 5: the charge is not the study's");
+    assert_fault(
         3,
         "cedar, iteration 7: the value does not follow from the answer on record",
     );
-    told(
+    assert_fault(
         4,
-        "maple, iteration 4: there is a charge, and the study asks for none here",
+        "maple, iteration 4: there is a charge, and the study has none here",
     );
-    told(
+    assert_fault(
         5,
         "rowan, iteration 1: the charge is not the study's for 1000000 rows",
     );
@@ -248,48 +248,51 @@ fn charges_other_than_the_studys_are_found() {
 }
 
 #[test]
-fn what_others_said_cannot_be_altered() {
-    let shown = Shown::ring();
+fn the_messages_of_others_cannot_be_altered() {
+    let evidence = Evidence::ring();
     // By alder, without birch's key: with the old signature, and with alder's own.
-    shown.edit(0, |lines| {
+    evidence.edit(0, |lines| {
         let units = message(lines, 1, 9)["units"].as_array_mut().unwrap();
         units[0] = (units[0].as_i64().unwrap() + 1).into();
     });
-    shown.edit(2, |lines| shown.nudge(message(lines, 1, 9), 2));
-    let faults = shown.faults();
-    let wanted = "birch, iteration 9: the message does not have its signature";
+    evidence.edit(2, |lines| evidence.nudge(message(lines, 1, 9), 2));
+    let faults = evidence.faults();
+    let wanted = "birch, iteration 9: the message has no valid signature";
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults.iter().all(|fault| fault.ends_with(wanted)));
 }
 
 #[test]
-fn who_tells_two_neighbours_different_things_is_named_with_both_transcripts() {
-    let shown = Shown::ring();
-    // Birch, between alder and cedar, has told cedar something else at the very end.
-    shown.edit(2, |lines| shown.nudge(message(lines, 1, 9), 1));
-    let two = [shown.transcripts[0].clone(), shown.transcripts[2].clone()];
-    let verdict = verify(&shown.world.study, &two, &[]).unwrap();
-    assert_eq!(verdict.faults.len(), 1, "{:?}", verdict.faults);
-    let fault = verdict.faults[0].to_string();
-    assert!(fault.contains("birch, iteration 9: it said two different things"));
+fn equivocation_is_found_and_both_transcripts_are_named() {
+    let evidence = Evidence::ring();
+    // Birch, between alder and cedar, has sent cedar another last value.
+    evidence.edit(2, |lines| evidence.nudge(message(lines, 1, 9), 1));
+    let two = [
+        evidence.transcripts[0].clone(),
+        evidence.transcripts[2].clone(),
+    ];
+    let verification = verify(&evidence.world.study, &two, &[]).unwrap();
+    assert_eq!(verification.faults.len(), 1, "{:?}", verification.faults);
+    let fault = verification.faults[0].to_string();
+    assert!(fault.contains("birch, iteration 9: it sent two different values"));
     assert!(fault.contains(&two[0].display().to_string()), "{fault}");
     assert!(fault.contains(&two[1].display().to_string()), "{fault}");
     // Each alone looks right.
     for one in two {
-        assert!(verify(&shown.world.study, &[one], &[]).unwrap().holds());
+        assert!(verify(&evidence.world.study, &[one], &[]).unwrap().holds());
     }
 }
 
 #[test]
-fn messages_that_are_missing_are_found() {
-    let shown = Shown::ring();
-    shown.edit(0, |lines| {
+fn missing_messages_are_found() {
+    let evidence = Evidence::ring();
+    evidence.edit(0, |lines| {
         lines.retain(|line| line["node"] != 1 || line["iteration"].as_u64() < Some(6));
     });
-    shown.edit(1, |lines| {
+    evidence.edit(1, |lines| {
         lines.pop();
     });
-    let faults = shown.faults();
+    let faults = evidence.faults();
     assert!(faults[0].contains("birch, iteration 6: the message is missing, and 3 after it"));
     assert!(
         faults[1].contains("cedar, iteration 9: the message is missing"),
@@ -299,96 +302,102 @@ fn messages_that_are_missing_are_found() {
 }
 
 #[test]
-fn a_statement_that_its_transcript_does_not_bear_out_is_found() {
-    let shown = Shown::ring();
+fn a_statement_that_contradicts_its_transcript_is_found() {
+    let evidence = Evidence::ring();
     let stranger = SecretKey::generate().unwrap();
-    shown.restate(0, &shown.key(0), |stated| stated["epsilon"] = json!(0.1));
-    shown.restate(1, &stranger, |_| {});
-    shown.restate(2, &shown.key(3), |_| {});
-    shown.restate(3, &shown.key(3), |stated| {
+    evidence.restate(0, &evidence.key(0), |stated| stated["epsilon"] = json!(0.1));
+    evidence.restate(1, &stranger, |_| {});
+    evidence.restate(2, &evidence.key(3), |_| {});
+    evidence.restate(3, &evidence.key(3), |stated| {
         stated["audited"] = json!("\u{1b}[2J")
     });
-    let text = fs::read_to_string(&shown.statements[4]).unwrap();
+    let text = fs::read_to_string(&evidence.statements[4]).unwrap();
     let changed = text.replace("\"protects\": false", "\"protects\": true");
     assert_ne!(text, changed);
-    fs::write(&shown.statements[4], changed).unwrap();
-    let faults: Vec<String> = shown
-        .verdict()
+    fs::write(&evidence.statements[4], changed).unwrap();
+    let faults: Vec<String> = evidence
+        .verification()
         .faults
         .iter()
         .map(Fault::to_string)
         .collect();
-    let told = |of: usize, what: &str| {
-        let file = shown.statements[of].display().to_string();
+    let assert_fault = |of: usize, what: &str| {
+        let file = evidence.statements[of].display().to_string();
         let found = faults
             .iter()
-            .any(|told| told.starts_with(&file) && told.contains(what));
+            .any(|fault| fault.starts_with(&file) && fault.contains(what));
         assert!(found, "{what}: {faults:?}");
     };
-    told(0, "alder: it states epsilon = 0.1, and ");
-    told(1, "who is no party of the study");
-    told(2, "maple: it states party = \"cedar\", and ");
-    told(3, "maple: it states \"audited\", which means nothing");
-    told(
-        4,
-        "rowan: the statement does not have the signature of ed25519:",
-    );
+    assert_fault(0, "alder: it states epsilon = 0.1, and ");
+    assert_fault(1, "which is not a party of the study");
+    assert_fault(2, "maple: it states party = \"cedar\", and ");
+    assert_fault(3, "maple: it states \"audited\", which is not a field");
+    assert_fault(4, "rowan: the statement has no valid signature of ed25519:");
 }
 
 #[test]
-fn a_statement_goes_with_one_transcript_to_the_byte() {
-    let shown = Shown::ring();
-    // An answer that nobody would miss: another program's name.
-    shown.edit(0, |lines| lines[0]["program"]["name"] = "another".into());
-    let faults = shown.verdict().faults;
+fn a_statement_is_bound_to_one_transcript_to_the_byte() {
+    let evidence = Evidence::ring();
+    // A change without a meaning: the name of another program.
+    evidence.edit(0, |lines| lines[0]["program"]["name"] = "another".into());
+    let faults = evidence.verification().faults;
     assert_eq!(faults.len(), 1);
     assert!(faults[0].what.starts_with("it states transcript_sha256 = "));
     // Without a transcript only the signature, the study and the party can be checked.
-    let verdict = verify(&shown.world.study, &[], &shown.statements).unwrap();
-    assert!(verdict.holds());
-    assert!(verdict.statements.iter().all(|stated| !stated.compared));
-    SignedStatement::read(&shown.statements[0]).unwrap();
+    let verification = verify(&evidence.world.study, &[], &evidence.statements).unwrap();
+    assert!(verification.holds());
+    assert!(
+        verification
+            .statements
+            .iter()
+            .all(|stated| !stated.compared)
+    );
+    SignedStatement::read(&evidence.statements[0]).unwrap();
 }
 
 #[test]
-fn a_transcript_of_another_study_is_told_as_such() {
-    let (one, other) = (Shown::ring(), Shown::ring());
-    let verdict = verify(
+fn a_transcript_of_another_study_is_rejected() {
+    let (one, other) = (Evidence::ring(), Evidence::ring());
+    let verification = verify(
         &one.world.study,
         &other.transcripts[..1],
         &other.statements[..1],
     )
     .unwrap();
-    assert_eq!(verdict.faults.len(), 2, "{:?}", verdict.faults);
+    assert_eq!(verification.faults.len(), 2, "{:?}", verification.faults);
     assert!(
-        verdict.faults[0]
+        verification.faults[0]
             .what
             .contains("it is of another study, \"rehearsal\"")
     );
-    assert!(verdict.faults[1].what.contains("no party of the study"));
-    assert!(verdict.transcripts.is_empty());
+    assert!(
+        verification.faults[1]
+            .what
+            .contains("not a party of the study")
+    );
+    assert!(verification.transcripts.is_empty());
 }
 
 #[test]
-fn whatever_a_file_holds_nothing_panics() {
-    let shown = Shown::ring();
-    let whole = fs::read(&shown.transcripts[0]).unwrap();
-    let stated = fs::read(&shown.statements[0]).unwrap();
+fn damaged_files_are_reported_without_a_panic() {
+    let evidence = Evidence::ring();
+    let whole = fs::read(&evidence.transcripts[0]).unwrap();
+    let stated = fs::read(&evidence.statements[0]).unwrap();
     for k in 0..400_usize {
         for (path, bytes) in [
-            (&shown.transcripts[0], &whole),
-            (&shown.statements[0], &stated),
+            (&evidence.transcripts[0], &whole),
+            (&evidence.statements[0], &stated),
         ] {
             let mut bytes = bytes.clone();
             let at = k.wrapping_mul(2_654_435_761) % bytes.len();
             bytes[at] ^= 1 << (k % 7);
             fs::write(path, bytes).unwrap();
         }
-        let verdict = verify(
-            &shown.world.study,
-            &shown.transcripts[..1],
-            &shown.statements[..1],
+        let verification = verify(
+            &evidence.world.study,
+            &evidence.transcripts[..1],
+            &evidence.statements[..1],
         );
-        assert!(!verdict.unwrap().holds(), "change {k}");
+        assert!(!verification.unwrap().holds(), "change {k}");
     }
 }
