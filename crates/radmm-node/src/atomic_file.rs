@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// A file that appears under its name only when it is complete.
 ///
-/// What is written goes to a temporary file beside it. [`commit`](Self::commit) puts it in place; dropped without that, the
-/// temporary file is removed and whatever was there before stays.
+/// Contents are written to a temporary file beside it. [`commit`](Self::commit) renames it into place. Without a commit, the
+/// temporary file is removed on drop and an earlier file stays.
 pub struct AtomicFile {
     path: PathBuf,
     temporary: PathBuf,

@@ -92,7 +92,7 @@ pub enum KeyError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
     /// The file exists, and a key is never overwritten.

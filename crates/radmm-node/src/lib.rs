@@ -1,6 +1,6 @@
 //! One party of a real network.
 //!
-//! - [`setup`] brings study, site, key and rows together and prices the study before anything is said.
+//! - [`setup`] brings study, site, key and rows together and prices the study before anything is sent.
 //! - [`machine`] is the party as a pure state machine: events in, frames out, no clock and no IO but its store's.
 //! - [`store`] keeps what must survive a crash: charges, answers and messages, each durable before anything is sent.
 //! - [`transport`] carries frames between neighbours over TLS.

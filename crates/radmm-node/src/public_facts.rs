@@ -25,7 +25,7 @@ pub struct PublicFacts {
     pub limit: Option<Limit>,
 }
 
-/// Why charges have no total.
+/// The reason why charges have no total.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum TotalError {
     /// The study's δ is invalid.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Why bytes are not strict JSON.
+/// The reason why bytes are not strict JSON.
 #[derive(Debug)]
 pub(crate) enum StrictJsonError {
     /// The bytes are not JSON.

@@ -73,9 +73,9 @@ pub struct SiteReport {
 /// The account of one study.
 #[derive(Debug, Serialize)]
 pub struct StudyReport {
-    /// Its number, counted from 0.
+    /// The number of the study, counted from 0.
     pub number: u32,
-    /// Its name.
+    /// The name of the study.
     pub name: String,
     /// The SHA-256 digest of its canonical form.
     pub sha256: String,
@@ -219,7 +219,7 @@ fn is_gaussian(event: &Event) -> bool {
     }
 }
 
-/// What was checked of an account.
+/// The result of checking an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckedAccount {
     /// The number of studies.
@@ -232,10 +232,10 @@ pub struct CheckedAccount {
 
 /// Checks that an account is consistent. The hashes of its records were computed again when the store was opened.
 pub fn check_account(store: &Store) -> Result<CheckedAccount, AccountError> {
-    let charges = store.charges()?;
+    let charges = store.charges_with_answers()?;
     let studies = store.studies();
     let mut last: BTreeMap<u32, u32> = BTreeMap::new();
-    for (place, charge) in charges.iter().enumerate() {
+    for (place, (charge, _)) in charges.iter().enumerate() {
         let Charge {
             study, iteration, ..
         } = *charge;
@@ -252,14 +252,12 @@ pub fn check_account(store: &Store) -> Result<CheckedAccount, AccountError> {
             _ => {}
         }
     }
-    let mut answers = 0;
-    for record in &studies {
-        let recorded = store.charged_answers(record.number)?;
-        answers += recorded.iter().filter(|one| one.answer.is_some()).count();
-    }
     Ok(CheckedAccount {
         studies: studies.len(),
         charges: charges.len(),
-        answers,
+        answers: charges
+            .iter()
+            .filter(|(_, answer)| answer.is_some())
+            .count(),
     })
 }

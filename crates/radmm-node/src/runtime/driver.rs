@@ -55,7 +55,7 @@ pub enum Ending {
     Stopped,
 }
 
-/// A receiver of everything that an operator is told.
+/// The receiver of a node's reports to its operator.
 pub trait Observer {
     /// Takes a line of the log.
     fn notice(&mut self, notice: &Notice);

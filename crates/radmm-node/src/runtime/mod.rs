@@ -1,4 +1,4 @@
-//! The runtime of a party: event loop, signals, and everything that an operator is told.
+//! The runtime of a party: event loop, signals, and the reports to the operator.
 
 mod driver;
 mod metrics;

@@ -71,7 +71,7 @@ pub enum Notice {
     Misbehaved {
         /// The neighbour.
         peer: String,
-        /// What was invalid.
+        /// A description.
         what: String,
     },
     /// An iteration is persisted and its value sent.

@@ -18,13 +18,13 @@ use crate::transport::Transport;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "what", rename_all = "kebab-case")]
 pub enum ProbeResult {
-    /// It answers and holds the same study.
+    /// The neighbour answers and holds the same study.
     Same,
-    /// It answers and something is wrong.
+    /// The neighbour answers and something is wrong.
     Wrong(String),
-    /// It does not answer.
+    /// The neighbour does not answer.
     Away(String),
-    /// It has no address, and dials this party instead.
+    /// The neighbour has no address, and dials this party instead.
     Dials,
 }
 

@@ -28,7 +28,7 @@ pub struct NodeStatus {
     pub peers: Vec<(String, PeerState)>,
     /// Whether the noise protects anybody.
     pub protects: bool,
-    /// What happened on the links so far.
+    /// The counts of what happened on the links.
     pub counts: LinkCounts,
 }
 

@@ -25,9 +25,9 @@ pub struct PartyBill {
     pub law: Option<Law>,
     /// The total of the whole study.
     pub total: Guarantee,
-    /// What all studies have spent so far, for each limit of the site.
+    /// The total of all studies so far, for each limit of the site.
     pub before: Vec<Guarantee>,
-    /// What all studies will have spent when this one is over, for each limit.
+    /// The total of all studies when this one is over, for each limit.
     pub after: Vec<Guarantee>,
     /// The limits.
     pub limits: Vec<Guarantee>,

@@ -1,4 +1,4 @@
-//! The setup of a party: study, site file, key and rows, brought together and checked against each other before anything is said.
+//! The setup of a party: study, site file, key and rows, brought together and checked against each other before anything is sent.
 
 mod balance;
 mod bill;

@@ -104,7 +104,7 @@ impl PartySetup {
         let rows = store.row_fingerprint(&self.hash);
         let continued =
             |of: &RowFingerprint| *of == rows || self.site.data.continues.contains(&of.0);
-        // Privacy: rows that changed are taken for the same people's unless somebody who knows says otherwise. An account that
+        // Privacy: rows that changed are taken for the same people's unless the operator says otherwise. An account that
         // started from zero with every new version of a file would protect nobody.
         if let Some(other) = charges.iter().find(|charge| !continued(&charge.rows)) {
             return Err(SetupError::OtherRows {

@@ -384,11 +384,11 @@ fn a_site_that_names_its_party_accepts_no_other_key() {
     site.party = Some("alder");
     assert_eq!(site.setup().unwrap().name(), "alder");
     site.install_key(1);
-    let told = site.setup().err().unwrap().to_string();
+    let message = site.setup().err().unwrap().to_string();
     let key = site.folder.path().join("key.pem");
     let [alder, birch] = [0, 1].map(|party: usize| site.world.study.parties[party].key);
     assert_eq!(
-        told,
+        message,
         format!(
             "site.toml: party = \"alder\": key file {} has the identity {birch}, which is that of birch in the study, and alder's is {alder}; use alder's key file",
             key.display()
@@ -396,15 +396,15 @@ fn a_site_that_names_its_party_accepts_no_other_key() {
     );
     fs::remove_file(&key).unwrap();
     SecretKey::generate().unwrap().write_new(&key).unwrap();
-    let told = site.setup().err().unwrap().to_string();
+    let message = site.setup().err().unwrap().to_string();
     assert!(
-        told.contains(", which is not that of any party in the study"),
-        "{told}"
+        message.contains(", which is not that of any party in the study"),
+        "{message}"
     );
     site.party = Some("elder");
-    let told = site.setup().err().unwrap().to_string();
+    let message = site.setup().err().unwrap().to_string();
     assert_eq!(
-        told,
+        message,
         "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
     );
     assert!(!site.state().exists());

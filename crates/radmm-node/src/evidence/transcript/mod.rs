@@ -268,8 +268,8 @@ impl Transcript {
             let object = Object::new(&line).map_err(wrong)?;
             match &mut reader {
                 None => {
-                    let begun = TranscriptReader::begin(&object, study, graph);
-                    reader = Some(begun.map_err(wrong)?);
+                    let header = TranscriptReader::new(&object, study, graph);
+                    reader = Some(header.map_err(wrong)?);
                 }
                 Some(reader) => reader.add(&object).map_err(wrong)?,
             }

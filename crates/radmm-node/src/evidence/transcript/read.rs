@@ -22,7 +22,7 @@ pub(super) struct TranscriptReader<'a> {
 }
 
 impl<'a> TranscriptReader<'a> {
-    pub(super) fn begin(
+    pub(super) fn new(
         header: &Object<'_>,
         study: &'a Study,
         graph: &Graph,

@@ -1,6 +1,6 @@
 //! Compares what a statement says that all studies together have spent with what this study has spent.
 //!
-//! It cannot be less. How much more it is only the party knows.
+//! It cannot be less. Only the party knows how much more it is.
 
 use radmm::account::{Bound, Budget, Event, Guarantee, Ledger};
 use serde_json::Value;

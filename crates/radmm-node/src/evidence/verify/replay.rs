@@ -165,7 +165,7 @@ impl<'a> Replay<'a> {
         for id in neighbourhood(graph, node) {
             let start = assemble::start(study, id, columns);
             let start = Release::of(start, Precision::Grid);
-            if value(0, id).is_some_and(|said| Some(said) != start) {
+            if value(0, id).is_some_and(|first| Some(first) != start) {
                 self.fault(id, Some(0), "the value is not the study's initial one");
                 return (0, 0);
             }
@@ -178,17 +178,17 @@ impl<'a> Replay<'a> {
         let mut tracer = Tracer::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
-            let heard: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
+            let received: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
             // Missing messages have been reported.
-            let (Some(heard), Some(said)) = (heard, value(t + 1, node)) else {
+            let (Some(received), Some(sent)) = (received, value(t + 1, node)) else {
                 break;
             };
             let mut charges = self.transcript.charges.iter();
             let charge = charges.find(|charge| charge.iteration == t + 1);
             let answer = charge.and_then(|charge| charge.answer.as_ref());
-            let (follows, counter, wrong) = match tracer.expect(&heard) {
+            let (follows, counter, wrong) = match tracer.expect(&received) {
                 Expected::Recycled(value) => (
-                    value.as_ref() == Some(&said),
+                    value.as_ref() == Some(&sent),
                     &mut recycled,
                     "the recycled value does not follow from the messages before it",
                 ),
@@ -199,7 +199,7 @@ impl<'a> Replay<'a> {
                         "the rows were asked, and there is no answer on record",
                     ),
                     Some(answer) => (
-                        tracer.answered(&heard, answer).as_ref() == Some(&said),
+                        tracer.answered(&received, answer).as_ref() == Some(&sent),
                         &mut answered,
                         "the value does not follow from the answer on record",
                     ),
@@ -210,7 +210,7 @@ impl<'a> Replay<'a> {
                 break;
             }
             *counter += 1;
-            tracer.said(said);
+            tracer.said(sent);
         }
         (recycled, answered)
     }
