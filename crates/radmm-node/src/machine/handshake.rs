@@ -1,142 +1,151 @@
-//! What neighbours say first on a link: who they are, what they hold, and how far each has come.
+//! The handshake of a link: protocol version, study, and how far each side is.
 
 use std::mem;
 
 use radmm_study::first_difference;
 
-use super::party::{Halt, Party};
-use crate::machine::frame::{Frame, Hello, PROTOCOL, Signed};
-use crate::runtime::notice::Notice;
+use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
+use super::party::{Party, PartyError};
+use crate::runtime::Notice;
 
 impl Party {
-    pub(super) fn hello(&self, place: usize) -> Hello {
+    pub(super) fn hello(&self, index: usize) -> Hello {
         Hello {
             version: PROTOCOL,
             study: self.digest,
             from: self.node.id(),
             at: self.node.iteration(),
-            heard: self.edges[place].kept,
-            seen: self.seen(place),
+            persisted: self.edges[index].persisted,
+            received: self.last_received(index),
             probe: false,
         }
     }
 
-    /// The last iteration of which a neighbour's value was seen.
-    pub(super) fn seen(&self, place: usize) -> Option<u32> {
-        let edge = &self.edges[place];
-        let early = edge.early.as_ref().map(|early| early.message.iteration);
-        let heard = edge.heard.as_ref().map(|_| self.node.iteration());
-        early.or(heard).max(edge.kept)
+    /// Returns the last iteration of which a neighbour's value was received, persisted or not.
+    fn last_received(&self, index: usize) -> Option<u32> {
+        let edge = &self.edges[index];
+        let early = edge.early.as_ref();
+        let recent = early.or_else(|| self.in_inbox(edge.peer.id));
+        recent
+            .map(|signed| signed.message.iteration)
+            .max(edge.persisted)
     }
 
-    /// What a neighbour said last.
-    pub(super) fn last_of(&self, place: usize) -> Result<Option<Signed>, Halt> {
-        let edge = &self.edges[place];
-        let is_last = |signed: &&Signed| {
+    /// Returns the last value that was received from a neighbour.
+    fn last_value_of(&self, index: usize) -> Result<Option<SignedMessage>, PartyError> {
+        let edge = &self.edges[index];
+        let is_last = |signed: &&SignedMessage| {
             let message = &signed.message;
-            message.from == edge.peer.id && Some(message.iteration) == self.seen(place)
+            message.from == edge.peer.id && Some(message.iteration) == self.last_received(index)
         };
-        let recent = self.fresh.iter().chain(&edge.early).find(is_last);
-        match (recent, edge.kept) {
+        let recent = self.inbox.iter().chain(&edge.early).find(is_last);
+        let study = self.study_record.number;
+        match (recent, edge.persisted) {
             (Some(signed), _) => Ok(Some(signed.clone())),
-            (None, Some(kept)) => Ok(self.store.heard(self.begun.number, kept, edge.peer.id)?),
+            (None, Some(t)) => Ok(self.store.received(study, t, edge.peer.id)?),
             (None, None) => Ok(None),
         }
     }
 
-    /// Whether these are this party's own words, of an iteration that it has no record of.
-    pub(super) fn proves_forgotten(&self, place: usize, signed: &Signed) -> bool {
+    /// Returns whether this is a value of this party's own, of an iteration that it has no record of.
+    pub(super) fn proves_rollback(&self, index: usize, signed: &SignedMessage) -> bool {
         let message = &signed.message;
-        !self.edges[place].greeted
+        !self.edges[index].handshake_done
             && message.from == self.node.id()
             && message.iteration > self.node.iteration()
-            && signed.is_by(&self.key.public(), &self.digest)
+            && signed.is_signed_by(&self.key.public(), &self.digest)
     }
 
-    pub(super) fn greet(&mut self, place: usize, hello: Hello, bytes: &[u8]) -> Result<(), Halt> {
-        if mem::replace(&mut self.edges[place].met, true) {
-            // Everything that is due would be said anew.
-            return self.lie(place, "a second greeting".to_owned(), &[bytes]);
+    pub(super) fn receive_hello(
+        &mut self,
+        index: usize,
+        hello: Hello,
+        bytes: &[u8],
+    ) -> Result<(), PartyError> {
+        if mem::replace(&mut self.edges[index].hello_received, true) {
+            // Each hello makes this party send everything that is due again.
+            return self.reject(index, "a second hello".to_owned(), &[bytes]);
         }
         if hello.version != PROTOCOL {
             let what = format!(
                 "it speaks version {} of the protocol, and this program version {PROTOCOL}; all parties need the same version of radmm",
                 hello.version
             );
-            self.complain(place, what.clone());
-            self.send(place, &Frame::Bye(what));
-            self.close(place);
+            self.report_disagreement(index, what.clone());
+            self.send(index, &Frame::Bye(what));
+            self.close_link(index);
             return Ok(());
         }
         if hello.study != self.digest {
-            // Whoever gets the other's study first names the difference; both do.
+            // Both sides show their study, and both name the first difference.
             let canonical = self.canonical.clone();
-            self.send(place, &Frame::Study(canonical));
+            self.send(index, &Frame::Study(canonical));
             return Ok(());
         }
-        let known = hello.from == self.edges[place].peer.id;
-        if !known || hello.at > self.iterations {
-            let what = "a greeting that is not its own, or of an iteration beyond the last";
-            return self.lie(place, what.to_owned(), &[bytes]);
+        let from_peer = hello.from == self.edges[index].peer.id;
+        if !from_peer || hello.at > self.iterations {
+            let what = "a hello in another party's name, or of an iteration beyond the last";
+            return self.reject(index, what.to_owned(), &[bytes]);
         }
         if hello.probe {
-            self.send(place, &Frame::Bye("it was only asked for".to_owned()));
-            self.close(place);
+            self.send(index, &Frame::Bye("it answered a probe".to_owned()));
+            self.close_link(index);
             return Ok(());
         }
         let now = self.node.iteration();
         let after = |last: Option<u32>| last.map_or(0, |last| last.saturating_add(1));
-        let known = after(hello.seen.max(hello.heard));
-        // Privacy: everything that was said is on record, so this state is older than what was said, or lost and begun anew with
-        // another secret. A neighbour that knows could say something else than before, and get a second answer that the
-        // account does not know of.
-        // Its word is not enough, or any neighbour could stop this party: it is not listened to until it shows our own.
-        if known > now + 1 {
+        // Privacy: everything that was sent is on record, so a neighbour that has more shows that this state is older than what was
+        // sent, or was lost and begun anew with another secret. Such a neighbour could send other values than before, and get a
+        // second answer that the account does not know of.
+        // Its claim is not enough, or any neighbour could stop this party: it is ignored until it shows our own signed value.
+        if after(hello.received.max(hello.persisted)) > now + 1 {
             return Ok(());
         }
-        // The other way round: it is behind what it has said, and shown what that was.
-        if self.seen(place) > Some(hello.at) {
-            if let Some(proof) = self.last_of(place)? {
-                self.send(place, &Frame::Say(proof));
+        // Conversely, a neighbour that is behind what it has sent is shown its own signed value.
+        if self.last_received(index) > Some(hello.at) {
+            if let Some(proof) = self.last_value_of(index)? {
+                self.send(index, &Frame::Value(proof));
             }
             return Ok(());
         }
-        let edge = &mut self.edges[place];
-        edge.greeted = true;
-        edge.complaint = None;
+        let edge = &mut self.edges[index];
+        edge.handshake_done = true;
+        edge.disagreement = None;
         edge.at = hello.at;
-        edge.next = after(hello.heard);
+        edge.next = after(hello.persisted);
         let peer = edge.peer.name.clone();
         self.notices.push(Notice::Connected {
             peer,
             iteration: hello.at,
         });
         if self.is_finished() {
-            self.acknowledge(place);
+            self.send_ack(index);
         }
-        if hello.heard == Some(self.iterations) {
-            self.served(place)?;
+        if hello.persisted == Some(self.iterations) {
+            self.receive_ack(index)?;
         }
-        self.pump(place)
+        self.send_due_values(index)
     }
 
-    /// A neighbour shows its study, which is another one.
-    pub(super) fn differs(&mut self, place: usize, theirs: &str) {
+    /// Handles a neighbour's study, which differs from this party's.
+    pub(super) fn receive_study(&mut self, index: usize, theirs: &str) {
         let what = match first_difference(&self.canonical, theirs) {
             Some(difference) => format!(
                 "{}: {} here, {} there; all parties need the same study",
                 difference.key, difference.mine, difference.theirs
             ),
-            None => "it says that its study is another one, and shows the same".to_owned(),
+            None => {
+                "its hello names another study, and the study that it shows is the same".to_owned()
+            }
         };
-        self.complain(place, what);
-        self.close(place);
+        self.report_disagreement(index, what);
+        self.close_link(index);
     }
 
-    fn complain(&mut self, place: usize, what: String) {
-        let edge = &mut self.edges[place];
-        if edge.complaint.as_ref() != Some(&what) {
-            edge.complaint = Some(what.clone());
+    fn report_disagreement(&mut self, index: usize, what: String) {
+        let edge = &mut self.edges[index];
+        if edge.disagreement.as_ref() != Some(&what) {
+            edge.disagreement = Some(what.clone());
             let peer = edge.peer.name.clone();
             self.notices.push(Notice::Disagrees { peer, what });
         }

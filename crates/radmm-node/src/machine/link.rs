@@ -1,104 +1,104 @@
-//! Edges of the graph, as a party sees them: frames go out through a [`Link`], and what happens comes in as [`Event`]s.
+//! The interface between a party and whatever carries its frames.
 //!
-//! A party does not know what carries its frames. Over the network that is the transport; in tests it is a
-//! few queues in memory.
+//! Frames go out through a [`Link`]; what happens comes in as [`LinkEvent`]s. Over the network the carrier is the transport; in
+//! tests it is a few queues in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use radmm::public::graph::NodeId;
 
-/// One edge while it is up.
+/// A connection to one neighbour while it is up.
 pub trait Link: Send {
-    /// Queues a frame without waiting. `false` if the link has gone, or if so much is queued already that the other side
-    /// cannot be reading: then the frame is lost, and the link is as good as gone.
+    /// Queues a frame without waiting. Returns `false` if the link is down, or if its queue is full because the peer does not
+    /// read: then the frame is lost, and the link goes down.
     fn send(&self, frame: Vec<u8>) -> bool;
 
-    /// Ends the link once everything that was queued has left. Frames that arrive later are not passed on.
+    /// Closes the link once all queued frames have left. Frames that arrive later are dropped.
     fn close(&self);
 }
 
-/// Which of the links that an edge has had.
+/// The serial number of a link, unique within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Serial(pub u64);
 
-/// What happens on edges.
-pub enum Event {
-    /// The other side has proved that it holds the neighbour's key. An edge has one link: this one takes the place of any that
-    /// was there.
+/// Something that happened to a link, or to the party as a whole.
+pub enum LinkEvent {
+    /// A link is up: the peer has proved that it holds the neighbour's key. A neighbour has one link at a time, and this one
+    /// replaces any earlier one.
     Up {
         /// The neighbour.
         peer: NodeId,
-        /// Of this link.
+        /// The serial number of this link.
         serial: Serial,
-        /// For what is to be said.
+        /// The sending half.
         link: Box<dyn Link>,
     },
-    /// Something was said. While a few frames of a link are unread, no more are taken from the network.
+    /// A frame has arrived. While [`MAX_UNREAD_FRAMES`] frames are unread, no more are read from the network.
     Frame {
-        /// Who said it.
+        /// The sender.
         peer: NodeId,
-        /// On which link.
+        /// The link.
         serial: Serial,
-        /// What; no longer than was agreed on.
+        /// The frame, no longer than the configured limit.
         bytes: Vec<u8>,
-        /// Held until the frame has been read.
+        /// Flow control: dropped when the frame has been read.
         credit: Credit,
     },
-    /// A link has gone.
+    /// A link is down.
     Down {
         /// The neighbour.
         peer: NodeId,
-        /// Which link.
+        /// The link.
         serial: Serial,
-        /// Why, in words.
+        /// The reason, for the operator.
         reason: String,
     },
-    /// A neighbour could not be reached. It will be tried again.
+    /// A neighbour could not be reached. The transport tries again.
     Unreachable {
         /// The neighbour.
         peer: NodeId,
-        /// Why, in words.
+        /// The reason, for the operator.
         reason: String,
     },
-    /// Somebody was turned away.
+    /// An incoming connection was rejected.
     Refused {
-        /// From where.
+        /// The remote address.
         address: String,
-        /// Why, in words.
+        /// The reason, for the operator.
         reason: String,
     },
-    /// The operator wants the party to stop.
+    /// The operator asks the party to stop.
     Stop,
 }
 
-/// How many frames of one link may be unread.
-pub const UNREAD: usize = 4;
+/// The number of frames of one neighbour that may be unread.
+pub const MAX_UNREAD_FRAMES: usize = 4;
 
-/// One of a link's unread frames, as long as it lives.
+/// One unread frame's share of [`MAX_UNREAD_FRAMES`], returned when dropped.
 pub struct Credit(Option<Box<dyn FnOnce() + Send>>);
 
 impl Credit {
-    /// Calls `read` when the frame has been read.
-    pub fn new(read: impl FnOnce() + Send + 'static) -> Self {
-        Self(Some(Box::new(read)))
+    /// Returns a credit that calls `on_read` when it is dropped.
+    pub fn new(on_read: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(on_read)))
     }
 }
 
 impl Drop for Credit {
     fn drop(&mut self) {
-        if let Some(read) = self.0.take() {
-            read();
+        if let Some(on_read) = self.0.take() {
+            on_read();
         }
     }
 }
 
-/// Numbers links.
+/// A source of serial numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Serials(Arc<AtomicUsize>);
 
 impl Serials {
-    /// A number that no other link has.
+    /// Returns a number that no other link has.
     pub fn next(&self) -> Serial {
         Serial(self.0.fetch_add(1, Ordering::Relaxed) as u64)
     }

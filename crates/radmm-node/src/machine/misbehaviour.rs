@@ -1,70 +1,83 @@
-//! What cannot be right, and what comes of it.
+//! Rejection of invalid frames, and the evidence that is kept of them.
 
 use radmm::public::graph::NodeId;
 
-use super::party::{Halt, Party};
-use crate::machine::frame::Frame;
-use crate::runtime::notice::Notice;
-use crate::store::Evidence;
+use super::frame::Frame;
+use super::party::{Party, PartyError};
+use crate::runtime::Notice;
+use crate::store::MisbehaviourRecord;
 
-/// As many lies of a neighbour are told and kept; after that it is known for them.
-const MOST_LIES: u32 = 20;
+/// The number of rejected frames of a neighbour that are reported and kept.
+const MAX_REPORTED: u32 = 20;
 
 impl Party {
-    /// Somebody said what cannot be right, and nothing came of it: the link ends, and a better one may begin.
-    pub(super) fn lie(&mut self, place: usize, what: String, frames: &[&[u8]]) -> Result<(), Halt> {
-        let edge = &mut self.edges[place];
-        edge.lies += 1;
-        if edge.lies <= MOST_LIES {
+    /// Rejects a frame that had no effect: the link is closed, and the neighbour may open another.
+    pub(super) fn reject(
+        &mut self,
+        index: usize,
+        what: String,
+        frames: &[&[u8]],
+    ) -> Result<(), PartyError> {
+        let edge = &mut self.edges[index];
+        edge.rejected += 1;
+        if edge.rejected <= MAX_REPORTED {
             let peer = edge.peer.name.clone();
             let evidence = evidence(edge.peer.id, &what, frames);
-            self.notices.push(Notice::Lied {
+            self.notices.push(Notice::Misbehaved {
                 peer,
                 what: what.clone(),
             });
-            self.store.keep_evidence(self.begun.number, &evidence)?;
+            let study = self.study_record.number;
+            self.store.append_misbehaviour(study, &evidence)?;
         }
-        self.send(place, &Frame::Bye(format!("you said {what}")));
-        self.close(place);
+        self.send(index, &Frame::Bye(format!("you sent {what}")));
+        self.close_link(index);
         Ok(())
     }
 
+    /// Returns the error that halts this party because a neighbour sent two values for one iteration.
     pub(super) fn equivocation(
         &mut self,
-        place: usize,
+        index: usize,
         iteration: u32,
         first: &[u8],
         second: &[u8],
-    ) -> Result<(), Halt> {
+    ) -> PartyError {
         let what = format!("it sent two different values for iteration {iteration}");
-        Err(self.caught(place, what, &[first, second]))
+        self.proved_dishonest(index, what, &[first, second])
     }
 
-    /// Somebody's word is worth nothing any more.
-    pub(super) fn caught(&mut self, place: usize, what: String, frames: &[&[u8]]) -> Halt {
-        let peer = self.edges[place].peer.name.clone();
-        let evidence = evidence(self.edges[place].peer.id, &what, frames);
-        self.notices.push(Notice::Lied {
+    /// Closes all links, keeps the proof that a neighbour is dishonest, and returns the error that halts this party.
+    pub(super) fn proved_dishonest(
+        &mut self,
+        index: usize,
+        what: String,
+        frames: &[&[u8]],
+    ) -> PartyError {
+        let peer = self.edges[index].peer.name.clone();
+        let evidence = evidence(self.edges[index].peer.id, &what, frames);
+        self.notices.push(Notice::Misbehaved {
             peer: peer.clone(),
             what: what.clone(),
         });
-        for place in 0..self.edges.len() {
-            self.close(place);
+        for index in 0..self.edges.len() {
+            self.close_link(index);
         }
-        match self.store.keep_proof(self.begun.number, &evidence) {
-            Ok(()) => Halt::Lied { peer, what },
-            Err(error) => Halt::Store(error),
+        let study = self.study_record.number;
+        match self.store.append_proof(study, &evidence) {
+            Ok(()) => PartyError::Misbehaved { peer, what },
+            Err(error) => PartyError::Store(error),
         }
     }
 }
 
-fn evidence(from: NodeId, what: &str, frames: &[&[u8]]) -> Evidence {
+fn evidence(from: NodeId, what: &str, frames: &[&[u8]]) -> MisbehaviourRecord {
     let digits = |bytes: &&[u8]| {
-        // A frame can be as long as a study; the first part of it shows what it was.
+        // A frame can be as long as a study; its first part shows what it was.
         let shown = &bytes[..bytes.len().min(1 << 16)];
         shown.iter().map(|byte| format!("{byte:02x}")).collect()
     };
-    Evidence {
+    MisbehaviourRecord {
         from: from.0,
         what: what.to_owned(),
         frames: frames.iter().map(digits).collect(),

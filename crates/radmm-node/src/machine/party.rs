@@ -1,15 +1,16 @@
-//! One party: a node with a store and links. No IO but the store's, no clock, no async: events in, frames out.
+//! One party: a node with a store and links.
 //!
-//! The order of things is what protects rows. A node that has heard everyone goes on: it prices its question, checks the
-//! limits, draws and solves. What comes of it (charge, answer, what was heard, what is to be said) is kept in one durable
-//! transaction. Only then a frame leaves. A party that is killed anywhere in between and opened again is led through its
-//! journal to where it was, and says the same bytes.
+//! The order of operations is what protects rows. A node that has received a value from every neighbour goes on: it prices its
+//! query, checks the limits, draws noise and solves. The results (charge, answer, received values, the value to send) are persisted
+//! in one durable record. Only then does a frame leave. A party that is killed anywhere in between and restarted replays its journal
+//! up to where it was, and sends the same bytes.
 //!
-//! A neighbour is told `f_i(k)` once it is known to be at `k − 1` at least, since it could not take it before. So however long
-//! it was away, at most two values are on their way to it, and a restored backup is caught up with step by step.
+//! A neighbour is sent `f_i(k)` once it is known to be at `k − 1` at least, since it would reject it before. However long the
+//! neighbour was away, at most two values are on their way to it, and a restored backup catches up step by step.
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 use radmm::account::{Guarantee, Site};
 use radmm::node::{Node, Stop};
@@ -19,185 +20,186 @@ use radmm::public::release::Release;
 use radmm_study::{Study, assemble};
 use thiserror::Error;
 
-use super::receive::Taken;
+use super::frame::{Frame, SignedMessage};
+use super::link::{Link, LinkEvent, Serial};
+use super::neighbour_verifier::NeighbourVerifier;
+use super::receive::Verdict;
 use crate::key::SecretKey;
-use crate::machine::frame::{Frame, Signed};
-use crate::machine::link::{Event, Link, Serial};
-use crate::machine::neighbour_verifier::Shadow;
-use crate::runtime::notice::Notice;
-use crate::store::{Begun, Fingerprint, Store, StoreError};
+use crate::runtime::Notice;
+use crate::store::{RowFingerprint, Store, StoreError, StudyRecord};
 
 /// A neighbour, as the study names it.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Its number.
+    /// The neighbour's number.
     pub id: NodeId,
-    /// Its name.
+    /// The neighbour's name.
     pub name: String,
-    /// Its public key.
+    /// The neighbour's public key.
     pub key: [u8; 32],
 }
 
-/// What a party is made of.
-pub struct Opening<'a> {
-    /// What all agreed on.
+/// The parts that a party is made of.
+pub struct PartyParts<'a> {
+    /// The study.
     pub study: &'a Study,
-    /// Who talks to whom.
+    /// The graph of parties.
     pub graph: &'a Graph,
-    /// A fresh node, whose ledger holds what the store says was charged.
+    /// A fresh node, whose ledger holds the charges on record.
     pub node: Node,
     /// The neighbours, in ascending order.
     pub peers: Vec<Peer>,
-    /// For signing.
-    pub key: SecretKey,
-    /// What must not be forgotten.
+    /// The key that signs messages.
+    pub key: Arc<SecretKey>,
+    /// The store of the state folder.
     pub store: Store,
-    /// The study in the store.
-    pub begun: Begun,
-    /// The rows.
-    pub data: Fingerprint,
-    /// The account of the rows, over all studies, if the site has limits.
+    /// The study's record in the store.
+    pub study_record: StudyRecord,
+    /// The charges and answers of this study on record, by iteration.
+    pub charged_answers: Vec<Recorded>,
+    /// The fingerprint of the rows.
+    pub rows: RowFingerprint,
+    /// The account of the rows over all studies, if the site has limits.
     pub account: Option<Site>,
 }
 
-/// Why a party cannot go on.
+/// A reason for which a party cannot go on.
 #[derive(Debug, Error)]
-pub enum Halt {
-    /// Nothing can be kept, so nothing may be said.
+pub enum PartyError {
+    /// A record cannot be persisted, so nothing may be sent.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// This party's own curator refuses, or the algorithm diverges.
     #[error("{0}")]
     Stopped(Box<Stop>),
-    /// The state is older than what was said.
+    /// The state is older than what was sent.
     #[error(
-        "{peer} shows that it has heard this party up to iteration {heard} of this study, and this state folder does not know of it: the state was lost, or is an old copy. To go on would answer questions again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
+        "{peer} shows that it has received this party's values up to iteration {iteration} of this study, and this state folder has no record of them: the state was lost, or is an old copy. Resuming would answer queries again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
     )]
-    Forgotten {
-        /// Who remembers.
+    StateRolledBack {
+        /// The neighbour that shows it.
         peer: String,
-        /// The last iteration that it has of this party.
-        heard: u32,
+        /// The last iteration of this party that the neighbour has.
+        iteration: u32,
     },
-    /// A neighbour's word is worth nothing.
+    /// A neighbour is proved to be dishonest.
     #[error(
-        "{peer} lies: {what}; what it said is kept as evidence (radmm ledger show): talk to {peer} before you start again"
+        "{peer} misbehaves: {what}; its frames are kept as evidence (radmm ledger show): talk to {peer} before you start again"
     )]
-    Lied {
-        /// Who.
+    Misbehaved {
+        /// The neighbour.
         peer: String,
-        /// What it said.
+        /// The misbehaviour.
         what: String,
     },
-    /// The journal leads to another place than before.
+    /// Replaying the journal leads to another value than the one that was sent.
     #[error(
-        "the state does not lead to what was said at iteration {0}: it was made by another version of the program, or is damaged; nothing was sent"
+        "replaying the state does not lead to what was sent at iteration {0}: it was written by another version of the program, or is damaged; nothing was sent"
     )]
-    Astray(u32),
+    StateDiverged(u32),
 }
 
-/// How a neighbour is doing.
+/// The state of a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerState {
     /// There is no link.
     Away,
-    /// There is one, and it is behind.
+    /// There is a link, and the neighbour's value of this iteration is awaited.
     Awaited,
-    /// Its value of this iteration is here.
-    Heard,
-    /// It holds another study or speaks another protocol.
+    /// The neighbour's value of this iteration has been received.
+    Received,
+    /// The neighbour holds another study or speaks another version of the protocol.
     Disagrees,
-    /// It has everything that this party will ever say.
+    /// The neighbour has acknowledged all values of this party.
     Done,
 }
 
-pub(super) struct Edge {
+/// A party's state for one neighbour.
+pub(super) struct EdgeState {
     pub(super) peer: Peer,
     pub(super) link: Option<(Serial, Box<dyn Link>)>,
-    /// Whether it has said something like a greeting on this link.
-    pub(super) met: bool,
-    /// Whether it has said that it holds the same study.
-    pub(super) greeted: bool,
-    /// The iteration of its last value, as far as is known.
+    /// Whether a hello has arrived on this link.
+    pub(super) hello_received: bool,
+    /// Whether the hello was accepted: values are exchanged on this link.
+    pub(super) handshake_done: bool,
+    /// The iteration of the neighbour's last value, as far as is known.
     pub(super) at: u32,
-    /// The next iteration of ours that it needs.
+    /// The next iteration whose value is to be sent.
     pub(super) next: u32,
-    /// The last of its values that is in the store.
-    pub(super) kept: Option<u32>,
-    /// What this link was told of what it has, if anything: whether it knows the same of this side.
-    pub(super) told: Option<bool>,
-    /// Whether nothing is left to be said, and both know it.
-    pub(super) parted: bool,
-    /// Its value of this iteration.
-    pub(super) heard: Option<Release>,
-    /// Its value of the next one.
-    pub(super) early: Option<Signed>,
-    /// In what it disagrees: the same is not said twice.
-    pub(super) complaint: Option<String>,
-    /// How often it was caught.
-    pub(super) lies: u32,
-    pub(super) shadow: Option<Shadow>,
-    /// Its `f_j(0)`, which is public.
+    /// The last iteration of which the neighbour's value is persisted.
+    pub(super) persisted: Option<u32>,
+    /// The last `AckConfirmed` that was sent on this link, if any.
+    pub(super) confirmation_sent: Option<bool>,
+    /// Whether both sides know that both acknowledgements are persisted.
+    pub(super) closed: bool,
+    /// The neighbour's value of the next iteration.
+    pub(super) early: Option<SignedMessage>,
+    /// The disagreement that was last reported: the same one is not reported twice.
+    pub(super) disagreement: Option<String>,
+    /// The number of rejected frames.
+    pub(super) rejected: u32,
+    pub(super) verifier: Option<NeighbourVerifier>,
+    /// The neighbour's `f_j(0)`, which is public.
     pub(super) start: Release,
 }
 
-/// One party.
+/// One party of a study.
 pub struct Party {
     pub(super) node: Node,
-    /// `f_i(t)` of the iteration that is being heard.
+    /// `f_i(t)` of the iteration whose values are awaited.
     pub(super) own: Release,
-    pub(super) edges: Vec<Edge>,
-    pub(super) key: SecretKey,
+    pub(super) edges: Vec<EdgeState>,
+    pub(super) key: Arc<SecretKey>,
     pub(super) store: Store,
-    pub(super) begun: Begun,
-    pub(super) data: Fingerprint,
+    pub(super) study_record: StudyRecord,
+    pub(super) rows: RowFingerprint,
     pub(super) account: Option<Site>,
     pub(super) digest: [u8; 32],
     pub(super) canonical: String,
     pub(super) iterations: u32,
-    /// Heard and not kept yet.
-    pub(super) fresh: Vec<Signed>,
-    /// The last two things that were said.
-    pub(super) said: VecDeque<(u32, Vec<u8>)>,
+    /// The neighbours' values of this iteration, which are not persisted yet.
+    pub(super) inbox: Vec<SignedMessage>,
+    /// The encoded frames of the last two values of this party.
+    pub(super) recently_sent: VecDeque<(u32, Vec<u8>)>,
     pub(super) consensus: f64,
     pub(super) notices: Vec<Notice>,
 }
 
 impl Party {
-    /// A party where it was when it last kept something: at its start, or in the middle of its study.
-    pub fn open(opening: Opening<'_>) -> Result<Self, Halt> {
-        let Opening {
+    /// Opens a party where it last persisted something: at its start, or in the middle of its study.
+    pub fn open(parts: PartyParts<'_>) -> Result<Self, PartyError> {
+        let PartyParts {
             study,
             graph,
             node,
             peers,
             key,
             store,
-            begun,
-            data,
+            study_record,
+            charged_answers,
+            rows,
             account,
-        } = opening;
+        } = parts;
         let (columns, precision) = (node.curator().columns(), node.curator().precision());
         let me = node.id();
         let mut edges = Vec::new();
         for peer in peers {
             let start = assemble::start(study, peer.id, columns);
-            let start = Release::of(start, precision).ok_or(Halt::Astray(0))?;
-            edges.push(Edge {
-                shadow: Shadow::new(study, graph, me, peer.id, start.clone()),
+            let start = Release::of(start, precision).ok_or(PartyError::StateDiverged(0))?;
+            edges.push(EdgeState {
+                verifier: NeighbourVerifier::new(study, graph, me, peer.id, start.clone()),
                 peer,
                 link: None,
-                met: false,
-                greeted: false,
+                hello_received: false,
+                handshake_done: false,
                 at: 0,
                 next: 0,
-                kept: None,
-                told: None,
-                parted: false,
-                heard: None,
+                persisted: None,
+                confirmation_sent: None,
+                closed: false,
                 early: None,
-                complaint: None,
-                lies: 0,
+                disagreement: None,
+                rejected: 0,
                 start,
             });
         }
@@ -210,201 +212,207 @@ impl Party {
             canonical: study.canonical(),
             iterations: study.algorithm.iterations,
             store,
-            begun,
-            data,
+            study_record,
+            rows,
             account,
-            fresh: Vec::new(),
-            said: VecDeque::new(),
+            inbox: Vec::new(),
+            recently_sent: VecDeque::new(),
             consensus: 0.0,
             notices: Vec::new(),
         };
-        party.recover()?;
+        party.recover(charged_answers.into())?;
         party.notices.clear();
         Ok(party)
     }
 
-    /// Goes through the journal.
-    pub(super) fn recover(&mut self) -> Result<(), Halt> {
-        let study = self.begun.number;
+    /// Replays the journal.
+    fn recover(&mut self, mut answers: VecDeque<Recorded>) -> Result<(), PartyError> {
         let start = self.node.start();
         self.perform(start)?;
-        let mut journal: VecDeque<Recorded> = self.store.recorded(study)?.into();
-        let mut heard = Vec::new();
-        self.store.all_heard(study, |signed| {
-            heard.push(signed);
-            Ok(())
-        })?;
-        for signed in heard {
-            let Some(place) = self.place(signed.message.from) else {
-                return Err(Halt::Astray(signed.message.iteration));
-            };
+        let mut received = Vec::new();
+        self.store
+            .for_each_received(self.study_record.number, |signed| {
+                received.push(signed);
+                Ok(())
+            })?;
+        for signed in received {
             let at = signed.message.iteration;
-            self.edges[place].kept = Some(at);
-            self.edges[place].at = self.edges[place].at.max(at);
-            let mut record = |t| match journal.front() {
-                Some(next) if next.iteration == t => journal.pop_front(),
+            let Some(index) = self.edge_of(signed.message.from) else {
+                return Err(PartyError::StateDiverged(at));
+            };
+            self.edges[index].persisted = Some(at);
+            self.edges[index].at = self.edges[index].at.max(at);
+            let mut recall = |t| match answers.front() {
+                Some(next) if next.iteration == t => answers.pop_front(),
                 _ => None,
             };
-            // What was fine before is fine now, or this is another program.
-            match self.take(place, signed, &mut record)? {
-                Taken::Fine => {}
-                Taken::Wrong(_) => return Err(Halt::Astray(at)),
+            // A value that was accepted before is accepted again, or this is another program.
+            match self.accept(index, signed, &mut recall)? {
+                Verdict::Accepted => {}
+                Verdict::Rejected(_) => return Err(PartyError::StateDiverged(at)),
             }
         }
-        // What was heard early was kept with an earlier step; it is not fresh.
-        self.fresh.clear();
-        match journal.front() {
+        // Only whole iterations are persisted.
+        if !self.inbox.is_empty() {
+            return Err(PartyError::StateDiverged(self.node.iteration()));
+        }
+        match answers.front() {
             None => Ok(()),
-            Some(left) => Err(Halt::Astray(left.iteration)),
+            Some(left) => Err(PartyError::StateDiverged(left.iteration)),
         }
     }
 
-    pub(super) fn place(&self, id: NodeId) -> Option<usize> {
+    /// Returns the index of a neighbour's edge.
+    pub(super) fn edge_of(&self, id: NodeId) -> Option<usize> {
         let found = self.edges.binary_search_by_key(&id, |edge| edge.peer.id);
         found.ok()
     }
 
-    /// Takes in what happened.
-    pub fn handle(&mut self, event: Event) -> Result<(), Halt> {
+    /// Handles an event.
+    pub fn handle(&mut self, event: LinkEvent) -> Result<(), PartyError> {
         match event {
-            Event::Up { peer, serial, link } => {
-                if let Some(place) = self.place(peer) {
-                    self.up(place, serial, link);
+            LinkEvent::Up { peer, serial, link } => {
+                if let Some(index) = self.edge_of(peer) {
+                    self.link_up(index, serial, link);
                 }
             }
-            Event::Frame {
+            LinkEvent::Frame {
                 peer,
                 serial,
                 bytes,
                 credit,
             } => {
-                if let Some(place) = self.current(peer, serial) {
-                    self.frame(place, &bytes)?;
+                if let Some(index) = self.edge_with_link(peer, serial) {
+                    self.receive_frame(index, &bytes)?;
                 }
                 drop(credit);
             }
-            Event::Down {
+            LinkEvent::Down {
                 peer,
                 serial,
                 reason,
             } => {
-                if let Some(place) = self.current(peer, serial) {
-                    self.edges[place].link = None;
-                    self.lost(place, reason);
+                if let Some(index) = self.edge_with_link(peer, serial) {
+                    self.edges[index].link = None;
+                    self.report_disconnect(index, reason);
                 }
             }
-            Event::Unreachable { peer, reason } => {
-                if let Some(place) = self.place(peer) {
-                    let peer = self.edges[place].peer.name.clone();
+            LinkEvent::Unreachable { peer, reason } => {
+                if let Some(index) = self.edge_of(peer) {
+                    let peer = self.edges[index].peer.name.clone();
                     self.notices.push(Notice::Unreachable { peer, reason });
                 }
             }
-            Event::Refused { address, reason } => {
+            LinkEvent::Refused { address, reason } => {
                 self.notices.push(Notice::Refused { address, reason });
             }
-            Event::Stop => {
+            LinkEvent::Stop => {
                 let iteration = self.node.iteration();
                 self.notices.push(Notice::Stopping { iteration });
-                for place in 0..self.edges.len() {
-                    self.send(place, &Frame::Bye("its operator stopped it".to_owned()));
-                    self.close(place);
+                for index in 0..self.edges.len() {
+                    self.send(index, &Frame::Bye("its operator stopped it".to_owned()));
+                    self.close_link(index);
                 }
             }
         }
         Ok(())
     }
 
-    /// The place of a neighbour, if this is the link that it has.
-    pub(super) fn current(&self, peer: NodeId, serial: Serial) -> Option<usize> {
-        let place = self.place(peer)?;
-        let (current, _) = self.edges[place].link.as_ref()?;
-        (*current == serial).then_some(place)
+    /// Returns the index of a neighbour's edge, if this is its current link.
+    fn edge_with_link(&self, peer: NodeId, serial: Serial) -> Option<usize> {
+        let index = self.edge_of(peer)?;
+        let (current, _) = self.edges[index].link.as_ref()?;
+        (*current == serial).then_some(index)
     }
 
-    /// A neighbour cannot be talked to any more.
-    pub(super) fn lost(&mut self, place: usize, reason: String) {
-        let edge = &mut self.edges[place];
-        let greeted = mem::replace(&mut edge.greeted, false);
-        // Those who part as friends need not be reported.
-        if greeted && !edge.parted {
+    /// Reports that a neighbour is disconnected, unless it left after the study was closed with it.
+    pub(super) fn report_disconnect(&mut self, index: usize, reason: String) {
+        let edge = &mut self.edges[index];
+        let connected = mem::replace(&mut edge.handshake_done, false);
+        if connected && !edge.closed {
             let peer = edge.peer.name.clone();
             self.notices.push(Notice::Disconnected { peer, reason });
         }
     }
 
-    pub(super) fn up(&mut self, place: usize, serial: Serial, link: Box<dyn Link>) {
-        let hello = self.hello(place);
-        let edge = &mut self.edges[place];
+    fn link_up(&mut self, index: usize, serial: Serial, link: Box<dyn Link>) {
+        let hello = self.hello(index);
+        let edge = &mut self.edges[index];
         edge.link = Some((serial, link));
-        edge.met = false;
-        edge.greeted = false;
-        edge.told = None;
-        // What was under way on the link before may not have arrived.
-        self.send(place, &Frame::Hello(hello));
+        edge.hello_received = false;
+        edge.handshake_done = false;
+        // A confirmation on the previous link may not have arrived.
+        edge.confirmation_sent = None;
+        self.send(index, &Frame::Hello(hello));
     }
 
-    /// What there is to tell since the last time.
+    /// Takes the notices since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         mem::take(&mut self.notices)
     }
 
-    /// Whether all iterations are done.
+    /// Returns whether all iterations are done.
     pub fn is_finished(&self) -> bool {
-        self.begun.finished
+        self.study_record.finished
     }
 
-    /// How the neighbours are doing, by name.
+    /// Returns the neighbours' names and states.
     pub fn peers(&self) -> impl Iterator<Item = (&str, PeerState)> {
         self.edges.iter().map(|edge| {
             let state = match edge {
-                edge if self.begun.served.contains(&edge.peer.id.0) => PeerState::Done,
-                edge if edge.heard.is_some() => PeerState::Heard,
-                edge if edge.greeted => PeerState::Awaited,
-                edge if edge.complaint.is_some() => PeerState::Disagrees,
+                edge if self.study_record.acked.contains(&edge.peer.id.0) => PeerState::Done,
+                edge if self.in_inbox(edge.peer.id).is_some() => PeerState::Received,
+                edge if edge.handshake_done => PeerState::Awaited,
+                edge if edge.disagreement.is_some() => PeerState::Disagrees,
                 _ => PeerState::Away,
             };
             (edge.peer.name.as_str(), state)
         })
     }
 
-    /// The iteration of the last value.
+    /// Returns a neighbour's value of this iteration, if it has been received.
+    pub(super) fn in_inbox(&self, from: NodeId) -> Option<&SignedMessage> {
+        self.inbox.iter().find(|signed| signed.message.from == from)
+    }
+
+    /// Returns the iteration of this party's last value.
     pub fn iteration(&self) -> u32 {
         self.node.iteration()
     }
 
-    /// `T`.
+    /// Returns `T`.
     pub fn iterations(&self) -> u32 {
         self.iterations
     }
 
-    /// The largest distance of a neighbour's value from this party's, at the last iteration that was closed.
+    /// Returns the largest distance of a neighbour's value from this party's, at the last iteration that was closed.
     pub fn consensus(&self) -> f64 {
         self.consensus
     }
 
-    /// What this study has spent.
+    /// Returns the guarantee of this study so far.
     pub fn spent(&self) -> Guarantee {
         self.node.curator().ledger().spent()
     }
 
-    /// For each limit of the site, what all studies have spent on these rows.
+    /// Returns, for each limit of the site, what all studies have spent on these rows.
     pub fn spent_on_rows(&self) -> Vec<Guarantee> {
-        // An account that broke off shows nothing, and lets nothing be spent either.
+        // An account that failed shows nothing, and lets nothing be spent either.
         let spent = self.account.as_ref().and_then(|site| site.spent().ok());
         spent.map_or_else(Vec::new, |spent| spent.totals)
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The store, and the study in it.
-    pub fn store(&self) -> (&Store, &Begun) {
-        (&self.store, &self.begun)
+    /// Returns the store, and the study's record in it.
+    pub fn store(&self) -> (&Store, &StudyRecord) {
+        (&self.store, &self.study_record)
     }
 
-    /// For what is signed at the end.
+    /// Returns the key that signs statements.
     pub fn key(&self) -> &SecretKey {
         &self.key
     }

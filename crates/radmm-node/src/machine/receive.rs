@@ -1,4 +1,4 @@
-//! What neighbours say, and whether it can be right.
+//! Frames of neighbours: decoding, signatures, order, equivocation.
 
 use radmm::message::Message;
 use radmm::node::ProtocolError;
@@ -6,108 +6,112 @@ use radmm::private::Recorded;
 use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
 
-use super::party::{Edge, Halt, Party};
-use crate::machine::frame::{Frame, Signed};
+use super::frame::{Frame, SignedMessage};
+use super::party::{EdgeState, Party, PartyError};
 
-/// What became of a value.
-pub(super) enum Taken {
-    Fine,
-    /// It cannot be right.
-    Wrong(String),
+/// The verdict on a value of this iteration.
+pub(super) enum Verdict {
+    Accepted,
+    /// The value cannot be right, for this reason.
+    Rejected(String),
 }
 
 impl Party {
-    pub(super) fn frame(&mut self, place: usize, bytes: &[u8]) -> Result<(), Halt> {
+    pub(super) fn receive_frame(&mut self, index: usize, bytes: &[u8]) -> Result<(), PartyError> {
         let frame = match Frame::decode(bytes) {
             Ok(frame) => frame,
-            Err(malformed) => return self.lie(place, malformed.to_string(), &[bytes]),
+            Err(malformed) => return self.reject(index, malformed.to_string(), &[bytes]),
         };
         match frame {
-            Frame::Hello(hello) => self.greet(place, hello, bytes),
+            Frame::Hello(hello) => self.receive_hello(index, hello, bytes),
             Frame::Study(theirs) => {
-                self.differs(place, &theirs);
+                self.receive_study(index, &theirs);
                 Ok(())
             }
-            Frame::Say(own) if self.proves_forgotten(place, &own) => Err(Halt::Forgotten {
-                peer: self.edges[place].peer.name.clone(),
-                heard: own.message.iteration,
-            }),
-            Frame::Say(_) | Frame::Ack { .. } | Frame::Noted { .. }
-                if !self.edges[place].greeted =>
-            {
-                let what = "it speaks without a greeting".to_owned();
-                self.lie(place, what, &[bytes])
+            Frame::Value(own) if self.proves_rollback(index, &own) => {
+                Err(PartyError::StateRolledBack {
+                    peer: self.edges[index].peer.name.clone(),
+                    iteration: own.message.iteration,
+                })
             }
-            Frame::Say(signed) => self.hear(place, signed, bytes),
+            Frame::Value(_) | Frame::Ack { .. } | Frame::AckConfirmed { .. }
+                if !self.edges[index].handshake_done =>
+            {
+                self.reject(index, "a frame before its hello".to_owned(), &[bytes])
+            }
+            Frame::Value(signed) => self.receive_value(index, signed, bytes),
             Frame::Ack { through } => match through == self.iterations {
-                true => self.served(place),
+                true => self.receive_ack(index),
                 false => Ok(()),
             },
-            Frame::Noted { mutual } => self.assured(place, mutual),
+            Frame::AckConfirmed { mutual } => self.receive_ack_confirmed(index, mutual),
             Frame::Bye(reason) => {
-                self.lost(place, printable(&reason));
-                self.close(place);
+                self.report_disconnect(index, printable(&reason));
+                self.close_link(index);
                 Ok(())
             }
         }
     }
 
-    /// A value of a neighbour.
-    pub(super) fn hear(&mut self, place: usize, signed: Signed, bytes: &[u8]) -> Result<(), Halt> {
-        let edge = &self.edges[place];
+    /// Handles a value of a neighbour.
+    fn receive_value(
+        &mut self,
+        index: usize,
+        signed: SignedMessage,
+        bytes: &[u8],
+    ) -> Result<(), PartyError> {
+        let edge = &self.edges[index];
         let Message {
             from, iteration, ..
         } = signed.message;
-        if from != edge.peer.id || !signed.is_by(&edge.peer.key, &self.digest) {
+        if from != edge.peer.id || !signed.is_signed_by(&edge.peer.key, &self.digest) {
             let what = format!("a value for iteration {iteration} without its signature");
-            return self.lie(place, what, &[bytes]);
+            return self.reject(index, what, &[bytes]);
         }
         let now = self.node.iteration();
-        if !self.is_finished() && iteration == now && edge.heard.is_none() {
-            let mut nothing = |_| None;
-            match self.take(place, signed, &mut nothing)? {
-                Taken::Fine => self.go_on()?,
-                Taken::Wrong(what) => return self.lie(place, what, &[bytes]),
+        let in_inbox = self.in_inbox(from);
+        if !self.is_finished() && iteration == now && in_inbox.is_none() {
+            match self.accept(index, signed, &mut |_| None)? {
+                Verdict::Accepted => self.accept_early()?,
+                Verdict::Rejected(what) => return self.reject(index, what, &[bytes]),
             }
         } else if iteration <= now {
-            let before = self.store.heard(self.begun.number, iteration, from)?;
-            let fresh = self
-                .fresh
-                .iter()
-                .find(|one| one.message.from == from && one.message.iteration == iteration);
-            let before = before.as_ref().or(fresh);
+            let study = self.study_record.number;
+            let persisted = self.store.received(study, iteration, from)?;
+            let in_inbox = in_inbox.filter(|before| before.message.iteration == iteration);
+            let before = persisted.as_ref().or(in_inbox);
             if let Some(before) = before.filter(|before| before.message != signed.message) {
                 let first = before.to_bytes();
-                return self.equivocation(place, iteration, &first, bytes);
+                return Err(self.equivocation(index, iteration, &first, bytes));
             }
         } else if iteration == now + 1 && iteration <= self.iterations {
             match &edge.early {
                 Some(early) if early.message != signed.message => {
                     let first = early.to_bytes();
-                    return self.equivocation(place, iteration, &first, bytes);
+                    return Err(self.equivocation(index, iteration, &first, bytes));
                 }
                 Some(_) => {}
                 None => {
-                    if let Some(what) = self.misshapen(&signed.message) {
-                        return self.lie(place, what, &[bytes]);
+                    if let Some(what) = self.invalid_form(&signed.message) {
+                        return self.reject(index, what, &[bytes]);
                     }
-                    self.edges[place].early = Some(signed);
+                    self.edges[index].early = Some(signed);
                 }
             }
         } else {
             let what = format!(
-                "a value for iteration {iteration}, while this party is at {now} and it cannot be beyond {}",
+                "a value for iteration {iteration}, while this party is at {now} and no neighbour can be beyond {}",
                 now + 1
             );
-            return self.lie(place, what, &[bytes]);
+            return self.reject(index, what, &[bytes]);
         }
-        let edge = &mut self.edges[place];
+        let edge = &mut self.edges[index];
         edge.at = edge.at.max(iteration);
-        self.pump(place)
+        self.send_due_values(index)
     }
 
-    /// What is wrong with the form of a value, if anything is.
-    pub(super) fn misshapen(&self, message: &Message) -> Option<String> {
+    /// Returns the reason for which the form of a value is invalid, if it is.
+    fn invalid_form(&self, message: &Message) -> Option<String> {
         let (columns, precision) = (
             self.node.curator().columns(),
             self.node.curator().precision(),
@@ -123,105 +127,102 @@ impl Party {
             .then(|| format!("values for iteration {t} in another form than the study's precision"))
     }
 
-    /// Takes in a value of this iteration, and goes on if it was the last one missing.
-    pub(super) fn take(
+    /// Accepts a value of this iteration unless it cannot be right, and advances the node if it was the last one missing.
+    pub(super) fn accept(
         &mut self,
-        place: usize,
-        signed: Signed,
-        record: &mut dyn FnMut(u32) -> Option<Recorded>,
-    ) -> Result<Taken, Halt> {
-        if let Some(what) = self.misshapen(&signed.message) {
-            return Ok(Taken::Wrong(what));
+        index: usize,
+        signed: SignedMessage,
+        recall: &mut dyn FnMut(u32) -> Option<Recorded>,
+    ) -> Result<Verdict, PartyError> {
+        if let Some(what) = self.invalid_form(&signed.message) {
+            return Ok(Verdict::Rejected(what));
         }
         let t = signed.message.iteration;
-        let release = signed.message.release.clone();
-        let edge = &mut self.edges[place];
+        let value = &signed.message.release;
+        let edge = &mut self.edges[index];
         let follows = match t {
-            0 => Some(release == edge.start),
-            _ => edge
-                .shadow
-                .as_mut()
-                .and_then(|shadow| shadow.agrees(&release)),
+            0 => Some(*value == edge.start),
+            _ => {
+                let verifier = edge.verifier.as_mut();
+                verifier.and_then(|verifier| verifier.agrees(value))
+            }
         };
         match follows {
             Some(true) => {}
             Some(false) => {
                 let bytes = signed.to_bytes();
                 let what = format!(
-                    "its value of iteration {t} does not follow from the messages before it, or somebody who is a neighbour of both told it something else than us: everyone's transcripts (radmm verify) will tell which"
+                    "its value of iteration {t} does not follow from the messages before it, or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which"
                 );
-                return Err(self.caught(place, what, &[&bytes]));
+                return Err(self.proved_dishonest(index, what, &[&bytes]));
             }
-            None if t > 0 => edge.shadow = None,
+            None if t > 0 => edge.verifier = None,
             None => {}
         }
-        let outputs = match self.node.recall(signed.message.clone(), record) {
+        let outputs = match self.node.recall(signed.message.clone(), recall) {
             Ok(outputs) => outputs,
-            // The form was looked at before; what is left is out of turn.
             Err(error @ ProtocolError::Equivocation { .. }) => {
-                return Err(self.caught(place, error.to_string(), &[&signed.to_bytes()]));
+                return Err(self.proved_dishonest(index, error.to_string(), &[&signed.to_bytes()]));
             }
-            Err(error) => return Ok(Taken::Wrong(error.to_string())),
+            // The form was checked before; what is left is a value out of turn.
+            Err(error) => return Ok(Verdict::Rejected(error.to_string())),
         };
-        self.edges[place].heard = Some(release);
-        self.fresh.push(signed);
+        self.inbox.push(signed);
         if !outputs.is_empty() {
-            self.close_round();
+            self.close_iteration();
             self.perform(outputs)?;
             self.own = self.node.model().clone();
         }
-        Ok(Taken::Fine)
+        Ok(Verdict::Accepted)
     }
 
-    /// Everyone was heard: what neighbours must say next follows, and how far apart all are.
-    pub(super) fn close_round(&mut self) {
-        let me = self.node.id();
-        let mut values: Vec<(NodeId, Release)> = Vec::with_capacity(self.edges.len() + 1);
-        for edge in &mut self.edges {
-            values.extend(edge.heard.take().map(|value| (edge.peer.id, value)));
-        }
+    /// Derives from a full inbox the values that neighbours must send next, and how far apart all are.
+    fn close_iteration(&mut self) {
         let distance = |release: &Release| {
             let pairs = release.values().iter().zip(self.own.values());
             pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
         };
-        let apart = values.iter().map(|(_, value)| distance(value));
-        self.consensus = apart.fold(0.0, f64::max);
-        values.push((me, self.own.clone()));
-        let value_of = |id: NodeId| {
-            let found = values.iter().find(|(of, _)| *of == id);
-            found.map(|(_, value)| value.clone())
+        let releases = self.inbox.iter().map(|signed| &signed.message.release);
+        self.consensus = releases.map(distance).fold(0.0, f64::max);
+        let value_of = |id: NodeId| match id == self.node.id() {
+            true => Some(self.own.clone()),
+            false => {
+                let mut values = self.inbox.iter().map(|signed| &signed.message);
+                let found = values.find(|message| message.from == id);
+                found.map(|message| message.release.clone())
+            }
         };
         for edge in &mut self.edges {
-            if let Some(shadow) = &mut edge.shadow {
-                shadow.close(value_of);
+            if let Some(verifier) = &mut edge.verifier {
+                verifier.close_iteration(value_of);
             }
         }
     }
 
-    /// Takes in what came early, now that its time may have come.
-    pub(super) fn go_on(&mut self) -> Result<(), Halt> {
+    /// Accepts the values that came early and are of this iteration now.
+    fn accept_early(&mut self) -> Result<(), PartyError> {
         loop {
             let now = self.node.iteration();
-            let due = |edge: &Edge| {
+            let is_due = |edge: &EdgeState| {
                 let early = edge.early.as_ref();
                 early.is_some_and(|early| early.message.iteration == now)
             };
-            let Some(place) = self.edges.iter().position(due) else {
+            let Some(index) = self.edges.iter().position(is_due) else {
                 return Ok(());
             };
-            let Some(early) = self.edges[place].early.take() else {
+            let Some(early) = self.edges[index].early.take() else {
                 return Ok(());
             };
             let bytes = early.to_bytes();
-            match self.take(place, early, &mut |_| None)? {
-                Taken::Fine => {}
-                Taken::Wrong(what) => self.lie(place, what, &[&bytes])?,
+            match self.accept(index, early, &mut |_| None)? {
+                Verdict::Accepted => {}
+                Verdict::Rejected(what) => self.reject(index, what, &[&bytes])?,
             }
         }
     }
 }
 
-/// What others write into our logs.
+/// Replaces control characters, since peers' texts are written into our logs.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })

@@ -1,65 +1,74 @@
-//! The end, edge by edge.
+//! The end of a study, neighbour by neighbour.
 //!
-//! A neighbour that has everything says so. That is kept, so that this party, started again, need not wait for a neighbour that
-//! has left; and it is told, so that the neighbour may leave. Who said the last word cannot know that it was heard, whatever is
-//! added: whoever waits for one has everything already, and does not wait for ever.
+//! A neighbour that has all values acknowledges them. The acknowledgement is persisted, so that this party, when restarted, does
+//! not wait for a neighbour that has left; and it is confirmed, so that the neighbour may leave. The sender of the last frame cannot
+//! know whether it arrived, however many frames are added. But a party that waits for a last confirmation has all values already, and
+//! leaves after a timeout.
 
 use std::collections::BTreeSet;
 
-use super::party::{Halt, Party};
-use crate::machine::frame::Frame;
+use super::frame::Frame;
+use super::party::{Party, PartyError};
 
 impl Party {
-    /// A neighbour has everything. It may leave once it knows that this is on record here: otherwise this party, started again
-    /// after the neighbour has left, would wait for it.
-    pub(super) fn served(&mut self, place: usize) -> Result<(), Halt> {
-        // Of what was not said yet, nobody can have everything.
+    /// Persists and confirms that a neighbour has all values of this party. The neighbour may leave once it has the confirmation:
+    /// otherwise this party, restarted after the neighbour has left, would wait for it.
+    pub(super) fn receive_ack(&mut self, index: usize) -> Result<(), PartyError> {
+        // Nobody can have values that were not sent yet.
         if self.node.iteration() == self.iterations {
-            if self.begun.served.insert(self.edges[place].peer.id.0) {
-                self.store.keep_ended(&self.begun)?;
+            let id = self.edges[index].peer.id.0;
+            if self.study_record.acked.insert(id) {
+                self.store.append_acks(&self.study_record)?;
             }
-            self.note(place);
+            self.confirm_ack(index);
         }
         Ok(())
     }
 
-    /// A neighbour knows that this party has everything of it.
-    pub(super) fn assured(&mut self, place: usize, mutual: bool) -> Result<(), Halt> {
-        // Who has not finished has not said so.
+    /// Persists that a neighbour has persisted this party's acknowledgement.
+    pub(super) fn receive_ack_confirmed(
+        &mut self,
+        index: usize,
+        mutual: bool,
+    ) -> Result<(), PartyError> {
+        // A party that has not finished has not sent an acknowledgement.
         if self.is_finished() {
-            if self.begun.assured.insert(self.edges[place].peer.id.0) {
-                self.store.keep_ended(&self.begun)?;
+            let id = self.edges[index].peer.id.0;
+            if self.study_record.ack_confirmed.insert(id) {
+                self.store.append_acks(&self.study_record)?;
             }
-            self.edges[place].parted |= mutual;
-            self.note(place);
+            self.edges[index].closed |= mutual;
+            self.confirm_ack(index);
         }
         Ok(())
     }
 
-    /// Tells a neighbour that it is known to have everything, if that is so, and once.
-    fn note(&mut self, place: usize) {
-        let id = self.edges[place].peer.id.0;
-        let mutual = self.begun.assured.contains(&id);
-        if self.begun.served.contains(&id) && self.edges[place].told != Some(mutual) {
-            self.edges[place].told = Some(mutual);
-            self.send(place, &Frame::Noted { mutual });
+    /// Confirms a neighbour's acknowledgement if there is one, and once for each state.
+    fn confirm_ack(&mut self, index: usize) {
+        let id = self.edges[index].peer.id.0;
+        let mutual = self.study_record.ack_confirmed.contains(&id);
+        let acked = self.study_record.acked.contains(&id);
+        if acked && self.edges[index].confirmation_sent != Some(mutual) {
+            self.edges[index].confirmation_sent = Some(mutual);
+            self.send(index, &Frame::AckConfirmed { mutual });
         }
     }
 
-    /// Whether all iterations are done, and every neighbour has everything that this party will ever say.
-    pub fn is_over(&self) -> bool {
-        self.is_finished() && self.all_in(&self.begun.served)
+    /// Returns whether all iterations are done and every neighbour has acknowledged all values of this party.
+    pub fn all_acked(&self) -> bool {
+        self.is_finished() && self.all_in(&self.study_record.acked)
     }
 
-    /// Whether, beyond that, every neighbour knows that nothing of it is missing here. Until then one of them may wait for
-    /// this party.
-    pub fn is_settled(&self) -> bool {
-        self.is_over() && self.all_in(&self.begun.assured)
+    /// Returns whether, beyond [`all_acked`](Self::all_acked), every neighbour has confirmed this party's acknowledgement. Until
+    /// then a neighbour may wait for this party.
+    pub fn all_acks_confirmed(&self) -> bool {
+        self.all_acked() && self.all_in(&self.study_record.ack_confirmed)
     }
 
-    /// Whether, beyond that, every neighbour is known to know that it may leave. What was last said to another one may be lost.
-    pub fn has_parted(&self) -> bool {
-        self.edges.iter().all(|edge| edge.parted)
+    /// Returns whether, beyond [`all_acks_confirmed`](Self::all_acks_confirmed), every neighbour is known to have the last
+    /// confirmation. That frame may be lost, so this may never become true.
+    pub fn all_closed(&self) -> bool {
+        self.edges.iter().all(|edge| edge.closed)
     }
 
     fn all_in(&self, parties: &BTreeSet<u32>) -> bool {

@@ -1,4 +1,4 @@
-//! A disk whose power fails.
+//! A disk in memory whose power fails, for tests.
 
 use std::io;
 use std::mem;
@@ -6,34 +6,33 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rand::{Rng, RngExt};
 
-use super::storage::Medium;
+use super::storage::Storage;
 
-/// What is on a disk: what was synchronised, and what was written since and may or may not be there after a power failure.
+/// The bytes of a disk: those that are durable, and the writes since, which may or may not survive a power failure.
 #[derive(Debug, Default)]
 struct Image {
     durable: Vec<u8>,
-    since: Vec<Change>,
-    /// What was written before an attempt to synchronise that failed: the operating system takes it for written, and does not try
-    /// again.
-    given_up: Vec<Change>,
+    since: Vec<Write>,
+    /// The writes before a failed sync: the operating system takes them for written, and does not try again.
+    lost: Vec<Write>,
     now: Vec<u8>,
-    /// How many more operations succeed; `None` for all.
-    left: Option<u32>,
-    /// What the next operations fail with.
+    /// The number of operations that still succeed; `None` for all.
+    operations_left: Option<u32>,
+    /// Whether there is no room.
     full: bool,
 }
 
 /// A write.
 #[derive(Clone, Debug)]
-struct Change {
+struct Write {
     at: usize,
     data: Vec<u8>,
 }
 
-/// What a disk writes in one go.
+/// The number of bytes that a disk writes in one go.
 const SECTOR: usize = 512;
 
-impl Change {
+impl Write {
     fn apply(&self, bytes: &mut Vec<u8>) {
         let end = self.at + self.data.len();
         if bytes.len() < end {
@@ -42,7 +41,7 @@ impl Change {
         bytes[self.at..end].copy_from_slice(&self.data);
     }
 
-    /// The sectors that it changes, each as a write of its own.
+    /// Returns the sectors that are written, each as a write of its own.
     fn sectors(&self) -> Vec<Self> {
         let mut at = self.at;
         let mut rest = &self.data[..];
@@ -59,64 +58,63 @@ impl Change {
     }
 }
 
-/// A disk in memory; clones are the same disk.
+/// A disk in memory. Clones are the same disk.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Disk(Arc<Mutex<Image>>);
+pub(crate) struct FaultyDisk(Arc<Mutex<Image>>);
 
-impl Disk {
+impl FaultyDisk {
     fn image(&self) -> MutexGuard<'_, Image> {
         self.0.lock().unwrap()
     }
 
-    /// From now on so many writes succeed, and none after them.
+    /// Lets so many operations succeed, and none after them.
     pub(crate) fn fail_after(&self, operations: u32) {
-        self.image().left = Some(operations);
+        self.image().operations_left = Some(operations);
     }
 
-    /// From now on there is no room.
+    /// Fails all operations from now on because the disk is full.
     pub(crate) fn fill(&self) {
         self.image().full = true;
     }
 
-    /// Everything succeeds again.
+    /// Lets all operations succeed again.
     pub(crate) fn heal(&self) {
-        self.image().left = None;
+        self.image().operations_left = None;
     }
 
-    /// Whether everything that was written would be there after a power failure.
+    /// Returns whether everything that was written is durable.
     pub(crate) fn is_synced(&self) -> bool {
         self.image().since.is_empty()
     }
 
-    /// What is on it now.
+    /// Returns the bytes as a reader sees them.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.image().now.clone()
     }
 
-    /// The end of the last sector that is not empty.
+    /// Returns the end of the last sector that is not all zeros.
     pub(crate) fn used(&self) -> usize {
         let image = self.image();
         let last = image.now.iter().rposition(|byte| *byte != 0);
         last.map_or(0, |last| (last + 1).next_multiple_of(SECTOR))
     }
 
-    /// One byte is another one.
+    /// Flips bits of one byte.
     pub(crate) fn damage(&self, at: usize, with: u8) {
         let mut image = self.image();
         image.now[at] ^= with;
         image.durable = image.now.clone();
         image.since.clear();
-        image.given_up.clear();
+        image.lost.clear();
     }
 
-    /// The disk as it may be found after the power failed: what was synchronised is there; of the sectors that were written after,
-    /// any may be.
+    /// Returns the disk as it may be after a power failure: durable bytes, and any of the sectors that were written since.
     pub(crate) fn after_power_failure(&self, rng: &mut impl Rng) -> Self {
         let image = self.image();
         let mut bytes = image.durable.clone();
         let luck = rng.random_range(0.0..=1.0);
-        for change in image.given_up.iter().chain(&image.since) {
-            for sector in change.sectors() {
+        for write in image.lost.iter().chain(&image.since) {
+            for sector in write.sectors() {
                 if rng.random_bool(luck) {
                     sector.apply(&mut bytes);
                 }
@@ -125,14 +123,14 @@ impl Disk {
         Self::holding(bytes)
     }
 
-    /// The disk as another process finds it after this one was killed: everything that was written is there, but would not outlast
-    /// a power failure if it was not synchronised.
+    /// Returns the disk as another process finds it after this one was killed: everything that was written, durable only as far as
+    /// it was synced.
     pub(crate) fn after_kill(&self) -> Self {
         let image = self.image();
         Self(Arc::new(Mutex::new(Image {
             durable: image.durable.clone(),
             since: image.since.clone(),
-            given_up: image.given_up.clone(),
+            lost: image.lost.clone(),
             now: image.now.clone(),
             ..Image::default()
         })))
@@ -152,7 +150,7 @@ impl Image {
         if self.full {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        match &mut self.left {
+        match &mut self.operations_left {
             Some(0) => return Err(io::Error::other("the power failed")),
             Some(left) => *left -= 1,
             None => {}
@@ -161,7 +159,7 @@ impl Image {
     }
 }
 
-impl Medium for Disk {
+impl Storage for FaultyDisk {
     fn len(&self) -> io::Result<u64> {
         Ok(self.image().now.len() as u64)
     }
@@ -177,12 +175,12 @@ impl Medium for Disk {
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let mut image = self.image();
         image.operate()?;
-        let change = Change {
+        let write = Write {
             at: at as usize,
             data: bytes.to_vec(),
         };
-        change.apply(&mut image.now);
-        image.since.push(change);
+        write.apply(&mut image.now);
+        image.since.push(write);
         Ok(())
     }
 
@@ -193,8 +191,8 @@ impl Medium for Disk {
         match operated {
             Ok(()) => since
                 .iter()
-                .for_each(|change| change.apply(&mut image.durable)),
-            Err(_) => image.given_up.extend(since),
+                .for_each(|write| write.apply(&mut image.durable)),
+            Err(_) => image.lost.extend(since),
         }
         operated
     }

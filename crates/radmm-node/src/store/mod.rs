@@ -1,18 +1,18 @@
-//! What a party must not forget, on disk, in one file of its state folder.
+//! The durable state of a party: one journal in its state folder.
 //!
-//! A [`Step`] is kept in one durable record: the messages that an iteration was heard of, the charge and the answer of a
-//! data step, and what the party is going to say. Only when it is kept may anything be said. Whatever is killed at whatever
-//! moment, the store holds a step or nothing of it.
+//! A [`PendingStep`] is appended as one durable record: the values received for an iteration, the charge and the answer of a data
+//! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
+//! whatever moment, the store holds a whole step or nothing of it.
 //!
-//! The file is a journal. What is in memory follows from its records, and is a few numbers an iteration:
+//! The memory of a store is an index of the journal, a few numbers an iteration. The records are:
 //!
 //! ```text
-//! made      format, salt of fingerprints
-//! begun     secret of the noise, study as JSON
-//! ended     study, who has everything of whom, as JSON
-//! step      study, heard, charges and answers, said, whether it was the last
-//! order     at which the limits of these rows are kept
-//! evidence  study, what others said that cannot be right, as JSON
+//! created       format, salt of row fingerprints
+//! study         secret of the noise, study as JSON
+//! acks          study, acknowledgements at its end, as JSON
+//! step          study, received values, charges and answers, sent values, whether it was the last
+//! order         the Rényi order at which the limits of these rows are kept
+//! misbehaviour  study, invalid frames of neighbours, as JSON
 //! ```
 
 mod charge;
@@ -34,67 +34,69 @@ use std::path::{Path, PathBuf};
 
 use radmm::private::Recorded;
 use radmm::public::graph::NodeId;
+use radmm::public::release::Release;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::machine::frame::Signed;
-pub use charge::{Charge, Fingerprint};
+use crate::machine::SignedMessage;
+pub use charge::{Charge, RowFingerprint};
 pub use error::StoreError;
 use error::{corrupt, fault};
-use folder::{for_this_user_alone, make_folder, make_sure_of_names};
+use folder::{create_folder, restrict_to_owner, sync_names};
 use index::{
-    BEGUN, Change, Contents, ENDED, EVIDENCE, Ended, FORMAT, Known, MADE, ORDER, STEP, Times, place,
+    ACKS, Acks, CREATED, Entry, FORMAT, MISBEHAVIOUR, ORDER, STEP, STUDY, StepIterations,
+    StoreIndex, StudyIndex, record_of,
 };
-use journal::{Fault, Journal};
-use step::Kept;
-pub use step::Step;
-use storage::{Locked, Medium};
+use journal::{Journal, JournalError};
+pub(crate) use step::PendingStep;
+use step::StoredStep;
+use storage::{LockedFile, Storage};
 
-/// The file of the state folder.
+/// The name of the journal in the state folder.
 const FILE: &str = "state.journal";
 
-/// What it is called until it is whole.
+/// The name of the journal until its first record is written.
 const UNFINISHED: &str = "state.journal.new";
 
-/// As many lies of a study are kept.
-const MOST_EVIDENCE: usize = 100;
+/// The number of rejected frames that are kept of a study.
+const MAX_MISBEHAVIOURS: usize = 100;
 
-/// And as many proofs beyond them.
-const MOST_PROOFS: usize = 20;
+/// The number of proofs that are kept beyond [`MAX_MISBEHAVIOURS`].
+const MAX_PROOFS: usize = 20;
 
-/// A study that was begun here.
+/// A study that was begun in a state folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
-    /// Counted from 0.
+pub struct StudyRecord {
+    /// The study's number in this folder, counted from 0.
     pub number: u32,
-    /// By which people call it.
+    /// The study's name.
     pub name: String,
-    /// The hash of its canonical form, in hexadecimal digits.
+    /// The digest of its canonical form, in hexadecimal digits.
     pub sha256: String,
-    /// Which of its parties this is.
+    /// This party's number in the study.
     pub party: u32,
-    /// Of the rows that it asks, in hexadecimal digits.
+    /// The fingerprint of the rows, in hexadecimal digits.
     pub fingerprint: String,
-    /// How many there are.
+    /// The number of rows.
     pub rows: u64,
-    /// Whether its noise repeats, and so protects nobody.
+    /// Whether the noise is seeded, and so protects nobody.
     pub seeded: bool,
     /// Whether all iterations are done.
     pub finished: bool,
-    /// The neighbours that have everything which this party will ever say.
-    #[serde(default)]
-    pub served: BTreeSet<u32>,
-    /// The neighbours that know the same of this party.
-    #[serde(default)]
-    pub assured: BTreeSet<u32>,
+    /// The neighbours that have acknowledged all values of this party.
+    #[serde(default, rename = "served")]
+    pub acked: BTreeSet<u32>,
+    /// The neighbours that have confirmed this party's acknowledgement.
+    #[serde(default, rename = "assured")]
+    pub ack_confirmed: BTreeSet<u32>,
 }
 
-/// Something that was said and cannot be right.
+/// Invalid frames of a neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Who said it.
+pub struct MisbehaviourRecord {
+    /// The neighbour's number.
     pub from: u32,
-    /// In words.
+    /// The misbehaviour, in words.
     pub what: String,
     /// The frames, in hexadecimal digits.
     pub frames: Vec<String>,
@@ -103,301 +105,316 @@ pub struct Evidence {
 /// The store of one state folder.
 pub struct Store {
     journal: Journal,
-    contents: Contents,
+    index: StoreIndex,
     folder: PathBuf,
 }
 
 impl Store {
-    /// Opens the store of a folder, and makes both if need be.
+    /// Opens the store of a folder, and creates both if need be.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let failed = |cause| StoreError::Folder {
             path: folder.to_owned(),
             cause,
         };
-        make_folder(folder).map_err(failed)?;
-        make_file(folder)?;
+        create_folder(folder).map_err(failed)?;
+        create_file(folder)?;
         let file = folder.join(FILE);
-        for_this_user_alone(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
-        let store = Self::existing(folder)?;
-        // Whoever made the file may have been killed before its name was on the disk.
-        make_sure_of_names(folder).map_err(failed)?;
+        restrict_to_owner(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
+        let store = Self::open_existing(folder)?;
+        // The process that created the file may have been killed before its name was durable.
+        sync_names(folder).map_err(failed)?;
         Ok(store)
     }
 
     /// Opens the store of a folder that has one.
-    pub fn existing(folder: &Path) -> Result<Self, StoreError> {
+    pub fn open_existing(folder: &Path) -> Result<Self, StoreError> {
         let file = folder.join(FILE);
         if !file.is_file() {
             return Err(StoreError::Missing(folder.to_owned()));
         }
-        match Locked::open(&file) {
-            Ok(Some(locked)) => Self::of(folder, Box::new(locked)),
+        match LockedFile::open(&file) {
+            Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
             Ok(None) => Err(StoreError::InUse(folder.to_owned())),
             Err(cause) => Err(StoreError::Folder { path: file, cause }),
         }
     }
 
-    /// A store on something that is not a file of its own, for tests of what a failing one does.
+    /// Opens or creates a store on other storage than a file, for tests of storage that fails.
     #[cfg(test)]
-    pub(crate) fn on(folder: &Path, medium: impl Medium + 'static) -> Result<Self, StoreError> {
-        match medium.len().map(|length| length == 0) {
-            Ok(true) => Self::made(folder, Box::new(medium)),
-            _ => Self::of(folder, Box::new(medium)),
+    pub(crate) fn on(folder: &Path, storage: impl Storage + 'static) -> Result<Self, StoreError> {
+        match storage.len().map(|length| length == 0) {
+            Ok(true) => Self::create(folder, Box::new(storage)),
+            _ => Self::load(folder, Box::new(storage)),
         }
     }
 
-    /// A new one.
-    fn made(folder: &Path, medium: Box<dyn Medium>) -> Result<Self, StoreError> {
+    /// Creates a store on empty storage.
+    fn create(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
         let salt = random()?;
         let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
-        let journal = Journal::create(medium, MADE, &body).map_err(|e| fault(folder, e))?;
+        let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
         Ok(Self {
             journal,
-            contents: Contents {
+            index: StoreIndex {
                 salt,
-                ..Contents::default()
+                ..StoreIndex::default()
             },
             folder: folder.to_owned(),
         })
     }
 
-    /// One that is there. All of it is read, once a start: what is damaged must not be found out in the middle of a study.
-    fn of(folder: &Path, medium: Box<dyn Medium>) -> Result<Self, StoreError> {
-        let mut contents = Contents::default();
-        let journal = Journal::open(medium, |record| contents.take(record));
+    /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
+    fn load(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        let mut index = StoreIndex::default();
+        let journal = Journal::open(storage, |record| index.load(record));
         let folder = folder.to_owned();
-        match (journal, contents.foreign) {
+        match (journal, index.unknown_format) {
             (_, Some(found)) => Err(StoreError::Format {
                 path: folder,
                 found,
             }),
             (Ok(journal), None) => Ok(Self {
                 journal,
-                contents,
+                index,
                 folder,
             }),
             (Err(error), None) => Err(fault(&folder, error)),
         }
     }
 
-    /// Where it is.
+    /// Returns the state folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What rows are called here: a hash of their bytes with a secret of this folder, so that nobody who sees it elsewhere can
-    /// tell whether he guessed them.
-    pub fn fingerprint(&self, hash_of_rows: &[u8; 32]) -> Fingerprint {
+    /// Returns the fingerprint of rows: a hash of their bytes with a secret salt of this folder, so that nobody who sees it can
+    /// test a guess of the rows.
+    pub fn row_fingerprint(&self, hash_of_rows: &[u8; 32]) -> RowFingerprint {
         let mut hash = Sha256::new();
         hash.update(b"radmm fingerprint v1\0");
-        hash.update(self.contents.salt);
+        hash.update(self.index.salt);
         hash.update(hash_of_rows);
-        Fingerprint(hash.finalize().into())
+        RowFingerprint(hash.finalize().into())
     }
 
-    /// All studies that were begun here.
-    pub fn studies(&self) -> Vec<Begun> {
-        let studies = self.contents.studies.iter();
-        studies.map(|known| known.begun.clone()).collect()
+    /// Returns all studies that were begun here.
+    pub fn studies(&self) -> Vec<StudyRecord> {
+        let studies = self.index.studies.iter();
+        studies.map(|study| study.record.clone()).collect()
     }
 
-    /// Begins a study: from now on its noise has a secret, which nothing changes.
-    pub fn begin(&mut self, study: impl FnOnce(u32) -> Begun) -> Result<Begun, StoreError> {
-        let begun = study(self.contents.studies.len() as u32);
+    /// Begins a study, and draws the secret of its noise, which never changes.
+    pub fn begin_study(
+        &mut self,
+        record: impl FnOnce(u32) -> StudyRecord,
+    ) -> Result<StudyRecord, StoreError> {
+        let record = record(self.index.studies.len() as u32);
         let secret = random()?;
         let mut body = secret.to_vec();
-        serde_json::to_writer(&mut body, &begun).map_err(|e| self.corrupt(e))?;
-        let change = Change::Begun {
+        serde_json::to_writer(&mut body, &record).map_err(|e| self.corrupt(e))?;
+        let entry = Entry::Study {
             secret,
-            begun: begun.clone(),
+            record: record.clone(),
         };
-        self.add(BEGUN, &body, change)?;
-        Ok(begun)
+        self.append(STUDY, &body, entry)?;
+        Ok(record)
     }
 
-    /// The order of Rényi losses at which the limits of these rows are kept: `order`, if nothing was kept before.
-    pub fn order(&self, order: f64) -> f64 {
-        self.contents.order.unwrap_or(order)
+    /// Returns the order of Rényi losses at which the limits of these rows are kept: the one on record, or else `default`.
+    pub fn renyi_order(&self, default: f64) -> f64 {
+        self.index.order.unwrap_or(default)
     }
 
-    /// Keeps that order, for good.
-    pub fn keep_order(&mut self, order: f64) -> Result<(), StoreError> {
-        // A pure limit has none.
-        match self.contents.order.is_none() && order.is_finite() {
+    /// Persists that order, unless one is on record.
+    pub fn set_renyi_order(&mut self, order: f64) -> Result<(), StoreError> {
+        // A pure limit has no finite order.
+        match self.index.order.is_none() && order.is_finite() {
             true => {
                 let bits = order.to_bits().to_le_bytes();
-                self.add(ORDER, &bits, Change::Order(order))
+                self.append(ORDER, &bits, Entry::Order(order))
             }
             false => Ok(()),
         }
     }
 
-    /// Keeps who has everything of whom.
-    pub fn keep_ended(&mut self, begun: &Begun) -> Result<(), StoreError> {
-        let ended = Ended {
-            study: begun.number,
-            served: begun.served.clone(),
-            assured: begun.assured.clone(),
+    /// Persists the acknowledgements at the end of a study.
+    pub(crate) fn append_acks(&mut self, record: &StudyRecord) -> Result<(), StoreError> {
+        let acks = Acks {
+            study: record.number,
+            acked: record.acked.clone(),
+            ack_confirmed: record.ack_confirmed.clone(),
         };
-        let json = serde_json::to_vec(&ended).map_err(|e| self.corrupt(e))?;
-        self.add(ENDED, &json, Change::Ended(ended))
+        let json = serde_json::to_vec(&acks).map_err(|e| self.corrupt(e))?;
+        self.append(ACKS, &json, Entry::Acks(acks))
     }
 
-    /// Adds a record, unless it cannot be right.
-    fn add(&mut self, kind: u8, body: &[u8], change: Change) -> Result<(), StoreError> {
+    /// Appends a record, unless it is inconsistent with those before it.
+    fn append(&mut self, kind: u8, body: &[u8], entry: Entry) -> Result<(), StoreError> {
         let at = self.journal.end();
-        let admitted = self.contents.admits(at, &change);
-        admitted.map_err(|what| self.corrupt(what))?;
-        let added = self.journal.add(kind, body);
-        added.map_err(|e| fault(&self.folder, e))?;
-        self.contents.apply(at, change);
+        let checked = self.index.check(at, &entry);
+        checked.map_err(|what| self.corrupt(what))?;
+        let appended = self.journal.append(kind, body);
+        appended.map_err(|e| fault(&self.folder, e))?;
+        self.index.apply(at, entry);
         Ok(())
     }
 
-    /// Where a study's noise comes from. It does not leave this crate.
-    pub(crate) fn secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
-        Ok(self.known(study)?.secret)
+    /// Returns the secret of a study's noise. It does not leave this crate.
+    pub(crate) fn noise_secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
+        Ok(self.study(study)?.secret)
     }
 
-    /// Every charge ever made, in order.
+    /// Returns every charge ever made, in order.
     pub fn charges(&self) -> Result<Vec<Charge>, StoreError> {
+        let charges = self.charges_with_answers()?.into_iter();
+        Ok(charges.map(|(charge, _)| charge).collect())
+    }
+
+    /// Returns every charge ever made with its answer, in order.
+    pub(crate) fn charges_with_answers(
+        &self,
+    ) -> Result<Vec<(Charge, Option<Release>)>, StoreError> {
         let mut charges = Vec::new();
-        self.each_step(|kept| charges.extend(kept.charged.into_iter().map(|(charge, _)| charge)))?;
+        let read = self.journal.for_each(|record| {
+            if record.kind == STEP {
+                let step = StoredStep::from_bytes(&record.body);
+                let step = step.ok_or_else(|| JournalError::Damaged(BAD_STEP.to_owned()))?;
+                charges.extend(step.charged);
+            }
+            Ok(())
+        });
+        read.map_err(|error| fault(&self.folder, error))?;
         Ok(charges)
     }
 
-    /// What a study was answered, by iteration, with the charges of its own.
-    pub fn recorded(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
-        let mut recorded = Vec::new();
-        self.each_step(|kept| {
-            let of_study = kept.charged.into_iter();
-            let of_study = of_study.filter(|(charge, _)| charge.study == study);
-            recorded.extend(of_study.map(|(charge, answer)| Recorded {
-                iteration: charge.iteration,
-                event: charge.event,
-                answer,
-            }));
-        })?;
-        Ok(recorded)
-    }
-
-    fn each_step(&self, mut tell: impl FnMut(Kept)) -> Result<(), StoreError> {
-        let read = self.journal.each(|record| match record.kind {
-            STEP => {
-                let kept = Kept::from_bytes(&record.body);
-                tell(kept.ok_or_else(|| Fault::Damaged("a step cannot be read".to_owned()))?);
-                Ok(())
-            }
-            _ => Ok(()),
+    /// Returns the charges and answers of a study, by iteration.
+    pub fn charged_answers(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
+        let charges = self.charges_with_answers()?.into_iter();
+        let of_study = charges.filter(|(charge, _)| charge.study == study);
+        let recorded = of_study.map(|(charge, answer)| Recorded {
+            iteration: charge.iteration,
+            event: charge.event,
+            answer,
         });
-        read.map_err(|error| fault(&self.folder, error))
+        Ok(recorded.collect())
     }
 
-    /// What was said in a study at an iteration.
-    pub fn said(&self, study: u32, iteration: u32) -> Result<Option<Signed>, StoreError> {
-        let Some(at) = place(&self.known(study)?.said, iteration) else {
+    /// Returns the value that this party sent in a study at an iteration.
+    pub fn sent(&self, study: u32, iteration: u32) -> Result<Option<SignedMessage>, StoreError> {
+        let Some(at) = record_of(&self.study(study)?.sent, iteration) else {
             return Ok(None);
         };
-        let mut said = self.step(at)?.said.into_iter();
-        Ok(said.find(|signed| signed.message.iteration == iteration))
+        let mut sent = self.step(at)?.sent.into_iter();
+        Ok(sent.find(|signed| signed.message.iteration == iteration))
     }
 
-    /// What was heard in a study of a party at an iteration.
-    pub fn heard(
+    /// Returns the value that was received in a study from a party at an iteration.
+    pub fn received(
         &self,
         study: u32,
         iteration: u32,
         from: NodeId,
-    ) -> Result<Option<Signed>, StoreError> {
-        let Some(at) = place(&self.known(study)?.heard, iteration) else {
+    ) -> Result<Option<SignedMessage>, StoreError> {
+        let Some(at) = record_of(&self.study(study)?.received, iteration) else {
             return Ok(None);
         };
-        let mut heard = self.step(at)?.heard.into_iter();
-        Ok(heard.find(|one| one.message.iteration == iteration && one.message.from == from))
+        let mut received = self.step(at)?.received.into_iter();
+        Ok(received.find(|one| one.message.iteration == iteration && one.message.from == from))
     }
 
-    /// Everything that was heard in a study, by iteration and sender.
-    pub fn all_heard(
+    /// Calls `each` with every value that was received in a study, by iteration and sender.
+    pub fn for_each_received(
         &self,
         study: u32,
-        mut each: impl FnMut(Signed) -> Result<(), StoreError>,
+        mut each: impl FnMut(SignedMessage) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let steps = self.steps(&self.known(study)?.heard);
-        { steps }.try_for_each(|step| step?.heard.into_iter().try_for_each(&mut each))
+        let steps = self.steps(&self.study(study)?.received);
+        { steps }.try_for_each(|step| step?.received.into_iter().try_for_each(&mut each))
     }
 
-    /// Everything that was said in a study, by iteration.
-    pub fn all_said(
+    /// Calls `each` with every value that this party sent in a study, by iteration.
+    pub fn for_each_sent(
         &self,
         study: u32,
-        mut each: impl FnMut(Signed) -> Result<(), StoreError>,
+        mut each: impl FnMut(SignedMessage) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let steps = self.steps(&self.known(study)?.said);
-        { steps }.try_for_each(|step| step?.said.into_iter().try_for_each(&mut each))
+        let steps = self.steps(&self.study(study)?.sent);
+        { steps }.try_for_each(|step| step?.sent.into_iter().try_for_each(&mut each))
     }
 
-    /// The steps that are in some records, each once.
-    fn steps(&self, records: &[(u32, u64)]) -> impl Iterator<Item = Result<Kept, StoreError>> {
+    /// Returns the steps at some records, each once.
+    fn steps(
+        &self,
+        records: &[(u32, u64)],
+    ) -> impl Iterator<Item = Result<StoredStep, StoreError>> {
         let same = records.chunk_by(|(_, one), (_, other)| one == other);
         same.map(|same| self.step(same[0].1))
     }
 
-    fn step(&self, at: u64) -> Result<Kept, StoreError> {
+    fn step(&self, at: u64) -> Result<StoredStep, StoreError> {
         let record = self.journal.read(at).map_err(|e| fault(&self.folder, e))?;
-        Kept::from_bytes(&record.body).ok_or_else(|| self.corrupt("a step cannot be read"))
+        StoredStep::from_bytes(&record.body).ok_or_else(|| self.corrupt(BAD_STEP))
     }
 
-    /// Keeps a step, all of it or nothing. When this returns it has reached the disk.
-    pub fn keep(
+    /// Persists a step, all of it or nothing. When this returns, the step is durable.
+    pub(crate) fn append_step(
         &mut self,
-        begun: &Begun,
-        data: &Fingerprint,
-        step: &Step,
+        study: &StudyRecord,
+        rows: &RowFingerprint,
+        step: &PendingStep,
     ) -> Result<(), StoreError> {
-        let study = begun.number;
-        let times = Times::of_step(step);
-        let body = step.to_bytes(study, *data);
-        self.add(STEP, &body, Change::Step { study, times })
+        let study = study.number;
+        let iterations = StepIterations::of_pending(step);
+        let body = step.to_bytes(study, *rows);
+        self.append(STEP, &body, Entry::Step { study, iterations })
     }
 
-    /// Keeps what somebody said that cannot be right; of the first hundred times in a study.
-    pub fn keep_evidence(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
-        self.keep_words(study, evidence, MOST_EVIDENCE)
-    }
-
-    /// Keeps what ends a study. However much was kept before, there is room for it; for what is found again at every start, not for
-    /// ever.
-    pub fn keep_proof(&mut self, study: u32, evidence: &Evidence) -> Result<(), StoreError> {
-        self.keep_words(study, evidence, MOST_EVIDENCE + MOST_PROOFS)
-    }
-
-    fn keep_words(
+    /// Persists a rejected frame of a neighbour, for the first hundred of a study.
+    pub(crate) fn append_misbehaviour(
         &mut self,
         study: u32,
-        evidence: &Evidence,
+        misbehaviour: &MisbehaviourRecord,
+    ) -> Result<(), StoreError> {
+        self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS)
+    }
+
+    /// Persists a proof that ends a study. However many frames were kept before, there is room for it; but not for a proof at every
+    /// one of many restarts.
+    pub(crate) fn append_proof(
+        &mut self,
+        study: u32,
+        misbehaviour: &MisbehaviourRecord,
+    ) -> Result<(), StoreError> {
+        self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS + MAX_PROOFS)
+    }
+
+    fn append_evidence(
+        &mut self,
+        study: u32,
+        misbehaviour: &MisbehaviourRecord,
         most: usize,
     ) -> Result<(), StoreError> {
-        if self.known(study)?.evidence.len() >= most {
+        if self.study(study)?.misbehaviours.len() >= most {
             return Ok(());
         }
         let mut body = study.to_le_bytes().to_vec();
-        serde_json::to_writer(&mut body, evidence).map_err(|e| self.corrupt(e))?;
-        self.add(EVIDENCE, &body, Change::Evidence { study })
+        serde_json::to_writer(&mut body, misbehaviour).map_err(|e| self.corrupt(e))?;
+        self.append(MISBEHAVIOUR, &body, Entry::Misbehaviour { study })
     }
 
-    /// What was said in a study that cannot be right.
-    pub fn evidence(&self, study: u32) -> Result<Vec<Evidence>, StoreError> {
+    /// Returns the invalid frames of a study.
+    pub fn misbehaviours(&self, study: u32) -> Result<Vec<MisbehaviourRecord>, StoreError> {
         let read = |at: &u64| {
             let record = self.journal.read(*at).map_err(|e| fault(&self.folder, e))?;
             let json = record.body.get(4..).unwrap_or_default();
             serde_json::from_slice(json).map_err(|e| self.corrupt(format!("evidence: {e}")))
         };
-        self.known(study)?.evidence.iter().map(read).collect()
+        self.study(study)?.misbehaviours.iter().map(read).collect()
     }
 
-    fn known(&self, study: u32) -> Result<&Known, StoreError> {
-        let known = self.contents.studies.get(study as usize);
-        known.ok_or_else(|| self.corrupt(format!("study {study} was never begun")))
+    fn study(&self, study: u32) -> Result<&StudyIndex, StoreError> {
+        let found = self.index.studies.get(study as usize);
+        found.ok_or_else(|| self.corrupt(format!("study {study} was never begun")))
     }
 
     fn corrupt(&self, what: impl ToString) -> StoreError {
@@ -405,13 +422,15 @@ impl Store {
     }
 }
 
-/// Makes the file if there is none. It gets its name once it is whole: who is killed in the middle must not leave what looks
-/// like a damaged account.
-fn make_file(folder: &Path) -> Result<(), StoreError> {
+const BAD_STEP: &str = "a step cannot be read";
+
+/// Creates the journal if there is none. It gets its name once its first record is durable: a process that is killed in between
+/// must not leave what looks like a damaged account.
+fn create_file(folder: &Path) -> Result<(), StoreError> {
     let (file, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
-    // A link that leads nowhere, as to a disk that is not mounted, is no reason to begin an account.
-    let is_there = || fs::symlink_metadata(&file).is_ok();
-    if is_there() {
+    // A dangling symbolic link, as to a disk that is not mounted, must not be replaced by an empty account.
+    let exists = || fs::symlink_metadata(&file).is_ok();
+    if exists() {
         return Ok(());
     }
     let failed = |cause| StoreError::Folder {
@@ -419,26 +438,26 @@ fn make_file(folder: &Path) -> Result<(), StoreError> {
         cause,
     };
     let held = fs::File::open(folder).map_err(failed)?;
-    // Where a file system has no locks, nobody is kept out; once the file has its name, its own lock does that.
+    // Where folders cannot be locked, two processes may get here; the lock of the file keeps one of them out.
     if let Err(fs::TryLockError::WouldBlock) = held.try_lock() {
         return Err(StoreError::InUse(folder.to_owned()));
     }
-    if is_there() {
+    if exists() {
         return Ok(());
     }
     match fs::remove_file(&unfinished) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}
     }
-    let Some(made) = Locked::create(&unfinished).map_err(failed)? else {
+    let Some(created) = LockedFile::create(&unfinished).map_err(failed)? else {
         return Err(StoreError::InUse(folder.to_owned()));
     };
-    drop(Store::made(folder, Box::new(made))?);
-    for_this_user_alone(&unfinished).map_err(failed)?;
+    drop(Store::create(folder, Box::new(created))?);
+    restrict_to_owner(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, &file).map_err(failed)
 }
 
-/// From the operating system.
+/// Returns random bytes of the operating system.
 fn random() -> Result<[u8; 32], StoreError> {
     use ring::rand::SecureRandom;
     let mut bytes = [0; 32];

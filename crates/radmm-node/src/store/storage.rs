@@ -1,48 +1,48 @@
-//! Where bytes stay.
+//! The storage under a journal.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Something like a file, that one process has.
-pub(crate) trait Medium: Send {
-    /// How many bytes there are.
+/// A file, or something like it, that one process has open.
+pub(crate) trait Storage: Send {
+    /// Returns the number of bytes.
     fn len(&self) -> io::Result<u64>;
 
-    /// Reads as many as there is room for.
+    /// Fills a buffer with the bytes at a position.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all, beyond the end too.
+    /// Writes bytes at a position, which may be beyond the end.
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// When this returns, everything that was written is there after a power failure.
+    /// Makes everything that was written durable: when this returns, it survives a power failure.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// A file that is locked as long as this lives.
-pub(super) struct Locked(File);
+/// A file that is locked until this is dropped.
+pub(super) struct LockedFile(File);
 
-impl Locked {
-    /// `None` if another process has it.
+impl LockedFile {
+    /// Opens and locks a file; `None` if another process holds the lock.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        Self::hold(File::options().read(true).write(true).open(path)?)
+        Self::lock(File::options().read(true).write(true).open(path)?)
     }
 
-    /// The same with a new one.
+    /// Creates and locks a file.
     pub(super) fn create(path: &Path) -> io::Result<Option<Self>> {
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
-        // It is going to hold the secret of noise.
+        // It is going to hold the secret of the noise.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Self::hold(options.open(path)?)
+        Self::lock(options.open(path)?)
     }
 
-    fn hold(file: File) -> io::Result<Option<Self>> {
+    fn lock(file: File) -> io::Result<Option<Self>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
-            // Two processes with one state would answer twice: a file system without locks is no place for it.
+            // Two processes with one state would answer twice, so the file system must have locks.
             Err(TryLockError::Error(error)) => Err(io::Error::new(
                 error.kind(),
                 format!("it cannot be locked ({error}); put the state onto a local disk"),
@@ -51,7 +51,7 @@ impl Locked {
     }
 }
 
-impl Medium for Locked {
+impl Storage for LockedFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

@@ -1,4 +1,4 @@
-//! A connection that can be cut, and that knows what went wrong with it.
+//! A TLS connection that can be cut, and that records what went wrong with it.
 
 use std::io;
 use std::pin::Pin;
@@ -14,150 +14,154 @@ use tokio_rustls::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::accept::Caller;
-use super::{locked, reason};
+use super::{lock, reason};
 
-/// One connection, for whoever speaks HTTP/2 on it.
-pub(super) struct Line {
+/// A connection, owned by the HTTP/2 implementation.
+pub(super) struct Connection {
     stream: TlsStream<TcpStream>,
-    grip: Arc<Grip>,
+    handle: Arc<ConnectionHandle>,
     caller: Option<Caller>,
 }
 
-impl Line {
-    /// One that this side has dialled.
-    pub(super) fn dialled(stream: TlsStream<TcpStream>, grip: Arc<Grip>) -> Self {
+impl Connection {
+    /// Returns a connection that this side dialled.
+    pub(super) fn dialled(stream: TlsStream<TcpStream>, handle: Arc<ConnectionHandle>) -> Self {
         let caller = None;
         Self {
             stream,
-            grip,
+            handle,
             caller,
         }
     }
 
-    /// One that a neighbour has dialled.
-    pub(super) fn accepted(stream: TlsStream<TcpStream>, grip: Arc<Grip>, caller: Caller) -> Self {
+    /// Returns a connection that a neighbour dialled.
+    pub(super) fn accepted(
+        stream: TlsStream<TcpStream>,
+        handle: Arc<ConnectionHandle>,
+        caller: Caller,
+    ) -> Self {
         let caller = Some(caller);
         Self {
             stream,
-            grip,
+            handle,
             caller,
         }
     }
 }
 
-/// A hold on a connection that somebody else owns.
-pub(super) struct Grip {
+/// A handle to a connection that the HTTP/2 implementation owns.
+pub(super) struct ConnectionHandle {
     cut: AtomicBool,
     reader: Mutex<Option<Waker>>,
     since: Instant,
-    /// Milliseconds from then on, to when something last arrived.
-    heard: AtomicU64,
+    /// Milliseconds from `since` to when bytes last arrived.
+    last_read: AtomicU64,
     fault: Mutex<Option<String>>,
-    gone: Notify,
+    dropped: Notify,
 }
 
-impl Grip {
+impl ConnectionHandle {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             cut: AtomicBool::new(false),
             reader: Mutex::default(),
             since: Instant::now(),
-            heard: AtomicU64::new(0),
+            last_read: AtomicU64::new(0),
             fault: Mutex::default(),
-            gone: Notify::new(),
+            dropped: Notify::new(),
         })
     }
 
-    /// Ends the connection now, whatever is still to be sent.
+    /// Cuts the connection now, even if bytes are still to be sent.
     pub(super) fn cut(&self) {
         self.cut.store(true, Ordering::SeqCst);
-        if let Some(reader) = locked(&self.reader).take() {
+        if let Some(reader) = lock(&self.reader).take() {
             reader.wake();
         }
     }
 
-    /// For how long nothing has arrived.
-    pub(super) fn silent(&self) -> Duration {
-        let heard = Duration::from_millis(self.heard.load(Ordering::Relaxed));
-        self.since.elapsed().saturating_sub(heard)
+    /// Returns for how long nothing has arrived.
+    pub(super) fn silence(&self) -> Duration {
+        let last_read = Duration::from_millis(self.last_read.load(Ordering::Relaxed));
+        self.since.elapsed().saturating_sub(last_read)
     }
 
-    /// What went wrong.
+    /// Returns the first error of the connection.
     pub(super) fn fault(&self) -> Option<String> {
-        locked(&self.fault).clone()
+        lock(&self.fault).clone()
     }
 
-    /// When nobody owns the connection any more. For one waiter.
-    pub(super) async fn gone(&self) {
-        self.gone.notified().await;
+    /// Waits until the connection is dropped. For one waiter.
+    pub(super) async fn dropped(&self) {
+        self.dropped.notified().await;
     }
 
-    /// Whether it was cut.
+    /// Returns whether the connection was cut.
     pub(super) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::SeqCst)
     }
 
-    fn alive(&self) -> io::Result<()> {
+    fn check_not_cut(&self) -> io::Result<()> {
         match self.is_cut() {
             true => Err(io::ErrorKind::ConnectionAborted.into()),
             false => Ok(()),
         }
     }
 
-    fn note(&self, error: &io::Error) {
-        locked(&self.fault).get_or_insert_with(|| reason::of_connection(error));
+    fn record(&self, error: &io::Error) {
+        lock(&self.fault).get_or_insert_with(|| reason::of_connection(error));
     }
 
-    fn noted<T>(&self, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn recorded<T>(&self, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &poll {
-            self.note(error);
+            self.record(error);
         }
         poll
     }
 }
 
-impl Drop for Line {
+impl Drop for Connection {
     fn drop(&mut self) {
-        self.grip.gone.notify_one();
+        self.handle.dropped.notify_one();
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.grip.alive()?;
+        self.handle.check_not_cut()?;
         let before = buffer.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
         match &poll {
             Poll::Ready(Ok(())) if buffer.filled().len() > before => {
-                // It stays below its limit for longer than anything lives.
-                let heard = self.grip.since.elapsed().as_millis() as u64;
-                self.grip.heard.store(heard, Ordering::Relaxed);
+                // 64 bits of milliseconds do not overflow.
+                let last_read = self.handle.since.elapsed().as_millis() as u64;
+                self.handle.last_read.store(last_read, Ordering::Relaxed);
             }
-            Poll::Ready(Ok(())) => self.grip.note(&io::ErrorKind::UnexpectedEof.into()),
-            Poll::Ready(Err(error)) => self.grip.note(error),
+            Poll::Ready(Ok(())) => self.handle.record(&io::ErrorKind::UnexpectedEof.into()),
+            Poll::Ready(Err(error)) => self.handle.record(error),
             Poll::Pending => {
-                locked(&self.grip.reader).replace(context.waker().clone());
-                // It may have been cut just before there was somebody to wake.
-                self.grip.alive()?;
+                lock(&self.handle.reader).replace(context.waker().clone());
+                // It may have been cut before the waker was stored.
+                self.handle.check_not_cut()?;
             }
         }
         poll
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.grip.alive()?;
+        self.handle.check_not_cut()?;
         let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.grip.noted(poll)
+        self.handle.recorded(poll)
     }
 
     fn poll_write_vectored(
@@ -165,9 +169,9 @@ impl AsyncWrite for Line {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.grip.alive()?;
+        self.handle.check_not_cut()?;
         let poll = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.grip.noted(poll)
+        self.handle.recorded(poll)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -175,18 +179,18 @@ impl AsyncWrite for Line {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.grip.alive()?;
+        self.handle.check_not_cut()?;
         let poll = Pin::new(&mut self.stream).poll_flush(context);
-        self.grip.noted(poll)
+        self.handle.recorded(poll)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.grip.alive()?;
+        self.handle.check_not_cut()?;
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
-impl Connected for Line {
+impl Connected for Connection {
     type ConnectInfo = Option<Caller>;
 
     fn connect_info(&self) -> Option<Caller> {

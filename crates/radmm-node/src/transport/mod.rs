@@ -1,8 +1,8 @@
 //! Links over the network: HTTP/2 over TLS 1.3, between parties that know each other's keys.
 //!
-//! Either side of an edge may dial the other; one link stays. Whoever does not hold a neighbour's key gets no further than
-//! the handshake of TLS. What a neighbour can make this side keep in memory is bounded: a few frames in each direction, and
-//! a few connections.
+//! Either side of an edge may dial the other; one link stays. A stranger that holds no neighbour's key gets no further than the TLS
+//! handshake. The memory that a neighbour can make this side use is bounded: a few frames in each direction, and a few
+//! connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::key::SecretKey;
-use crate::machine::link::{Event, Serials};
+use crate::machine::{LinkEvent, Serials};
 
 mod accept;
 mod backoff;
@@ -32,34 +32,34 @@ mod refusals;
 mod session;
 mod tls;
 
-use accept::Porter;
+use accept::Acceptor;
 use dial::Dialler;
 use edge::Edge;
-use refusals::Refusals;
+use refusals::RefusalLog;
 use tls::Credentials;
 
-/// So long a handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+/// The longest that a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// So long a neighbour may take to answer a call.
-const ANSWER: Duration = Duration::from_secs(5);
+/// The longest that a neighbour may take to answer a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Both sides ask that often whether the other is alive.
-const PING: Duration = Duration::from_secs(5);
+/// The interval at which both sides ping.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Without an answer for so long, it is not.
-const PONG: Duration = Duration::from_secs(10);
+/// How long to wait for the answer to a ping before the connection counts as dead.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// So long a link that ends waits for what was queued to leave.
-const LINGER: Duration = Duration::from_secs(2);
+/// How long a link that is closed waits for queued frames to leave.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// So many frames may wait to leave.
-const QUEUE: usize = 8;
+/// The number of frames of a link that may wait to leave.
+const MAX_QUEUED_FRAMES: usize = 8;
 
-/// So many bytes of headers are taken.
-const HEADERS: u32 = 4096;
+/// The number of bytes of HTTP headers that are accepted.
+const MAX_HEADER_BYTES: u32 = 4096;
 
-/// So many bytes may be on their way to this side: two frames, so that one can leave while another is read, within reason.
+/// Returns the flow-control window: two frames, so that one can arrive while another is read, within fixed bounds.
 fn window(largest: usize) -> u32 {
     const LEAST: u32 = 1 << 16;
     const MOST: u32 = 1 << 22;
@@ -67,43 +67,43 @@ fn window(largest: usize) -> u32 {
     frames.clamp(LEAST, MOST)
 }
 
-/// What is whose, on the network.
-pub struct Settings {
+/// The configuration of a transport.
+pub struct TransportConfig {
     /// This party.
     pub me: NodeId,
-    /// Its key.
+    /// This party's key.
     pub key: Arc<SecretKey>,
-    /// Where it is to be reached; with none, it only dials.
+    /// The address to listen on; without one, this party only dials.
     pub listen: Option<SocketAddr>,
-    /// The others of its edges.
-    pub neighbours: Vec<Neighbour>,
-    /// How many bytes a frame may have. Longer ones end the link that they came on.
+    /// The neighbours.
+    pub neighbours: Vec<PeerEndpoint>,
+    /// The longest frame in bytes. A longer one ends the link that it came on.
     pub largest_frame: usize,
 }
 
-/// The other party of an edge.
+/// A neighbour, as the transport knows it.
 #[derive(Clone, Debug)]
-pub struct Neighbour {
-    /// Who.
+pub struct PeerEndpoint {
+    /// The neighbour's number.
     pub id: NodeId,
-    /// Its public key.
+    /// The neighbour's public key.
     pub key: [u8; 32],
-    /// Where to reach it, as `host:port`; with none, it dials.
+    /// The address to dial, as `host:port`; without one, the neighbour dials.
     pub address: Option<String>,
 }
 
-/// Why there is no network.
+/// A reason for which a transport cannot start.
 #[derive(Debug, Error)]
 pub enum TransportError {
-    /// The address cannot be had.
-    #[error("listen = \"{address}\" in the site file: {}; choose another address or port", listening(.error))]
+    /// The address cannot be bound.
+    #[error("listen = \"{address}\" in the site file: {}; choose another address or port", listen_error(.error))]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// No threads, or no sockets.
+    /// Threads or sockets cannot be created.
     #[error("cannot start the network: {0}")]
     Threads(io::Error),
     /// The key cannot be used.
@@ -111,48 +111,49 @@ pub enum TransportError {
     Tls(String),
     /// A neighbour is this party itself.
     #[error("{0} is this party itself, or has its key: no party is its own neighbour")]
-    Myself(NodeId),
-    /// Two neighbours are one.
+    SelfNeighbour(NodeId),
+    /// Two neighbours have the same number or key.
     #[error("{0} and {1} are the same neighbour, or have the same key")]
-    Twice(NodeId, NodeId),
-    /// No side can dial.
+    DuplicateNeighbour(NodeId, NodeId),
+    /// Neither side can dial.
     #[error("{0} has no address, and this party does not listen: one of them must be reachable")]
-    Apart(NodeId),
+    NoAddress(NodeId),
 }
 
-fn listening(error: &io::Error) -> String {
+fn listen_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there".into(),
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address".into(),
-        io::ErrorKind::PermissionDenied => {
-            "this user may not; ports above 1023 are for everyone".into()
-        }
+        io::ErrorKind::PermissionDenied => "permission denied; use a port above 1023".into(),
         _ => error.to_string(),
     }
 }
 
-/// All links of one party, on threads of their own.
-pub struct Network {
-    /// Nothing only after the shutdown.
+/// The transport of one party: all its links, on threads of their own.
+pub struct Transport {
+    /// `None` only after the shutdown.
     runtime: Option<Runtime>,
-    local: Option<SocketAddr>,
+    local_address: Option<SocketAddr>,
     edges: Vec<Arc<Edge>>,
     tasks: Vec<AbortHandle>,
     busy: Arc<watch::Sender<usize>>,
 }
 
-impl Network {
-    /// Listens and dials from now on, and tells `events` what happens.
-    pub fn start(settings: Settings, events: Sender<Event>) -> Result<Self, TransportError> {
-        check(&settings)?;
-        let credentials = Credentials::new(&settings.key).map_err(TransportError::Tls)?;
-        let keys = settings
+impl Transport {
+    /// Starts to listen and dial, and reports what happens to `events`.
+    pub fn start(
+        config: TransportConfig,
+        events: Sender<LinkEvent>,
+    ) -> Result<Self, TransportError> {
+        check(&config)?;
+        let credentials = Credentials::new(&config.key).map_err(TransportError::Tls)?;
+        let keys = config
             .neighbours
             .iter()
             .map(|neighbour| neighbour.key)
             .collect();
         let server = credentials.server(keys).map_err(TransportError::Tls)?;
-        let listener = settings.listen.map(listen).transpose()?;
+        let listener = config.listen.map(listen).transpose()?;
         let local = listener.as_ref().map(TcpListener::local_addr).transpose();
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -162,7 +163,7 @@ impl Network {
             .map_err(TransportError::Threads)?;
         let serials = Serials::default();
         let mut network = Self {
-            local: local.map_err(TransportError::Threads)?,
+            local_address: local.map_err(TransportError::Threads)?,
             edges: Vec::new(),
             tasks: Vec::new(),
             busy: Arc::default(),
@@ -170,8 +171,8 @@ impl Network {
         };
         let entered = runtime.enter();
         let mut edges = Vec::new();
-        for neighbour in settings.neighbours {
-            let edge = Edge::new(settings.me, neighbour.id, events.clone(), serials.clone());
+        for neighbour in config.neighbours {
+            let edge = Edge::new(config.me, neighbour.id, events.clone(), serials.clone());
             let edge = Arc::new(edge);
             edges.push((neighbour.key, edge.clone()));
             network.edges.push(edge.clone());
@@ -182,7 +183,7 @@ impl Network {
                     tls: credentials
                         .client(neighbour.key)
                         .map_err(TransportError::Tls)?,
-                    largest: settings.largest_frame,
+                    largest: config.largest_frame,
                     busy: network.busy.clone(),
                 };
                 network
@@ -193,28 +194,28 @@ impl Network {
         if let Some(listener) = listener {
             let listener =
                 tokio::net::TcpListener::from_std(listener).map_err(TransportError::Threads)?;
-            let porter = Porter {
+            let acceptor = Acceptor {
                 tls: server,
                 edges,
-                refusals: Refusals::new(events),
-                largest: settings.largest_frame,
+                refusals: RefusalLog::new(events),
+                largest: config.largest_frame,
                 busy: network.busy.clone(),
             };
             network
                 .tasks
-                .push(tokio::spawn(porter.run(listener)).abort_handle());
+                .push(tokio::spawn(acceptor.run(listener)).abort_handle());
         }
         drop(entered);
         network.runtime = Some(runtime);
         Ok(network)
     }
 
-    /// Where it listens.
+    /// Returns the address on which the transport listens.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.local
+        self.local_address
     }
 
-    /// Lets what was queued leave, for a while, and ends everything. Not to be called on the threads of an asynchronous program.
+    /// Lets queued frames leave, for a while, and closes everything. Must not be called from an async context.
     pub fn shutdown(mut self) {
         for task in &self.tasks {
             task.abort();
@@ -226,38 +227,38 @@ impl Network {
             let mut busy = self.busy.subscribe();
             runtime.block_on(async {
                 let quiet = busy.wait_for(|links| *links == 0);
-                let _ = timeout(LINGER, quiet).await.map(drop);
+                let _ = timeout(DRAIN_TIMEOUT, quiet).await.map(drop);
             });
-            // Ports are free again afterwards, unless a thread is busy looking up a name.
-            runtime.shutdown_timeout(LINGER);
+            // Ports are free again afterwards, unless a thread is still looking up a name.
+            runtime.shutdown_timeout(DRAIN_TIMEOUT);
         }
     }
 }
 
-impl Drop for Network {
+impl Drop for Transport {
     fn drop(&mut self) {
-        // Waiting for threads that look up names could take long.
+        // PendingHandshakes for threads that look up names could take long.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-fn check(settings: &Settings) -> Result<(), TransportError> {
-    let mine = settings.key.public();
-    for (index, one) in settings.neighbours.iter().enumerate() {
-        if one.id == settings.me || one.key == mine {
-            return Err(TransportError::Myself(one.id));
+fn check(config: &TransportConfig) -> Result<(), TransportError> {
+    let mine = config.key.public();
+    for (index, one) in config.neighbours.iter().enumerate() {
+        if one.id == config.me || one.key == mine {
+            return Err(TransportError::SelfNeighbour(one.id));
         }
-        if one.address.is_none() && settings.listen.is_none() {
-            return Err(TransportError::Apart(one.id));
+        if one.address.is_none() && config.listen.is_none() {
+            return Err(TransportError::NoAddress(one.id));
         }
-        let before = &settings.neighbours[..index];
+        let before = &config.neighbours[..index];
         if let Some(other) = before
             .iter()
             .find(|other| other.id == one.id || other.key == one.key)
         {
-            return Err(TransportError::Twice(other.id, one.id));
+            return Err(TransportError::DuplicateNeighbour(other.id, one.id));
         }
     }
     Ok(())
@@ -269,8 +270,8 @@ fn listen(address: SocketAddr) -> Result<TcpListener, TransportError> {
         .map_err(|error| TransportError::Listen { address, error })
 }
 
-/// What a mutex guards. None of them is held over anything that could leave half a change behind.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex. A poisoned one is used all the same: none is held over anything that could leave half a change behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_holds_two_frames_within_reason() {
+    fn a_window_holds_two_frames_within_bounds() {
         assert_eq!(window(1000), 1 << 16);
         assert_eq!(window(80_000), 160_000);
         assert_eq!(window(usize::MAX), 1 << 22);

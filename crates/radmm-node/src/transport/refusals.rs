@@ -1,65 +1,65 @@
-//! Who was turned away, told to the operator, but not as fast as somebody can knock.
+//! Rate-limited reports of rejected connections.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::locked;
-use crate::machine::link::Event;
+use super::lock;
+use crate::machine::LinkEvent;
 
-/// So many are told within [`WINDOW`].
-const MOST: usize = 10;
+/// The number of rejections that are reported within [`WINDOW`].
+const MAX_REPORTED: usize = 10;
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Tells of refusals.
-pub(super) struct Refusals {
-    events: Sender<Event>,
-    pace: Mutex<Pace>,
+/// Reports rejected connections.
+pub(super) struct RefusalLog {
+    events: Sender<LinkEvent>,
+    limit: Mutex<RateLimit>,
 }
 
-impl Refusals {
-    pub(super) fn new(events: Sender<Event>) -> Self {
-        let pace = Mutex::default();
-        Self { events, pace }
+impl RefusalLog {
+    pub(super) fn new(events: Sender<LinkEvent>) -> Self {
+        let limit = Mutex::default();
+        Self { events, limit }
     }
 
-    /// Somebody at `address` was turned away.
-    pub(super) fn tell(&self, address: String, reason: &str) {
-        let Some(untold) = locked(&self.pace).tell(Instant::now()) else {
+    /// Reports that a connection from `address` was rejected.
+    pub(super) fn report(&self, address: String, reason: &str) {
+        let Some(unreported) = lock(&self.limit).admit(Instant::now()) else {
             return;
         };
-        let reason = match untold {
+        let reason = match unreported {
             0 => reason.to_owned(),
-            _ => format!("{reason} (and {untold} more were turned away since the last message)"),
+            _ => format!("{reason} (and {unreported} more were rejected since the last message)"),
         };
-        // Nobody may be listening any more.
-        let _ = self.events.send(Event::Refused { address, reason });
+        // The receiver may be gone.
+        let _ = self.events.send(LinkEvent::Refused { address, reason });
     }
 }
 
 #[derive(Default)]
-struct Pace {
-    told: VecDeque<Instant>,
-    untold: u64,
+struct RateLimit {
+    reported: VecDeque<Instant>,
+    unreported: u64,
 }
 
-impl Pace {
-    /// If one may be told now, how many were not before it.
-    fn tell(&mut self, now: Instant) -> Option<u64> {
+impl RateLimit {
+    /// Returns how many were not reported since the last one, if one may be reported now.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
         while self
-            .told
+            .reported
             .front()
-            .is_some_and(|told| now.duration_since(*told) >= WINDOW)
+            .is_some_and(|then| now.duration_since(*then) >= WINDOW)
         {
-            self.told.pop_front();
+            self.reported.pop_front();
         }
-        if self.told.len() == MOST {
-            self.untold += 1;
+        if self.reported.len() == MAX_REPORTED {
+            self.unreported += 1;
             return None;
         }
-        self.told.push_back(now);
-        Some(std::mem::take(&mut self.untold))
+        self.reported.push_back(now);
+        Some(std::mem::take(&mut self.unreported))
     }
 }
 
@@ -68,25 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_a_second_are_told_and_the_rest_is_counted() {
+    fn ten_a_second_are_reported_and_the_rest_is_counted() {
         let start = Instant::now();
-        let mut pace = Pace::default();
-        let told = (0..500).filter(|_| pace.tell(start).is_some()).count();
-        assert_eq!(told, MOST);
-        assert_eq!(pace.tell(start + WINDOW), Some(490));
-        assert_eq!(pace.tell(start + WINDOW), Some(0));
+        let mut limit = RateLimit::default();
+        let reported = (0..500).filter(|_| limit.admit(start).is_some()).count();
+        assert_eq!(reported, MAX_REPORTED);
+        assert_eq!(limit.admit(start + WINDOW), Some(490));
+        assert_eq!(limit.admit(start + WINDOW), Some(0));
     }
 
     #[test]
     fn no_second_has_more_than_ten() {
         let start = Instant::now();
-        let mut pace = Pace::default();
+        let mut limit = RateLimit::default();
         let times = (0..3000).map(|i| start + Duration::from_millis(i));
-        let told: Vec<Instant> = times.filter(|now| pace.tell(*now).is_some()).collect();
+        let reported: Vec<Instant> = times.filter(|now| limit.admit(*now).is_some()).collect();
         assert!(
-            told.windows(MOST + 1)
-                .all(|run| run[MOST] - run[0] >= WINDOW)
+            reported
+                .windows(MAX_REPORTED + 1)
+                .all(|run| run[MAX_REPORTED] - run[0] >= WINDOW)
         );
-        assert_eq!(told.len(), 3 * MOST);
+        assert_eq!(reported.len(), 3 * MAX_REPORTED);
     }
 }

@@ -1,4 +1,4 @@
-//! A link from when it is up until it has gone.
+//! The task that carries a link from when it is up until it is down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,88 +10,88 @@ use tonic::Code;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
 
-use super::connection::Grip;
+use super::connection::ConnectionHandle;
 use super::edge::Edge;
-use super::outbox::{End, Outbox};
-use super::{LINGER, PING, PONG};
-use crate::machine::link::Serial;
+use super::outbox::{EndReason, Outbox};
+use super::{DRAIN_TIMEOUT, PING_INTERVAL, PING_TIMEOUT};
+use crate::machine::Serial;
 
-/// A link that is silent for so long is dead: both sides ping, so that even an idle one never is.
-const SILENCE: Duration = PING.saturating_add(PONG);
+/// A link that is silent for this long is dead: both sides ping, so that even an idle link is never silent.
+const SILENCE_TIMEOUT: Duration = PING_INTERVAL.saturating_add(PING_TIMEOUT);
 
-/// A stream in both directions, whose other end is a neighbour.
-pub(super) struct Talk {
+/// A stream in both directions between this side and a neighbour.
+pub(super) struct Session {
     pub(super) dialler: NodeId,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) ended: oneshot::Receiver<End>,
+    pub(super) ended: oneshot::Receiver<EndReason>,
     pub(super) incoming: Streaming<Vec<u8>>,
-    pub(super) grip: Arc<Grip>,
-    /// What keeps a connection open that this side has dialled.
+    pub(super) handle: Arc<ConnectionHandle>,
+    /// Keeps a connection open that this side dialled.
     pub(super) channel: Option<Channel>,
-    /// Longest frame that is taken.
+    /// The longest frame that is accepted.
     pub(super) largest: usize,
 }
 
-impl Talk {
-    /// Makes it the edge's link, unless another one stays.
+impl Session {
+    /// Makes the session the edge's link, and carries it. Returns `false` if another link stays.
     pub(super) fn begin(
         self,
         edge: Arc<Edge>,
-        hold: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
         busy: &Arc<watch::Sender<usize>>,
     ) -> bool {
-        match edge.up(self.dialler, &self.outbox, &self.grip, hold) {
+        match edge.up(self.dialler, &self.outbox, &self.handle, permit) {
             Some(serial) => {
-                let busy = Busy::new(busy);
+                let busy = SessionCount::new(busy);
                 tokio::spawn(async move {
                     self.carry(&edge, serial).await;
                     drop(busy);
                 });
                 true
             }
-            // The connection stays for the answer to leave; whoever dialled closes it.
+            // The connection stays for the answer to leave; the dialler closes it.
             None => false,
         }
     }
 
     async fn carry(mut self, edge: &Edge, serial: Serial) {
-        let over = tokio::select! {
+        let end = tokio::select! {
             biased;
-            end = &mut self.ended => match end {
-                Ok(End::Close) => Over::closed("this side has closed it"),
-                Ok(End::Overflow) => Over::broken("it does not read what it is sent"),
-                Ok(End::Replaced) | Err(_) => Over::broken("another connection takes its place"),
+            reason = &mut self.ended => match reason {
+                Ok(EndReason::Close) => SessionEnd::closed("this side has closed it"),
+                Ok(EndReason::Overflow) => SessionEnd::broken("it does not read what it is sent"),
+                Ok(EndReason::Replaced) | Err(_) => SessionEnd::broken("another connection takes its place"),
             },
-            over = listen(edge, serial, &mut self.incoming, &self.grip, self.largest) => over,
-            over = silence(&self.grip) => over,
+            end = listen(edge, serial, &mut self.incoming, &self.handle, self.largest) => end,
+            end = silence(&self.handle) => end,
         };
-        let deadline = Instant::now() + LINGER;
-        if over.gently {
-            // The queue ends, once it is empty. What the other side still says is of no interest, only that it ends as well:
-            // before that, it may not have read everything.
-            self.outbox.end(End::Close);
+        let deadline = Instant::now() + DRAIN_TIMEOUT;
+        if end.gently {
+            // The queue ends once it is empty. Further frames of the peer are dropped until its stream ends: before that, it may not
+            // have read everything.
+            self.outbox.end(EndReason::Close);
             let rest = async { while let Ok(Some(_)) = self.incoming.message().await {} };
             let _ = timeout_at(deadline, rest).await;
         }
-        self.outbox.end(End::Replaced);
-        edge.down(serial, over.reason);
-        if over.gently {
+        self.outbox.end(EndReason::Replaced);
+        edge.down(serial, end.reason);
+        if end.gently {
             drop(self.incoming);
             drop(self.channel);
-            let _ = timeout_at(deadline, self.grip.gone()).await;
+            let _ = timeout_at(deadline, self.handle.dropped()).await;
         }
-        self.grip.cut();
+        self.handle.cut();
     }
 }
 
-/// How a link ends.
-struct Over {
+/// The end of a session.
+struct SessionEnd {
     reason: String,
-    /// What was queued still leaves.
+    /// Whether queued frames still leave.
     gently: bool,
 }
 
-impl Over {
+impl SessionEnd {
     fn closed(reason: &str) -> Self {
         Self {
             reason: reason.into(),
@@ -107,73 +107,73 @@ impl Over {
     }
 }
 
-/// Passes on what is said.
+/// Reports the frames of the peer.
 async fn listen(
     edge: &Edge,
     serial: Serial,
     incoming: &mut Streaming<Vec<u8>>,
-    grip: &Grip,
+    handle: &ConnectionHandle,
     largest: usize,
-) -> Over {
+) -> SessionEnd {
     loop {
-        let Some(room) = edge.room().await else {
-            return Over::broken("this side has stopped");
+        let Some(permit) = edge.acquire_frame().await else {
+            return SessionEnd::broken("this side has stopped");
         };
         match incoming.message().await {
-            Ok(Some(bytes)) => edge.frame(serial, bytes, room),
+            Ok(Some(bytes)) => edge.frame(serial, bytes, permit),
             Ok(None) => {
-                return match broken(grip) {
-                    None => Over::closed("it has closed the link"),
-                    Some(words) => Over::broken(words),
+                return match connection_error(handle) {
+                    None => SessionEnd::closed("it has closed the link"),
+                    Some(words) => SessionEnd::broken(words),
                 };
             }
             Err(status) if status.code() == Code::OutOfRange => {
-                return Over::broken(format!(
+                return SessionEnd::broken(format!(
                     "it sent a frame of more than {largest} bytes, which no message of the study needs"
                 ));
             }
             Err(status) => {
                 let words = || format!("the connection broke: {}", status.message());
-                return Over::broken(broken(grip).unwrap_or_else(words));
+                return SessionEnd::broken(connection_error(handle).unwrap_or_else(words));
             }
         }
     }
 }
 
-/// What is wrong with the connection, which tells more than what was spoken on it.
-fn broken(grip: &Grip) -> Option<String> {
-    let silent = grip.silent();
+/// Returns the error of the connection, which tells more than that of HTTP/2 on it.
+fn connection_error(handle: &ConnectionHandle) -> Option<String> {
+    let silence = handle.silence();
     // HTTP/2 may have noticed before this side did.
-    match silent >= PONG {
+    match silence >= PING_TIMEOUT {
         true => Some(format!(
-            "nothing was heard from it for {} s",
-            silent.as_secs()
+            "nothing was received from it for {} s",
+            silence.as_secs()
         )),
-        false => grip.fault(),
+        false => handle.fault(),
     }
 }
 
-/// Ends when nothing at all has arrived for long, although the other side pings.
-async fn silence(grip: &Grip) -> Over {
+/// Waits until nothing has arrived for [`SILENCE_TIMEOUT`], although the peer pings.
+async fn silence(handle: &ConnectionHandle) -> SessionEnd {
     loop {
-        match SILENCE.checked_sub(grip.silent()) {
+        match SILENCE_TIMEOUT.checked_sub(handle.silence()) {
             Some(left) if !left.is_zero() => sleep(left).await,
-            _ => return Over::broken(broken(grip).unwrap_or_default()),
+            _ => return SessionEnd::broken(connection_error(handle).unwrap_or_default()),
         }
     }
 }
 
-/// Counts the links that have not ended for good.
-struct Busy(Arc<watch::Sender<usize>>);
+/// Counts a session until it is dropped.
+struct SessionCount(Arc<watch::Sender<usize>>);
 
-impl Busy {
+impl SessionCount {
     fn new(count: &Arc<watch::Sender<usize>>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count.clone())
     }
 }
 
-impl Drop for Busy {
+impl Drop for SessionCount {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }

@@ -1,15 +1,15 @@
-//! What goes over a link, byte by byte.
+//! The encoding of the frames that go over a link.
 //!
 //! ```text
-//! 1 hello    version u16 · study 32 bytes · from u32 · at u32 · heard u32, seen u32 (2³²−1: nothing yet) · probe u8
-//! 2 study    its canonical form, UTF-8
-//! 3 say      from u32 · iteration u32 · form u8 (0 grid, 1 doubles) · columns u32 · columns × 8 bytes · signature 64 bytes
-//! 4 ack      through u32
-//! 5 bye      why, UTF-8
-//! 6 noted    mutual u8
+//! 1 hello          version u16 · study 32 bytes · from u32 · at u32 · persisted u32, received u32 (2³²−1: nothing yet) · probe u8
+//! 2 study          canonical form, UTF-8
+//! 3 value          from u32 · iteration u32 · form u8 (0 grid, 1 doubles) · columns u32 · columns × 8 bytes · signature 64 bytes
+//! 4 ack            through u32
+//! 5 bye            reason, UTF-8
+//! 6 ack confirmed  mutual u8
 //! ```
-//! The first byte is the kind; integers are little-endian, and lengths must fit to the byte. Whoever sends is hostile until
-//! proved otherwise: nothing is allocated for bytes that are not there.
+//! The first byte is the kind, integers are little-endian, and lengths must match to the byte. The sender is not trusted: a
+//! decoder allocates no more memory than the frame has bytes.
 
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
@@ -18,151 +18,152 @@ use thiserror::Error;
 
 use crate::key::{SecretKey, verify};
 
-/// Of what is said here, and in which order.
+/// The version of the protocol: the frames and their order.
 pub const PROTOCOL: u16 = 1;
 
-/// The longest canonical form of a study that is read from others.
-pub const LONGEST_STUDY: usize = 4 << 20;
+/// The longest canonical form of a study that is read from a peer, in bytes.
+pub const MAX_STUDY_BYTES: usize = 4 << 20;
 
-/// The longest reason that is read from others.
-const LONGEST_REASON: usize = 400;
+/// The longest reason that is read from a peer, in bytes.
+const MAX_REASON_BYTES: usize = 400;
 
-const NOTHING: u32 = u32::MAX;
+/// Stands for "no iteration yet".
+const NONE_YET: u32 = u32::MAX;
 
-/// One of the things that parties say to each other.
+/// A frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// The first on every link, from both sides.
+    /// The first frame on every link, from both sides.
     Hello(Hello),
-    /// The study, for who said another one's hash.
+    /// The sender's study, for a peer whose hello names another study.
     Study(String),
-    /// A value of an iteration.
-    Say(Signed),
-    /// Everything of the other side was heard and kept, up to this iteration.
+    /// The sender's value of an iteration.
+    Value(SignedMessage),
+    /// Acknowledges that the sender has persisted the peer's values.
     Ack {
-        /// The last of them.
+        /// The last iteration that is acknowledged.
         through: u32,
     },
-    /// The link is going to end.
+    /// Announces that the sender closes the link, with the reason.
     Bye(String),
-    /// That the other side has everything of this side is on record here.
-    Noted {
-        /// And this side has heard the same from the other.
+    /// Confirms that the peer's acknowledgement is persisted.
+    AckConfirmed {
+        /// Whether the peer has confirmed the sender's acknowledgement too.
         mutual: bool,
     },
 }
 
-/// Who is there, and how far it is.
+/// The first frame of a side: its identity and its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// [`PROTOCOL`].
+    /// [`PROTOCOL`] of the sender.
     pub version: u16,
-    /// The hash of the study's canonical form.
+    /// The digest of the study's canonical form.
     pub study: [u8; 32],
-    /// Which of the study's parties this is.
+    /// The sender's number in the study.
     pub from: NodeId,
-    /// The iteration of its last value.
+    /// The iteration of the sender's last value.
     pub at: u32,
-    /// The last iteration of which it has kept the other side's value.
-    pub heard: Option<u32>,
-    /// The last iteration of which it has seen the other side's value, kept or not.
-    pub seen: Option<u32>,
-    /// Whether it only wants to know that the other side is there.
+    /// The last iteration of which the sender has persisted the receiver's value.
+    pub persisted: Option<u32>,
+    /// The last iteration of which the sender has received the receiver's value, persisted or not.
+    pub received: Option<u32>,
+    /// Whether the sender only checks that the receiver is reachable.
     pub probe: bool,
 }
 
-/// A message that its sender stands by.
+/// A message with the signature of its sender.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Signed {
-    /// What is said.
+pub struct SignedMessage {
+    /// The message.
     pub message: Message,
-    /// Over study, sender, iteration and value.
+    /// The signature over study, sender, iteration and value.
     pub signature: [u8; 64],
 }
 
-/// Bytes that are no frame.
+/// Bytes that are not a valid frame.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Malformed {
-    /// Nothing at all.
+pub enum MalformedFrame {
+    /// No bytes.
     #[error("an empty frame")]
     Empty,
-    /// A first byte that means nothing.
+    /// An unknown first byte.
     #[error("a frame of the unknown kind {0}")]
     Kind(u8),
     /// Too few or too many bytes.
-    #[error("a frame of kind {kind} with {got} bytes, which does not fit what it says")]
+    #[error("a frame of kind {kind} with the invalid length of {got} bytes")]
     Length {
         /// The first byte.
         kind: u8,
-        /// How many bytes there are.
+        /// The number of bytes.
         got: usize,
     },
-    /// Not UTF-8.
+    /// Text that is not UTF-8.
     #[error("a frame of kind {0} whose text is not UTF-8")]
     Text(u8),
-    /// Neither grid nor doubles, or neither yes nor no.
-    #[error("a frame of kind {0} with a byte that means nothing")]
+    /// An invalid flag: neither grid nor doubles, or neither yes nor no.
+    #[error("a frame of kind {0} with an invalid flag")]
     Flag(u8),
     /// Integers beyond the grid, or doubles that are not finite.
     #[error("values for iteration {0} that are beyond the grid, or not finite")]
     Values(u32),
 }
 
-/// What a signature is over, before the value itself.
-const SIGNED: &[u8] = b"radmm message v1\0";
+/// The domain of signatures over messages.
+const SIGNING_DOMAIN: &[u8] = b"radmm message v1\0";
 
-impl Signed {
+impl SignedMessage {
     /// Signs a message of a study.
     pub fn new(message: Message, study: &[u8; 32], key: &SecretKey) -> Self {
         let signature = key.sign(&signed_bytes(&message, study));
         Self { message, signature }
     }
 
-    /// Whether the holder of a key said this in a study.
-    pub fn is_by(&self, public: &[u8; 32], study: &[u8; 32]) -> bool {
+    /// Returns whether the holder of a key signed this message in a study.
+    pub fn is_signed_by(&self, public: &[u8; 32], study: &[u8; 32]) -> bool {
         verify(public, &signed_bytes(&self.message, study), &self.signature)
     }
 
-    /// As it goes over a link, and into the store.
+    /// Encodes the message as a value frame, the form in which it is sent and stored.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(say_length(self.message.release.values().len()));
+        let mut bytes = Vec::with_capacity(value_frame_length(self.message.release.values().len()));
         bytes.push(3);
-        put_message(&mut bytes, &self.message);
+        write_message(&mut bytes, &self.message);
         bytes.extend_from_slice(&self.signature);
         bytes
     }
 
-    /// From the store.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// Decodes a value frame.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedFrame> {
         match Frame::decode(bytes)? {
-            Frame::Say(signed) => Ok(signed),
-            _ => Err(Malformed::Kind(bytes[0])),
+            Frame::Value(signed) => Ok(signed),
+            _ => Err(MalformedFrame::Kind(bytes[0])),
         }
     }
 }
 
 fn signed_bytes(message: &Message, study: &[u8; 32]) -> Vec<u8> {
     let columns = message.release.values().len();
-    let mut bytes = Vec::with_capacity(SIGNED.len() + 32 + say_length(columns));
-    bytes.extend_from_slice(SIGNED);
+    let mut bytes = Vec::with_capacity(SIGNING_DOMAIN.len() + 32 + value_frame_length(columns));
+    bytes.extend_from_slice(SIGNING_DOMAIN);
     bytes.extend_from_slice(study);
-    put_message(&mut bytes, message);
+    write_message(&mut bytes, message);
     bytes
 }
 
-/// How long a frame is that says so many coordinates.
-pub fn say_length(columns: usize) -> usize {
+/// Returns the length in bytes of a value frame with so many coordinates.
+pub fn value_frame_length(columns: usize) -> usize {
     1 + 4 + 4 + 1 + 4 + 8 * columns + 64
 }
 
-fn put_message(bytes: &mut Vec<u8>, message: &Message) {
+fn write_message(bytes: &mut Vec<u8>, message: &Message) {
     bytes.extend_from_slice(&message.from.0.to_le_bytes());
     bytes.extend_from_slice(&message.iteration.to_le_bytes());
-    put_release(bytes, &message.release);
+    write_release(bytes, &message.release);
 }
 
-/// Form, number of columns, and eight bytes for each of them.
-pub(crate) fn put_release(bytes: &mut Vec<u8>, release: &Release) {
+/// Appends form, number of columns, and eight bytes a column.
+pub(crate) fn write_release(bytes: &mut Vec<u8>, release: &Release) {
     let columns = release.values().len() as u32;
     match release.units() {
         Some(units) => {
@@ -179,8 +180,8 @@ pub(crate) fn put_release(bytes: &mut Vec<u8>, release: &Release) {
     }
 }
 
-/// `None` if a value is beyond the grid or not finite; the caller has seen to the length.
-pub(crate) fn release(form: Precision, values: &[u8]) -> Option<Release> {
+/// Decodes the values of a release; `None` if one is beyond the grid or not finite. The caller has checked the length.
+pub(crate) fn read_release(form: Precision, values: &[u8]) -> Option<Release> {
     let (words, _) = values.as_chunks::<8>();
     match form {
         Precision::Grid => {
@@ -194,7 +195,7 @@ pub(crate) fn release(form: Precision, values: &[u8]) -> Option<Release> {
 }
 
 impl Frame {
-    /// As bytes.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello(hello) => {
@@ -203,23 +204,23 @@ impl Frame {
                 bytes.extend_from_slice(&hello.study);
                 bytes.extend_from_slice(&hello.from.0.to_le_bytes());
                 bytes.extend_from_slice(&hello.at.to_le_bytes());
-                bytes.extend_from_slice(&hello.heard.unwrap_or(NOTHING).to_le_bytes());
-                bytes.extend_from_slice(&hello.seen.unwrap_or(NOTHING).to_le_bytes());
+                bytes.extend_from_slice(&hello.persisted.unwrap_or(NONE_YET).to_le_bytes());
+                bytes.extend_from_slice(&hello.received.unwrap_or(NONE_YET).to_le_bytes());
                 bytes.push(u8::from(hello.probe));
                 bytes
             }
             Self::Study(canonical) => [&[2], canonical.as_bytes()].concat(),
-            Self::Say(signed) => signed.to_bytes(),
+            Self::Value(signed) => signed.to_bytes(),
             Self::Ack { through } => [&[4][..], &through.to_le_bytes()].concat(),
             Self::Bye(reason) => [&[5], reason.as_bytes()].concat(),
-            Self::Noted { mutual } => vec![6, u8::from(*mutual)],
+            Self::AckConfirmed { mutual } => vec![6, u8::from(*mutual)],
         }
     }
 
-    /// From bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (&kind, body) = bytes.split_first().ok_or(Malformed::Empty)?;
-        let length = Malformed::Length {
+    /// Decodes a frame.
+    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedFrame> {
+        let (&kind, body) = bytes.split_first().ok_or(MalformedFrame::Empty)?;
+        let length = MalformedFrame::Length {
             kind,
             got: bytes.len(),
         };
@@ -227,10 +228,10 @@ impl Frame {
             if body.len() > longest {
                 return Err(length.clone());
             }
-            let text = str::from_utf8(body).map_err(|_| Malformed::Text(kind))?;
+            let text = str::from_utf8(body).map_err(|_| MalformedFrame::Text(kind))?;
             Ok(text.to_owned())
         };
-        let mut rest = Reader(body);
+        let mut rest = ByteReader(body);
         match kind {
             1 => {
                 let hello = (|| {
@@ -244,8 +245,9 @@ impl Frame {
                         rest.array::<1>()?[0],
                     ))
                 })();
-                let (version, study, from, at, heard, seen, probe) = hello.ok_or(length.clone())?;
-                // A later protocol may have more to say in its greeting; that it is a later one must be readable.
+                let (version, study, from, at, persisted, received, probe) =
+                    hello.ok_or(length.clone())?;
+                // The hello of a later protocol may be longer; its version must be readable all the same.
                 if version == PROTOCOL && !rest.0.is_empty() {
                     return Err(length);
                 }
@@ -254,16 +256,16 @@ impl Frame {
                     study,
                     from: NodeId(from),
                     at,
-                    heard: (heard != NOTHING).then_some(heard),
-                    seen: (seen != NOTHING).then_some(seen),
+                    persisted: (persisted != NONE_YET).then_some(persisted),
+                    received: (received != NONE_YET).then_some(received),
                     probe: match probe {
                         0 => false,
                         1 => true,
-                        _ => return Err(Malformed::Flag(kind)),
+                        _ => return Err(MalformedFrame::Flag(kind)),
                     },
                 }))
             }
-            2 => text(LONGEST_STUDY).map(Self::Study),
+            2 => text(MAX_STUDY_BYTES).map(Self::Study),
             3 => {
                 let head =
                     (|| Some((rest.u32()?, rest.u32()?, rest.array::<1>()?[0], rest.u32()?)))();
@@ -271,14 +273,15 @@ impl Frame {
                 let form = match form {
                     0 => Precision::Grid,
                     1 => Precision::Float,
-                    _ => return Err(Malformed::Flag(kind)),
+                    _ => return Err(MalformedFrame::Flag(kind)),
                 };
                 let (values, signature) = rest.0.split_last_chunk::<64>().ok_or(length.clone())?;
                 if values.len() as u64 != 8 * u64::from(columns) {
                     return Err(length);
                 }
-                let release = release(form, values).ok_or(Malformed::Values(iteration))?;
-                Ok(Self::Say(Signed {
+                let release =
+                    read_release(form, values).ok_or(MalformedFrame::Values(iteration))?;
+                Ok(Self::Value(SignedMessage {
                     message: Message {
                         from: NodeId(from),
                         iteration,
@@ -291,23 +294,23 @@ impl Frame {
                 (Some(through), []) => Ok(Self::Ack { through }),
                 _ => Err(length),
             },
-            5 => text(LONGEST_REASON).map(Self::Bye),
+            5 => text(MAX_REASON_BYTES).map(Self::Bye),
             6 => match body {
-                [mutual @ 0..=1] => Ok(Self::Noted {
+                [mutual @ 0..=1] => Ok(Self::AckConfirmed {
                     mutual: *mutual == 1,
                 }),
-                [_] => Err(Malformed::Flag(kind)),
+                [_] => Err(MalformedFrame::Flag(kind)),
                 _ => Err(length),
             },
-            _ => Err(Malformed::Kind(kind)),
+            _ => Err(MalformedFrame::Kind(kind)),
         }
     }
 }
 
-/// Takes bytes off the front.
-pub(crate) struct Reader<'a>(pub &'a [u8]);
+/// A reader that takes bytes off the front of a slice.
+pub(crate) struct ByteReader<'a>(pub &'a [u8]);
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

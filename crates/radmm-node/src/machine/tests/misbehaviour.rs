@@ -1,8 +1,8 @@
-//! What a neighbour may say to a party that must not be taken in, or not let pass.
+//! Frames of dishonest neighbours, which must be rejected or stop the party.
 
 use super::*;
 
-/// Alder between birch and rowan, who are whoever holds their keys: nothing is on the wires but what a test says.
+/// Returns alder between birch and rowan, which send only what a test sends with their keys.
 fn alder() -> World {
     let mut world = World::new("ring", 1);
     for peer in [1, 4] {
@@ -12,13 +12,13 @@ fn alder() -> World {
 }
 
 fn party(world: &mut World) -> &mut Party {
-    world.seats[0].party.as_mut().unwrap()
+    world.hosts[0].party.as_mut().unwrap()
 }
 
-/// Says something to alder.
-fn tell(world: &mut World, from: u32, bytes: Vec<u8>) -> Result<(), Halt> {
+/// Sends a frame to alder.
+fn send(world: &mut World, from: u32, bytes: Vec<u8>) -> Result<(), PartyError> {
     let (serial, _) = world.wires[&(0, from)];
-    party(world).handle(Event::Frame {
+    party(world).handle(LinkEvent::Frame {
         peer: NodeId(from),
         serial,
         bytes,
@@ -32,21 +32,21 @@ fn hello(world: &World, from: u32) -> Hello {
         study: world.study.digest(),
         from: NodeId(from),
         at: 0,
-        heard: None,
-        seen: None,
+        persisted: None,
+        received: None,
         probe: false,
     }
 }
 
-fn greet(world: &mut World, from: u32) {
+fn send_hello(world: &mut World, from: u32) {
     let hello = Frame::Hello(hello(world, from));
-    tell(world, from, hello.encode()).unwrap();
+    send(world, from, hello.encode()).unwrap();
 }
 
-/// Everyone's public start, signed by whose it is.
+/// Returns the signed start of a party, which is public.
 fn start(world: &World, of: u32) -> Vec<u8> {
-    let columns = world.seats[0].shard.columns();
-    say(
+    let columns = world.hosts[0].shard.columns();
+    value(
         world,
         of,
         0,
@@ -54,27 +54,27 @@ fn start(world: &World, of: u32) -> Vec<u8> {
     )
 }
 
-fn say(world: &World, from: u32, iteration: u32, values: Vec<f64>) -> Vec<u8> {
-    say_in(&world.study.digest(), world, from, iteration, values)
+fn value(world: &World, from: u32, iteration: u32, values: Vec<f64>) -> Vec<u8> {
+    value_in(&world.study.digest(), world, from, iteration, values)
 }
 
-fn say_in(study: &[u8; 32], world: &World, from: u32, at: u32, values: Vec<f64>) -> Vec<u8> {
-    let key = SecretKey::from_pem(&world.seats[from as usize].pem).unwrap();
+fn value_in(study: &[u8; 32], world: &World, from: u32, at: u32, values: Vec<f64>) -> Vec<u8> {
+    let key = SecretKey::from_pem(&world.hosts[from as usize].pem).unwrap();
     let message = Message {
         from: NodeId(from),
         iteration: at,
         release: Release::of(values, radmm::public::release::Precision::Grid).unwrap(),
     };
-    Signed::new(message, study, &key).to_bytes()
+    SignedMessage::new(message, study, &key).to_bytes()
 }
 
-/// As many coordinates as a model has.
+/// Returns a model with equal coordinates.
 fn flat(world: &World, value: f64) -> Vec<f64> {
-    vec![value; world.seats[0].shard.columns()]
+    vec![value; world.hosts[0].shard.columns()]
 }
 
-/// Everything that alder has put onto its wire to somebody.
-fn told(world: &World, to: u32) -> Vec<Frame> {
+/// Returns the frames that alder has sent to a neighbour.
+fn sent_to(world: &World, to: u32) -> Vec<Frame> {
     let (_, queue) = &world.wires[&(0, to)];
     let queue = queue.lock().unwrap();
     queue
@@ -84,135 +84,147 @@ fn told(world: &World, to: u32) -> Vec<Frame> {
 }
 
 fn is_value(frame: &Frame) -> bool {
-    matches!(frame, Frame::Say(_))
+    matches!(frame, Frame::Value(_))
 }
 
-fn is_asked(world: &World) -> bool {
-    let (store, _) = world.seats[0].party.as_ref().unwrap().store();
+fn is_charged(world: &World) -> bool {
+    let (store, _) = world.hosts[0].party.as_ref().unwrap().store();
     !store.charges().unwrap().is_empty()
 }
 
-/// Two values for one iteration, one after the other: the party stops and keeps both.
-fn assert_caught(mut world: World, first: Vec<u8>, second: Vec<u8>, iteration: u32) {
-    tell(&mut world, 1, first.clone()).unwrap();
-    // What is said again is no second value.
-    tell(&mut world, 1, first.clone()).unwrap();
-    let text = tell(&mut world, 1, second.clone()).unwrap_err().to_string();
-    let expected = format!("birch lies: it sent two different values for iteration {iteration}");
+/// Asserts that two values for one iteration stop the party, and that both are kept.
+fn assert_equivocation_is_caught(
+    mut world: World,
+    first: Vec<u8>,
+    second: Vec<u8>,
+    iteration: u32,
+) {
+    send(&mut world, 1, first.clone()).unwrap();
+    // A repeated frame is not a second value.
+    send(&mut world, 1, first.clone()).unwrap();
+    let text = send(&mut world, 1, second.clone()).unwrap_err().to_string();
+    let expected =
+        format!("birch misbehaves: it sent two different values for iteration {iteration}");
     assert!(text.starts_with(&expected), "{text}");
-    let (store, begun) = party(&mut world).store();
-    let evidence = store.evidence(begun.number).unwrap();
+    let (store, study_record) = party(&mut world).store();
+    let evidence = store.misbehaviours(study_record.number).unwrap();
     let digits = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let both: Vec<String> = [first, second].iter().map(digits).collect();
     assert_eq!(evidence[0].frames, both);
 }
 
 #[test]
-fn a_second_value_is_caught_where_the_first_came_early() {
+fn equivocation_is_caught_where_the_first_value_came_early() {
     let mut world = alder();
-    greet(&mut world, 1);
+    send_hello(&mut world, 1);
     let begin = start(&world, 1);
-    tell(&mut world, 1, begin).unwrap();
-    let [first, second] = [0.25, 0.5].map(|value| say(&world, 1, 1, flat(&world, value)));
+    send(&mut world, 1, begin).unwrap();
+    let [first, second] = [0.25, 0.5].map(|v| value(&world, 1, 1, flat(&world, v)));
     assert_eq!(party(&mut world).iteration(), 0);
-    assert_caught(world, first, second, 1);
+    assert_equivocation_is_caught(world, first, second, 1);
 }
 
 #[test]
-fn a_second_value_is_caught_where_the_first_is_not_kept_yet() {
-    // While rowan is missing, what birch says is on no disk: its start, and what it says when both are one further.
+fn equivocation_is_caught_where_the_first_value_is_not_persisted_yet() {
+    // While rowan's value is missing, birch's is not persisted: neither its start nor its value of the next iteration.
     let mut world = alder();
-    greet(&mut world, 1);
-    let (first, second) = (start(&world, 1), say(&world, 1, 0, flat(&world, SPACING)));
-    assert_caught(world, first, second, 0);
+    send_hello(&mut world, 1);
+    let (first, second) = (start(&world, 1), value(&world, 1, 0, flat(&world, SPACING)));
+    assert_equivocation_is_caught(world, first, second, 0);
 
     let mut world = alder();
     for peer in [1, 4] {
-        greet(&mut world, peer);
+        send_hello(&mut world, peer);
         let begin = start(&world, peer);
-        tell(&mut world, peer, begin).unwrap();
+        send(&mut world, peer, begin).unwrap();
     }
     assert_eq!(party(&mut world).iteration(), 1);
-    let [first, second] = [0.25, 0.5].map(|value| say(&world, 1, 1, flat(&world, value)));
-    assert_caught(world, first, second, 1);
+    let [first, second] = [0.25, 0.5].map(|v| value(&world, 1, 1, flat(&world, v)));
+    assert_equivocation_is_caught(world, first, second, 1);
 }
 
 #[test]
-fn a_start_that_is_not_the_public_one_is_not_taken_in() {
+fn a_start_that_is_not_the_public_one_stops_the_party() {
     let mut world = alder();
-    greet(&mut world, 1);
-    let mut values = assemble::start(&world.study, NodeId(1), world.seats[0].shard.columns());
+    send_hello(&mut world, 1);
+    let mut values = assemble::start(&world.study, NodeId(1), world.hosts[0].shard.columns());
     values[0] += SPACING;
-    let begin = say(&world, 1, 0, values);
-    let halt = tell(&mut world, 1, begin).unwrap_err();
-    let text = halt.to_string();
+    let begin = value(&world, 1, 0, values);
+    let error = send(&mut world, 1, begin).unwrap_err();
+    let text = error.to_string();
     assert!(
-        text.starts_with("birch lies: its value of iteration 0 does not follow"),
+        text.starts_with("birch misbehaves: its value of iteration 0 does not follow"),
         "{text}"
     );
-    assert!(!is_asked(&world));
+    assert!(!is_charged(&world));
 }
 
 #[test]
-fn a_greeting_that_cannot_be_right_is_a_lie_and_opens_nothing() {
+fn an_invalid_hello_is_rejected() {
     type Change = fn(&mut Hello);
     let changes: [Change; 2] = [|hello| hello.from = NodeId(4), |hello| hello.at = 10];
     for change in changes {
         let mut world = alder();
-        let mut wrong = hello(&world, 1);
-        change(&mut wrong);
-        tell(&mut world, 1, Frame::Hello(wrong).encode()).unwrap();
-        let told_of = lies(&mut world);
-        assert_eq!(told_of.len(), 1);
+        let mut invalid = hello(&world, 1);
+        change(&mut invalid);
+        send(&mut world, 1, Frame::Hello(invalid).encode()).unwrap();
+        let reported = misbehaviours(&mut world);
+        assert_eq!(reported.len(), 1);
         assert!(
-            told_of[0].starts_with("birch: a greeting that is not its own"),
-            "{told_of:?}"
+            reported[0].starts_with("birch: a hello in another party's name"),
+            "{reported:?}"
         );
         assert!(matches!(
-            told(&world, 1)[..],
+            sent_to(&world, 1)[..],
             [Frame::Hello(_), Frame::Bye(_)]
         ));
-        // The link is over; what comes on it still is of no account.
+        // The link is closed; further frames on it are ignored.
         let begin = start(&world, 1);
-        tell(&mut world, 1, begin).unwrap();
+        send(&mut world, 1, begin).unwrap();
         assert!(
             party(&mut world)
                 .peers()
                 .all(|(_, state)| state == PeerState::Away)
         );
     }
-    // The last iteration is one.
+    // The last iteration is valid.
     let mut world = alder();
     let last = Hello {
         at: 9,
         ..hello(&world, 1)
     };
-    tell(&mut world, 1, Frame::Hello(last).encode()).unwrap();
-    assert!(lies(&mut world).is_empty());
+    send(&mut world, 1, Frame::Hello(last).encode()).unwrap();
+    assert!(misbehaviours(&mut world).is_empty());
 }
 
 #[test]
-fn nothing_is_heard_before_a_greeting() {
+fn frames_before_a_hello_are_rejected() {
     let mut world = alder();
-    greet(&mut world, 4);
+    send_hello(&mut world, 4);
     for of in [1, 4] {
         let begin = start(&world, of);
-        tell(&mut world, of, begin).unwrap();
+        send(&mut world, of, begin).unwrap();
     }
-    assert_eq!(lies(&mut world), ["birch: it speaks without a greeting"]);
-    assert!(!told(&world, 1).iter().any(is_value));
+    assert_eq!(
+        misbehaviours(&mut world),
+        ["birch: a frame before its hello"]
+    );
+    assert!(!sent_to(&world, 1).iter().any(is_value));
     assert_eq!(party(&mut world).iteration(), 0);
-    assert!(!is_asked(&world));
-    let all_is_well = Frame::Ack { through: 9 }.encode();
+    assert!(!is_charged(&world));
+    let ack = Frame::Ack { through: 9 }.encode();
     world.connect(0, 1).unwrap();
-    tell(&mut world, 1, all_is_well).unwrap();
-    assert_eq!(lies(&mut world), ["birch: it speaks without a greeting"]);
+    send(&mut world, 1, ack).unwrap();
+    assert_eq!(
+        misbehaviours(&mut world),
+        ["birch: a frame before its hello"]
+    );
     let birch = party(&mut world).peers().next().unwrap();
     assert_eq!(birch, ("birch", PeerState::Away));
 }
 
 #[test]
-fn who_holds_another_study_is_shown_ours_and_told_no_value() {
+fn a_neighbour_with_another_study_is_sent_ours_and_no_value() {
     let mut world = alder();
     let mut other = world.study.clone();
     other.algorithm.iterations = 8;
@@ -220,13 +232,13 @@ fn who_holds_another_study_is_shown_ours_and_told_no_value() {
         study: other.digest(),
         ..hello(&world, 1)
     };
-    tell(&mut world, 1, Frame::Hello(theirs).encode()).unwrap();
+    send(&mut world, 1, Frame::Hello(theirs).encode()).unwrap();
     let canonical = world.study.canonical();
-    let frames = told(&world, 1);
+    let frames = sent_to(&world, 1);
     assert_eq!(frames.len(), 2, "{frames:?}");
     assert_eq!(frames[1], Frame::Study(canonical));
-    // It shows its own, and that is the end of it.
-    tell(&mut world, 1, Frame::Study(other.canonical()).encode()).unwrap();
+    // It shows its own, and the link is closed.
+    send(&mut world, 1, Frame::Study(other.canonical()).encode()).unwrap();
     let notices = party(&mut world).take_notices();
     let difference = |notice: &Notice| match notice {
         Notice::Disagrees { peer, what } => peer == "birch" && what.contains("9 here, 8 there"),
@@ -236,48 +248,52 @@ fn who_holds_another_study_is_shown_ours_and_told_no_value() {
     let birch = party(&mut world).peers().next().unwrap();
     assert_eq!(birch, ("birch", PeerState::Disagrees));
 
-    // Whoever goes on as if nothing were is not heard.
+    // If it sends values all the same, they are rejected.
     let mut world = alder();
-    tell(&mut world, 1, Frame::Hello(theirs).encode()).unwrap();
+    send(&mut world, 1, Frame::Hello(theirs).encode()).unwrap();
     let begin = start(&world, 1);
-    tell(&mut world, 1, begin).unwrap();
-    assert_eq!(lies(&mut world), ["birch: it speaks without a greeting"]);
-    assert!(!told(&world, 1).iter().any(is_value));
+    send(&mut world, 1, begin).unwrap();
+    assert_eq!(
+        misbehaviours(&mut world),
+        ["birch: a frame before its hello"]
+    );
+    assert!(!sent_to(&world, 1).iter().any(is_value));
 }
 
 #[test]
-fn what_was_signed_for_something_else_is_not_taken_in() {
+fn a_signature_for_another_study_sender_or_iteration_is_rejected() {
     let mut world = alder();
-    let columns = world.seats[0].shard.columns();
+    let columns = world.hosts[0].shard.columns();
     let begin = assemble::start(&world.study, NodeId(1), columns);
-    let elsewhere = say_in(&[7; 32], &world, 1, 0, begin);
-    // Somebody else's word, which is genuine, and one that birch signs in his name.
+    let of_other_study = value_in(&[7; 32], &world, 1, 0, begin);
+    // Rowan's genuine value, and one that birch signs in rowan's name.
     let rowans = start(&world, 4);
-    let mut message = Signed::from_bytes(&rowans).unwrap().message;
-    let key = SecretKey::from_pem(&world.seats[1].pem).unwrap();
-    let in_his_name = Signed::new(message.clone(), &world.study.digest(), &key).to_bytes();
-    // A signature of birch's, over the same value for another iteration.
+    let mut message = SignedMessage::from_bytes(&rowans).unwrap().message;
+    let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap();
+    let in_rowans_name =
+        SignedMessage::new(message.clone(), &world.study.digest(), &key).to_bytes();
+    // Birch's signature over the same value for another iteration.
     message.from = NodeId(1);
-    let mut moved = Signed::new(message, &world.study.digest(), &key);
+    let mut moved = SignedMessage::new(message, &world.study.digest(), &key);
     moved.message.iteration = 1;
     let cases = [
-        (elsewhere, 0),
+        (of_other_study, 0),
         (rowans, 0),
-        (in_his_name, 0),
+        (in_rowans_name, 0),
         (moved.to_bytes(), 1),
     ];
     for (bytes, iteration) in cases {
         world.connect(0, 1).unwrap();
-        greet(&mut world, 1);
-        tell(&mut world, 1, bytes).unwrap();
+        send_hello(&mut world, 1);
+        send(&mut world, 1, bytes).unwrap();
         let caught = format!("birch: a value for iteration {iteration} without its signature");
-        assert_eq!(lies(&mut world), [caught]);
-        let heard = |(_, state)| state == PeerState::Heard;
-        assert!(!party(&mut world).peers().any(heard));
+        assert_eq!(misbehaviours(&mut world), [caught]);
+        let received = |(_, state)| state == PeerState::Received;
+        assert!(!party(&mut world).peers().any(received));
     }
 }
 
-/// Everyone is at the last iteration and has finished, and nothing of the end was delivered to or from alder by birch.
+/// Returns a world where alder has finished, and birch's acknowledgement has not been delivered.
 fn finished() -> World {
     let mut world = World::new("ring", 1);
     for (a, b) in world.edges() {
@@ -297,112 +313,121 @@ fn finished() -> World {
 }
 
 #[test]
-fn who_says_over_and_over_that_all_is_well_gets_two_words_and_two_records() {
+fn repeated_acks_cause_at_most_two_replies_and_records() {
     let mut world = finished();
-    let noted = |world: &World, to| {
-        let is_noted = |frame: &Frame| matches!(frame, Frame::Noted { .. });
-        told(world, to).into_iter().filter(is_noted).count()
+    let confirmations = |world: &World, to| {
+        let is_confirmation = |frame: &Frame| matches!(frame, Frame::AckConfirmed { .. });
+        sent_to(world, to)
+            .into_iter()
+            .filter(is_confirmation)
+            .count()
     };
-    let (before, used) = (noted(&world, 1), world.seats[0].disk.used());
+    let (before, used) = (confirmations(&world, 1), world.hosts[0].disk.used());
     for k in 0..500 {
         for frame in [
             Frame::Ack { through: 9 },
             Frame::Ack { through: 8 },
-            Frame::Noted { mutual: k % 2 == 0 },
-            Frame::Noted { mutual: true },
+            Frame::AckConfirmed { mutual: k % 2 == 0 },
+            Frame::AckConfirmed { mutual: true },
         ] {
-            tell(&mut world, 1, frame.encode()).unwrap();
+            send(&mut world, 1, frame.encode()).unwrap();
         }
     }
-    assert!(noted(&world, 1) - before <= 2);
-    assert!(world.seats[0].disk.used() - used <= 4 * 1024);
-    // Rowan has not been heard of.
-    let (_, begun) = party(&mut world).store();
-    let rowan = begun.served.contains(&4);
-    assert_eq!(party(&mut world).is_over(), rowan);
-    assert!(!party(&mut world).has_parted());
+    assert!(confirmations(&world, 1) - before <= 2);
+    assert!(world.hosts[0].disk.used() - used <= 4 * 1024);
+    // All have acknowledged only if rowan has too.
+    let (_, study_record) = party(&mut world).store();
+    let rowan = study_record.acked.contains(&4);
+    assert_eq!(party(&mut world).all_acked(), rowan);
+    assert!(!party(&mut world).all_closed());
 }
 
-/// Says something to alder as birch: what alder answers, and whether it is on record that birch has everything, and that it knows
-/// the same of alder.
-fn answer(world: &mut World, frame: &Frame) -> (Vec<Frame>, (bool, bool)) {
-    let before = told(world, 1).len();
-    tell(world, 1, frame.encode()).unwrap();
-    let (_, begun) = party(world).store();
-    let record = (begun.served.contains(&1), begun.assured.contains(&1));
-    (told(world, 1).split_off(before), record)
-}
-
-#[test]
-fn who_has_everything_hears_that_this_is_known_and_later_that_it_is_mutual() {
-    let mut world = finished();
-    let noted = |mutual: bool| Frame::Noted { mutual };
-    let said = answer(&mut world, &Frame::Ack { through: 9 });
-    assert_eq!(said, (vec![noted(false)], (true, false)));
-    let said = answer(&mut world, &noted(false));
-    assert_eq!(said, (vec![noted(true)], (true, true)));
-    assert_eq!(answer(&mut world, &noted(true)), (vec![], (true, true)));
+/// Sends a frame to alder as birch. Returns alder's replies, and whether it is on record that birch has acknowledged, and that birch
+/// has confirmed alder's acknowledgement.
+fn reply(world: &mut World, frame: &Frame) -> (Vec<Frame>, (bool, bool)) {
+    let before = sent_to(world, 1).len();
+    send(world, 1, frame.encode()).unwrap();
+    let (_, study_record) = party(world).store();
+    let record = (
+        study_record.acked.contains(&1),
+        study_record.ack_confirmed.contains(&1),
+    );
+    (sent_to(world, 1).split_off(before), record)
 }
 
 #[test]
-fn at_the_end_a_neighbour_hears_what_is_on_record_and_nothing_else() {
+fn an_ack_is_confirmed_and_later_confirmed_as_mutual() {
     let mut world = finished();
-    let say = |world: &mut World, frame: Frame| answer(world, &frame);
-    // It knows that alder has everything, and does not say that it has everything itself.
-    let noted = |mutual: bool| Frame::Noted { mutual };
-    assert_eq!(say(&mut world, noted(false)), (vec![], (false, true)));
-    // It has something.
-    let something = Frame::Ack { through: 8 };
-    assert_eq!(say(&mut world, something), (vec![], (false, true)));
-    let everything = Frame::Ack { through: 9 };
-    let said = say(&mut world, everything.clone());
-    assert_eq!(said, (vec![noted(true)], (true, true)));
-    assert_eq!(say(&mut world, everything), (vec![], (true, true)));
-    // Whether it knows of the last word is known when it says so.
-    let parted = |world: &mut World| party(world).edges[0].parted;
-    say(&mut world, noted(false));
-    assert!(!parted(&mut world));
-    say(&mut world, noted(true));
-    assert!(parted(&mut world));
-    // On another link it hears everything again.
+    let confirmed = |mutual: bool| Frame::AckConfirmed { mutual };
+    let got = reply(&mut world, &Frame::Ack { through: 9 });
+    assert_eq!(got, (vec![confirmed(false)], (true, false)));
+    let got = reply(&mut world, &confirmed(false));
+    assert_eq!(got, (vec![confirmed(true)], (true, true)));
+    assert_eq!(reply(&mut world, &confirmed(true)), (vec![], (true, true)));
+}
+
+#[test]
+fn an_ack_is_confirmed_only_once_it_is_on_record() {
+    let mut world = finished();
+    let send_as_birch = |world: &mut World, frame: Frame| reply(world, &frame);
+    // It confirms alder's acknowledgement, and sends none itself.
+    let confirmed = |mutual: bool| Frame::AckConfirmed { mutual };
+    assert_eq!(
+        send_as_birch(&mut world, confirmed(false)),
+        (vec![], (false, true))
+    );
+    // It acknowledges some values.
+    let some = Frame::Ack { through: 8 };
+    assert_eq!(send_as_birch(&mut world, some), (vec![], (false, true)));
+    let all = Frame::Ack { through: 9 };
+    let got = send_as_birch(&mut world, all.clone());
+    assert_eq!(got, (vec![confirmed(true)], (true, true)));
+    assert_eq!(send_as_birch(&mut world, all), (vec![], (true, true)));
+    // The edge is closed when birch confirms that both are on record.
+    let closed = |world: &mut World| party(world).edges[0].closed;
+    send_as_birch(&mut world, confirmed(false));
+    assert!(!closed(&mut world));
+    send_as_birch(&mut world, confirmed(true));
+    assert!(closed(&mut world));
+    // On another link everything is confirmed again.
     world.cut(0, 1);
     world.connect(0, 1).unwrap();
     let again = Frame::Hello(Hello {
         at: 9,
-        heard: Some(9),
-        seen: Some(9),
+        persisted: Some(9),
+        received: Some(9),
         ..hello(&world, 1)
     });
-    tell(&mut world, 1, again.encode()).unwrap();
-    let said = told(&world, 1);
+    send(&mut world, 1, again.encode()).unwrap();
+    let frames = sent_to(&world, 1);
     let last = Frame::Ack { through: 9 };
     assert!(
-        matches!(&said[..], [Frame::Hello(_), ack, note] if *ack == last && *note == noted(true)),
-        "{said:?}"
+        matches!(&frames[..], [Frame::Hello(_), ack, note] if *ack == last && *note == confirmed(true)),
+        "{frames:?}"
     );
 }
 
 #[test]
-fn words_of_the_end_before_the_end_change_nothing() {
+fn acks_before_the_end_change_nothing() {
     let mut world = alder();
-    greet(&mut world, 1);
-    let used = world.seats[0].disk.used();
+    send_hello(&mut world, 1);
+    let used = world.hosts[0].disk.used();
     for frame in [
         Frame::Ack { through: 9 },
-        Frame::Noted { mutual: false },
-        Frame::Noted { mutual: true },
+        Frame::AckConfirmed { mutual: false },
+        Frame::AckConfirmed { mutual: true },
     ] {
-        tell(&mut world, 1, frame.encode()).unwrap();
+        send(&mut world, 1, frame.encode()).unwrap();
     }
-    let (_, begun) = party(&mut world).store();
-    assert!(begun.served.is_empty() && begun.assured.is_empty());
-    assert_eq!(world.seats[0].disk.used(), used);
-    let is_noted = |frame: &Frame| matches!(frame, Frame::Noted { .. });
-    assert!(!told(&world, 1).iter().any(is_noted));
+    let (_, study_record) = party(&mut world).store();
+    assert!(study_record.acked.is_empty() && study_record.ack_confirmed.is_empty());
+    assert_eq!(world.hosts[0].disk.used(), used);
+    let is_confirmation = |frame: &Frame| matches!(frame, Frame::AckConfirmed { .. });
+    assert!(!sent_to(&world, 1).iter().any(is_confirmation));
 }
 
 #[test]
-fn who_is_left_alone_parts_from_everyone_and_then_is_quiet() {
+fn undisturbed_parties_close_all_edges_and_then_send_nothing() {
     for topology in ["ring", "star", "complete", "path"] {
         let mut world = World::new(topology, 1);
         for (a, b) in world.edges() {
@@ -420,32 +445,41 @@ fn who_is_left_alone_parts_from_everyone_and_then_is_quiet() {
                 break;
             }
         }
-        assert!(quiet, "{topology}: they talk for ever");
-        for seat in &world.seats {
-            let party = seat.party.as_ref().unwrap();
-            assert!(party.is_settled() && party.has_parted(), "{topology}");
+        assert!(quiet, "{topology}: they send for ever");
+        for host in &world.hosts {
+            let party = host.party.as_ref().unwrap();
+            assert!(
+                party.all_acks_confirmed() && party.all_closed(),
+                "{topology}"
+            );
         }
-        // Whoever begins again knows it, and nothing more is said but greetings and this.
+        // A restarted party knows that its acknowledgements are confirmed.
         for i in 0..5 {
             world.kill(i);
             world.open(i).unwrap();
-            assert!(world.seats[i as usize].party.as_ref().unwrap().is_settled());
+            assert!(
+                world.hosts[i as usize]
+                    .party
+                    .as_ref()
+                    .unwrap()
+                    .all_acks_confirmed()
+            );
         }
     }
 }
 
 #[test]
-fn who_greets_twice_on_a_link_is_not_told_everything_again() {
+fn a_second_hello_on_a_link_closes_it() {
     let mut world = finished();
-    let before = told(&world, 1).len();
+    let before = sent_to(&world, 1).len();
     let hello = Frame::Hello(Hello {
         at: 9,
         ..hello(&world, 1)
     });
     for _ in 0..100 {
-        tell(&mut world, 1, hello.encode()).unwrap();
+        send(&mut world, 1, hello.encode()).unwrap();
     }
-    // Why the link ends, and then there is none.
-    let said = told(&world, 1).split_off(before);
-    assert!(matches!(&said[..], [Frame::Bye(why)] if why.contains("a second greeting")));
+    // One bye with the reason, and nothing on the closed link.
+    let frames = sent_to(&world, 1).split_off(before);
+    assert!(matches!(&frames[..], [Frame::Bye(why)] if why.contains("a second hello")));
 }

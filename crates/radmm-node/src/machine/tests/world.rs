@@ -1,4 +1,4 @@
-//! Five parties, the wires between them, and disks whose power fails.
+//! Five parties, the wires between them, and disks that lose power.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
-use crate::machine::link::{Credit, Serials};
-use crate::store::faulty_storage::Disk;
+use crate::machine::{Credit, Serials};
+use crate::store::faulty_storage::FaultyDisk;
 
 pub(crate) const STUDY: &str = r#"
 name = "rehearsal"
@@ -58,40 +58,41 @@ impl Link for Wire {
     fn close(&self) {}
 }
 
-pub(crate) struct Seat {
+/// A party's key, rows and disk, and the party while it runs.
+pub(crate) struct Host {
     pub(crate) pem: String,
     pub(crate) shard: Arc<Shard>,
-    pub(super) disk: Disk,
+    pub(super) disk: FaultyDisk,
     pub(crate) party: Option<Party>,
 }
 
-/// Everyone, and the wires between them.
+/// All parties, and the wires between them.
 pub(crate) struct World {
     pub(crate) study: Study,
     pub(crate) graph: Graph,
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) hosts: Vec<Host>,
     pub(super) wires: BTreeMap<(u32, u32), (Serial, Queue)>,
     pub(super) serials: Serials,
     pub(super) rng: ChaCha20Rng,
-    /// Everything that ever went onto a wire: one content a sender and iteration.
-    pub(super) said: BTreeMap<(u32, u32), Vec<u8>>,
-    /// Whether parties' noise is their own secret.
+    /// The value frames that were ever sent, by sender and iteration.
+    pub(super) sent: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Whether the noise is secret, and not seeded.
     pub(super) secret: bool,
-    pub(super) suffered: Suffered,
+    pub(super) faults: FaultCounts,
 }
 
-/// What went wrong so far.
+/// The faults so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Suffered {
-    /// Parties that were there and were killed from outside.
+pub(super) struct FaultCounts {
+    /// Running parties that were killed.
     pub(super) kills: u32,
-    /// Wires that were there and were cut.
+    /// Wires that were cut.
     pub(super) cuts: u32,
-    /// Parties that ended since their disk failed in the middle of something.
+    /// Parties that halted because their disk failed.
     pub(super) disks: u32,
 }
 
-impl std::ops::AddAssign for Suffered {
+impl std::ops::AddAssign for FaultCounts {
     fn add_assign(&mut self, other: Self) {
         self.kills += other.kills;
         self.cuts += other.cuts;
@@ -99,7 +100,7 @@ impl std::ops::AddAssign for Suffered {
     }
 }
 
-pub(super) fn names(id: NodeId) -> String {
+pub(super) fn name_of(id: NodeId) -> String {
     ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
 }
 
@@ -156,9 +157,9 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
     .unwrap()
 }
 
-pub(super) fn ledger(study: &Study, journal: &[Recorded]) -> Ledger {
+pub(super) fn ledger(study: &Study, answers: &[Recorded]) -> Ledger {
     let budget = Budget::unlimited(study.privacy.delta).unwrap();
-    let events = journal.iter().map(|recorded| recorded.event);
+    let events = answers.iter().map(|answer| answer.event);
     Ledger::resumed(budget, study.privacy.bound, events).unwrap()
 }
 
@@ -167,34 +168,34 @@ impl World {
         Self::of(&STUDY.replace("TOPOLOGY", topology), seed)
     }
 
-    /// Five parties with keys of their own, and a study without them.
+    /// Returns five parties with new keys, for a study without `[[parties]]`.
     pub(crate) fn of(text: &str, seed: u64) -> Self {
         let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
         let graph = Graph::new(&study.network.topology, 5).unwrap();
         let table = Table::read(&study, Path::new("")).unwrap();
-        let seat = |rows: radmm_study::table::PartyRows| Seat {
+        let host = |rows: radmm_study::table::PartyRows| Host {
             pem: SecretKey::generate().unwrap().to_pem(),
             shard: rows.shard,
-            disk: Disk::default(),
+            disk: FaultyDisk::default(),
             party: None,
         };
-        let seats: Vec<Seat> = table.parties.into_iter().map(seat).collect();
-        let party = |(i, seat): (u32, &Seat)| radmm_study::Party {
-            name: names(NodeId(i)),
-            key: SecretKey::from_pem(&seat.pem).unwrap().public().into(),
+        let hosts: Vec<Host> = table.parties.into_iter().map(host).collect();
+        let party = |(i, host): (u32, &Host)| radmm_study::Party {
+            name: name_of(NodeId(i)),
+            key: SecretKey::from_pem(&host.pem).unwrap().public().into(),
             address: None,
         };
-        study.parties = (0..).zip(&seats).map(party).collect();
+        study.parties = (0..).zip(&hosts).map(party).collect();
         let mut world = Self {
-            seats,
+            hosts,
             study,
             graph,
             wires: BTreeMap::new(),
             serials: Serials::default(),
             rng: ChaCha20Rng::seed_from_u64(seed),
-            said: BTreeMap::new(),
+            sent: BTreeMap::new(),
             secret: false,
-            suffered: Suffered::default(),
+            faults: FaultCounts::default(),
         };
         for i in 0..5 {
             world.open(i).unwrap();
@@ -203,40 +204,41 @@ impl World {
     }
 
     /// Opens a party from its disk.
-    pub(super) fn open(&mut self, i: u32) -> Result<(), Halt> {
+    pub(super) fn open(&mut self, i: u32) -> Result<(), PartyError> {
         let study = &self.study;
-        let key = |i: usize| SecretKey::from_pem(&self.seats[i].pem).unwrap();
-        let seat = &self.seats[i as usize];
-        let mut store = Store::on(Path::new("state"), seat.disk.clone())?;
-        let data = store.fingerprint(&[i as u8; 32]);
-        let begun = match store.studies().pop() {
-            Some(begun) => begun,
-            None => store.begin(|number| Begun {
+        let key = |i: usize| SecretKey::from_pem(&self.hosts[i].pem).unwrap();
+        let host = &self.hosts[i as usize];
+        let mut store = Store::on(Path::new("state"), host.disk.clone())?;
+        let rows = store.row_fingerprint(&[i as u8; 32]);
+        let study_record = match store.studies().pop() {
+            Some(record) => record,
+            None => store.begin_study(|number| StudyRecord {
                 number,
                 name: study.name.clone(),
                 sha256: study.sha256(),
                 party: i,
-                fingerprint: data.to_string(),
-                rows: seat.shard.rows() as u64,
+                fingerprint: rows.to_string(),
+                rows: host.shard.rows() as u64,
                 seeded: true,
                 finished: false,
-                served: BTreeSet::new(),
-                assured: BTreeSet::new(),
+                acked: BTreeSet::new(),
+                ack_confirmed: BTreeSet::new(),
             })?,
         };
         let id = NodeId(i);
-        let ledger = ledger(study, &store.recorded(begun.number)?);
+        let charged_answers = store.charged_answers(study_record.number)?;
+        let ledger = ledger(study, &charged_answers);
         let node = match self.secret {
-            false => node(study, &self.graph, id, &seat.shard, ledger),
+            false => node(study, &self.graph, id, &host.shard, ledger),
             true => {
-                let mechanism = mechanisms(study, &self.graph, &[seat.shard.rows(); 5])[i as usize];
+                let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
                 let terms = Terms {
                     problem: assemble::problem(study),
                     mechanism,
                     ledger,
-                    noise: NoiseKey::secret(store.secret(begun.number)?),
+                    noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
                 };
-                // A real party owns its rows: they are read again.
+                // A party with secret noise owns its rows: they are read again.
                 let table = Table::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
                 let shard = Arc::into_inner(rows.shard).unwrap();
@@ -246,21 +248,22 @@ impl World {
         };
         let peers = self.graph.neighbours(id).iter().map(|id| Peer {
             id: *id,
-            name: names(*id),
+            name: name_of(*id),
             key: key(id.0 as usize).public(),
         });
-        let party = Party::open(Opening {
+        let party = Party::open(PartyParts {
             study,
             graph: &self.graph,
             node,
             peers: peers.collect(),
-            key: key(i as usize),
+            key: key(i as usize).into(),
             store,
-            begun,
-            data,
+            study_record,
+            charged_answers,
+            rows,
             account: None,
         })?;
-        self.seats[i as usize].party = Some(party);
+        self.hosts[i as usize].party = Some(party);
         Ok(())
     }
 
@@ -268,31 +271,31 @@ impl World {
         self.graph.edges().map(|(a, b)| (a.0, b.0)).collect()
     }
 
-    /// Puts a wire between two parties that are there.
-    pub(crate) fn connect(&mut self, a: u32, b: u32) -> Result<(), (u32, Halt)> {
+    /// Connects two running parties.
+    pub(crate) fn connect(&mut self, a: u32, b: u32) -> Result<(), (u32, PartyError)> {
         for (from, to) in [(a, b), (b, a)] {
             let (serial, queue) = (self.serials.next(), Queue::default());
             self.wires.insert((from, to), (serial, queue.clone()));
             let link = Box::new(Wire(queue));
             let peer = NodeId(to);
-            if let Some(party) = &mut self.seats[from as usize].party {
-                let up = Event::Up { peer, serial, link };
-                party.handle(up).map_err(|halt| (from, halt))?;
+            if let Some(party) = &mut self.hosts[from as usize].party {
+                let up = LinkEvent::Up { peer, serial, link };
+                party.handle(up).map_err(|error| (from, error))?;
             }
         }
         Ok(())
     }
 
-    /// Takes it away, with everything that is on it.
+    /// Cuts a wire, with everything that is on it.
     pub(super) fn cut(&mut self, a: u32, b: u32) {
         for (from, to) in [(a, b), (b, a)] {
             let Some((serial, _)) = self.wires.remove(&(from, to)) else {
                 continue;
             };
-            if let Some(party) = &mut self.seats[from as usize].party {
+            if let Some(party) = &mut self.hosts[from as usize].party {
                 let reason = "it was cut".to_owned();
                 let peer = NodeId(to);
-                let down = Event::Down {
+                let down = LinkEvent::Down {
                     peer,
                     serial,
                     reason,
@@ -302,7 +305,7 @@ impl World {
         }
     }
 
-    /// Kills a party; its disk is as the next process finds it.
+    /// Kills a party, and leaves its disk as the next process finds it.
     pub(super) fn kill(&mut self, i: u32) {
         let neighbours: Vec<u32> = self
             .edges()
@@ -313,86 +316,90 @@ impl World {
                 _ => None,
             })
             .collect();
-        let seat = &mut self.seats[i as usize];
+        let host = &mut self.hosts[i as usize];
         let image = match self.rng.random_range(0..2) {
-            0 => seat.disk.after_kill(),
-            _ => seat.disk.after_power_failure(&mut self.rng),
+            0 => host.disk.after_kill(),
+            _ => host.disk.after_power_failure(&mut self.rng),
         };
-        seat.party = None;
-        seat.disk = image;
+        host.party = None;
+        host.disk = image;
         for j in neighbours {
             self.cut(i, j);
         }
     }
 
-    /// Takes the first frame off a wire and hands it over.
-    pub(crate) fn deliver(&mut self, from: u32, to: u32) -> Result<bool, (u32, Halt)> {
+    /// Delivers the first frame on a wire.
+    pub(crate) fn deliver(&mut self, from: u32, to: u32) -> Result<bool, (u32, PartyError)> {
         let Some((_, queue)) = self.wires.get(&(from, to)) else {
             return Ok(false);
         };
         let Some(bytes) = queue.lock().unwrap().pop_front() else {
             return Ok(false);
         };
-        if let Ok(Frame::Say(signed)) = Frame::decode(&bytes) {
-            // Who is behind is shown its own words.
+        if let Ok(Frame::Value(signed)) = Frame::decode(&bytes) {
+            // A party that is behind is shown its own value, so the sender is that of the message.
             let key = (signed.message.from.0, signed.message.iteration);
-            let before = self.said.entry(key).or_insert_with(|| bytes.clone());
-            assert_eq!(*before, bytes, "{from} said two things at {}", key.1);
+            let before = self.sent.entry(key).or_insert_with(|| bytes.clone());
+            assert_eq!(
+                *before, bytes,
+                "{from} sent two values for iteration {}",
+                key.1
+            );
         }
         let Some((serial, _)) = self.wires.get(&(to, from)) else {
             return Ok(false);
         };
-        let event = Event::Frame {
+        let event = LinkEvent::Frame {
             peer: NodeId(from),
             serial: *serial,
             bytes,
             credit: Credit::new(|| ()),
         };
-        match &mut self.seats[to as usize].party {
-            Some(party) => party.handle(event).map_err(|halt| (to, halt))?,
+        match &mut self.hosts[to as usize].party {
+            Some(party) => party.handle(event).map_err(|error| (to, error))?,
             None => return Ok(false),
         }
         Ok(true)
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        let over = |seat: &Seat| seat.party.as_ref().is_some_and(Party::is_over);
-        self.seats.iter().all(over)
+    pub(super) fn all_acked(&self) -> bool {
+        let acked = |host: &Host| host.party.as_ref().is_some_and(Party::all_acked);
+        self.hosts.iter().all(acked)
     }
 
-    /// Goes on until everything is over; `trouble` in a thousand moments something is cut or killed, and disks fail in the middle
-    /// of writing.
-    pub(crate) fn run(&mut self, trouble: u32) {
+    /// Runs until all parties have all acknowledgements. In `faults` of a thousand steps a wire is cut, a party is killed, or a disk
+    /// fails in the middle of writing.
+    pub(crate) fn run(&mut self, faults: u32) {
         for _ in 0..200_000 {
-            if self.is_over() {
+            if self.all_acked() {
                 return;
             }
             let edges = self.edges();
             let (a, b) = edges[self.rng.random_range(0..edges.len())];
             let i = self.rng.random_range(0..5);
             let luck = self.rng.random_range(0..1000);
-            let halted = if luck < trouble {
+            let halted = if luck < faults {
                 match luck % 3 {
                     0 => {
-                        self.suffered.cuts += u32::from(self.wires.contains_key(&(a, b)));
+                        self.faults.cuts += u32::from(self.wires.contains_key(&(a, b)));
                         self.cut(a, b);
                     }
                     1 => {
-                        self.suffered.kills += u32::from(self.seats[i as usize].party.is_some());
+                        self.faults.kills += u32::from(self.hosts[i as usize].party.is_some());
                         self.kill(i);
                     }
                     _ => {
                         let after = self.rng.random_range(0..8);
-                        self.seats[i as usize].disk.fail_after(after);
+                        self.hosts[i as usize].disk.fail_after(after);
                     }
                 }
                 Ok(())
-            } else if self.seats[i as usize].party.is_none() {
-                self.open(i).map_err(|halt| (i, halt))
+            } else if self.hosts[i as usize].party.is_none() {
+                self.open(i).map_err(|error| (i, error))
             } else if !self.wires.contains_key(&(a, b)) {
                 match [a, b]
                     .iter()
-                    .all(|k| self.seats[*k as usize].party.is_some())
+                    .all(|k| self.hosts[*k as usize].party.is_some())
                 {
                     true => self.connect(a, b),
                     false => Ok(()),
@@ -407,30 +414,30 @@ impl World {
             };
             match halted {
                 Ok(()) => {}
-                // A disk failed: the process ends, and another begins.
-                Err((i, Halt::Store(_))) => {
-                    self.suffered.disks += 1;
+                // A disk failed: the process ends, and is restarted.
+                Err((i, PartyError::Store(_))) => {
+                    self.faults.disks += 1;
                     self.kill(i);
                 }
-                Err((i, halt)) => panic!("{}: {halt}", names(NodeId(i))),
+                Err((i, error)) => panic!("{}: {error}", name_of(NodeId(i))),
             }
         }
-        panic!("it does not end");
+        panic!("the study does not end");
     }
 
-    /// Goes on until everyone has left who may, while links are cut and parties are killed; the number of those that are over and
-    /// would wait for a last word until their patience ends.
+    /// Runs until every party has left that may, while wires are cut and parties are killed. Returns the number of parties that have
+    /// all acknowledgements and would wait for a last confirmation until their timeout.
     pub(super) fn all_leave(&mut self) -> usize {
         let mut gone = BTreeSet::new();
-        let settled = |seat: &Seat| seat.party.as_ref().is_some_and(Party::is_settled);
+        let confirmed = |host: &Host| host.party.as_ref().is_some_and(Party::all_acks_confirmed);
         for _ in 0..20_000 {
             let here: Vec<u32> = (0..5).filter(|i| !gone.contains(i)).collect();
             for &i in &here {
-                if self.seats[i as usize].party.is_none() {
+                if self.hosts[i as usize].party.is_none() {
                     self.open(i).unwrap();
                 }
-                // Those who wait a little longer for their last words to arrive are quicker here.
-                if settled(&self.seats[i as usize]) {
+                // A real party waits a little longer, for its last confirmation to arrive.
+                if confirmed(&self.hosts[i as usize]) {
                     self.kill(i);
                     gone.insert(i);
                 }
@@ -443,7 +450,7 @@ impl World {
             match self.rng.random_range(0..20) {
                 0 => self.cut(a, b),
                 1 => self.kill(a),
-                _ if self.seats[a as usize].party.is_none() => {}
+                _ if self.hosts[a as usize].party.is_none() => {}
                 _ if !self.wires.contains_key(&(a, b)) => self.connect(a, b).unwrap(),
                 luck => {
                     let (from, to) = [(a, b), (b, a)][luck % 2];
@@ -451,29 +458,29 @@ impl World {
                 }
             }
         }
-        let left = self.seats.iter().flat_map(|seat| &seat.party);
-        left.inspect(|party| assert!(party.is_over(), "somebody waits for one that has left"))
+        let left = self.hosts.iter().flat_map(|host| &host.party);
+        left.inspect(|party| assert!(party.all_acked(), "a party waits for one that has left"))
             .count()
     }
 
     pub(super) fn models(&self) -> Vec<Release> {
-        let model = |seat: &Seat| seat.party.as_ref().unwrap().node().model().clone();
-        self.seats.iter().map(model).collect()
+        let model = |host: &Host| host.party.as_ref().unwrap().node().model().clone();
+        self.hosts.iter().map(model).collect()
     }
 
-    /// What nodes alone come to, all of them in step.
+    /// Returns the models of bare nodes, all of them in step.
     pub(super) fn undisturbed(&self) -> Vec<Release> {
         let empty = || ledger(&self.study, &[]);
         let mut nodes: Vec<Node> = (0..5)
             .map(|i| {
-                let shard = &self.seats[i as usize].shard;
+                let shard = &self.hosts[i as usize].shard;
                 node(&self.study, &self.graph, NodeId(i), shard, empty())
             })
             .collect();
-        let mut said: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
-        while !said.is_empty() {
+        let mut outputs: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
+        while !outputs.is_empty() {
             let mut next = Vec::new();
-            for output in said {
+            for output in outputs {
                 let Output::Broadcast(message) = output else {
                     continue;
                 };
@@ -481,19 +488,19 @@ impl World {
                     next.extend(nodes[id.0 as usize].receive(message.clone()).unwrap());
                 }
             }
-            said = next;
+            outputs = next;
         }
         nodes.iter().map(|node| node.model().clone()).collect()
     }
 
-    /// Every ledger holds what the study asks, and nothing twice.
+    /// Asserts that every ledger holds the charges of the study, each once.
     pub(super) fn assert_ledgers_are_the_plan(&self) {
-        for (i, seat) in self.seats.iter().enumerate() {
-            let (store, _) = seat.party.as_ref().unwrap().store();
+        for (i, host) in self.hosts.iter().enumerate() {
+            let (store, _) = host.party.as_ref().unwrap().store();
             let charges = store.charges().unwrap();
             let times: Vec<u32> = charges.iter().map(|charge| charge.iteration).collect();
             assert_eq!(times, [1, 3, 5, 7, 9], "{i}");
-            let spent = seat.party.as_ref().unwrap().spent();
+            let spent = host.party.as_ref().unwrap().spent();
             let events = charges.iter().map(|charge| (charge.event, 1));
             let budget = Budget::unlimited(self.study.privacy.delta).unwrap();
             let total = Ledger::total_of(budget, self.study.privacy.bound, events).unwrap();
