@@ -11,7 +11,6 @@
 pub mod atomic_file;
 mod event_json;
 pub mod evidence;
-mod hex;
 pub mod key;
 pub mod local_network;
 pub mod machine;

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
-use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
-use radmm_study::{Identity, equal};
+use radmm_study::pricing::calibrate;
+use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
+use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::transcript::{PRECISION, TranscriptSummary};
-use crate::hex;
+use super::transcript::TranscriptSummary;
 use crate::key::{SecretKey, verify};
 use crate::public_facts::{PublicFacts, TotalError, study_total};
 use crate::setup::Balance;
@@ -138,7 +138,7 @@ impl<'a> PartyStatement<'a> {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
-            law: equal::law(&facts.mechanism),
+            law: calibrate::law(&facts.mechanism),
             precision: PRECISION,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
@@ -146,7 +146,7 @@ impl<'a> PartyStatement<'a> {
             recycled_steps: (summary.iterations as usize).saturating_sub(done),
             iterations: summary.iterations,
             finished: summary.finished,
-            transcript_sha256: hex::digits(&summary.sha256),
+            transcript_sha256: hex::encode(&summary.sha256),
             balance,
         })
     }
@@ -168,7 +168,7 @@ impl<'a> PartyStatement<'a> {
         let file = SignedFile {
             statement: self,
             signed_by: key.identity().to_string(),
-            signature: hex::digits(&signature),
+            signature: hex::encode(&signature),
         };
         serde_json::to_string_pretty(&file).expect("a statement is valid JSON") + "\n"
     }
@@ -198,9 +198,8 @@ impl SignedStatement {
             serde_json::from_value(value).map_err(|error| form(error.to_string()))?;
         let signed_by: Identity =
             { file.signed_by.parse() }.map_err(|error| form(format!("signed_by: {error}")))?;
-        let signature = hex::bytes(&file.signature).ok_or_else(|| {
-            form("signature: must be 128 lower-case hexadecimal digits".to_owned())
-        })?;
+        let signature =
+            hex::decode(&file.signature).map_err(|error| form(format!("signature: {error}")))?;
         let json =
             serde_json::to_string(&file.statement).map_err(|error| form(error.to_string()))?;
         let signed = format!("{SIGNED_PREFIX}{json}");

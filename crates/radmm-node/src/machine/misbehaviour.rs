@@ -1,6 +1,7 @@
 //! Rejection of invalid frames, and the evidence that is kept of them.
 
 use radmm::public::graph::NodeId;
+use radmm_study::hex;
 
 use super::frame::Frame;
 use super::party::{Party, PartyError};
@@ -75,7 +76,7 @@ fn evidence(from: NodeId, what: &str, frames: &[&[u8]]) -> MisbehaviourRecord {
     let digits = |bytes: &&[u8]| {
         // A frame can be as long as a study; its first part shows what it was.
         let shown = &bytes[..bytes.len().min(1 << 16)];
-        shown.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(shown)
     };
     MisbehaviourRecord {
         from: from.0,

@@ -17,7 +17,7 @@ use radmm::node::{Node, Stop};
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::Release;
-use radmm_study::{Study, assemble};
+use radmm_study::{Study, instantiate};
 use thiserror::Error;
 
 use super::frame::{Frame, SignedMessage};
@@ -184,7 +184,7 @@ impl Party {
         let me = node.id();
         let mut edges = Vec::new();
         for peer in peers {
-            let start = assemble::start(study, peer.id, columns);
+            let start = instantiate::start(study, peer.id, columns);
             let start = Release::of(start, precision).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
                 verifier: NeighbourVerifier::new(study, graph, me, peer.id, start.clone()),

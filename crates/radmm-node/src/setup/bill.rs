@@ -3,8 +3,8 @@
 use radmm::account::{Budget, Event, Guarantee, Ledger, Site, SiteRefusal};
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::{Graph, NodeId};
-use radmm_study::plan::{Billed, Plan, TooDear};
-use radmm_study::{Noise, Study, equal};
+use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget, calibrate};
+use radmm_study::{Noise, Study};
 use serde::Serialize;
 
 use super::balance::replay;
@@ -91,7 +91,7 @@ impl PartySetup {
             rows: self.rows(),
             data_steps: self.plan.len(),
             recycled_steps: self.study.algorithm.iterations as usize - self.plan.len(),
-            law: equal::law(&self.mechanism),
+            law: calibrate::law(&self.mechanism),
             total: total.map_err(SetupError::Journal)?,
             before,
             after,
@@ -134,18 +134,18 @@ pub(crate) fn plan_party(
     graph: &Graph,
     node: NodeId,
     rows: usize,
-) -> Result<(Mechanism, Vec<(u32, Event)>), TooDear> {
-    let i = node.0 as usize;
-    let party = Billed {
-        name: study.parties[i].name.clone(),
+) -> Result<(Mechanism, Vec<(u32, Event)>), UnattainableBudget> {
+    let party = PartySize {
+        name: study.parties[node.0 as usize].name.clone(),
         rows,
     };
-    let plan = Plan {
+    let plan = PartyPlan {
         study,
         graph,
-        parties: vec![party; graph.len()],
+        node,
+        party: &party,
     };
-    let mechanism = plan.noise_of(i)?;
-    let charges = plan.charges_of(i, &mechanism)?;
+    let mechanism = plan.noise()?;
+    let charges = plan.charges(&mechanism)?;
     Ok((mechanism, charges))
 }

@@ -35,7 +35,7 @@ pub struct LabelCount {
 
 impl DataCheck {
     pub(super) fn new(partition: &Partition, schema: &Schema) -> Self {
-        let pairs = partition.labels.iter().zip(&partition.label_rows);
+        let pairs = partition.labels.iter().zip(&partition.label_counts);
         let labels: Vec<LabelCount> = pairs
             .map(|(value, rows)| LabelCount {
                 value: value.clone(),

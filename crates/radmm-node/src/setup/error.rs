@@ -4,7 +4,7 @@ use radmm::account::{BadBudget, Guarantee, SpendError};
 use radmm::node::BadStart;
 use radmm::private::BadTerms;
 use radmm::public::graph::GraphError;
-use radmm_study::plan::TooDear;
+use radmm_study::pricing::UnattainableBudget;
 use thiserror::Error;
 
 use super::{IdentifyError, RowsError};
@@ -57,7 +57,7 @@ pub enum SetupError {
         /// The study's name.
         study: String,
         /// The reason.
-        cause: Box<TooDear>,
+        cause: Box<UnattainableBudget>,
     },
     /// The study spends more than the site allows.
     #[error(

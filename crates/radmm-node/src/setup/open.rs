@@ -7,7 +7,7 @@ use std::sync::Arc;
 use radmm::account::Ledger;
 use radmm::node::{Node, Setup};
 use radmm::private::{Curator, Hands, NoiseKey, Recorded, Terms};
-use radmm_study::{NoiseOrigin, assemble};
+use radmm_study::{NoiseOrigin, instantiate};
 use rayon::prelude::*;
 
 use super::{PartyBill, PartySetup, SetupError};
@@ -64,7 +64,7 @@ impl PartySetup {
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
         let terms = Terms {
-            problem: assemble::problem(&self.study),
+            problem: instantiate::problem(&self.study),
             mechanism: self.mechanism,
             ledger,
             noise,
@@ -76,8 +76,13 @@ impl PartySetup {
             id: me,
             neighbours: graph.neighbours(me).to_vec(),
             iterations: study.algorithm.iterations,
-            start: assemble::start(study, me, columns),
-            algorithm: assemble::algorithm(&study.algorithm.method, graph, me, vec![0.0; columns]),
+            start: instantiate::start(study, me, columns),
+            algorithm: instantiate::algorithm(
+                &study.algorithm.method,
+                graph,
+                me,
+                vec![0.0; columns],
+            ),
             curator: Curator::new(self.shard, terms)?.with_hands(Arc::new(RayonExecutor)),
         })?;
         let party = Party::open(PartyParts {

@@ -5,7 +5,7 @@ use std::fs;
 use radmm::account::Guarantee;
 use radmm::message::Message;
 use radmm::public::release::{Precision, Release};
-use radmm_study::assemble;
+use radmm_study::instantiate;
 use tempfile::TempDir;
 
 use super::*;
@@ -134,7 +134,7 @@ impl TestSite {
         for from in [1, 4] {
             let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
             let key = SecretKey::from_pem(&self.world.hosts[from as usize].pem).unwrap();
-            let start = assemble::start(study, peer, columns);
+            let start = instantiate::start(study, peer, columns);
             let message = Message {
                 from: peer,
                 iteration: 0,

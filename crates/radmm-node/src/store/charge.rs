@@ -13,7 +13,7 @@ pub struct RowFingerprint(pub [u8; 32]);
 
 impl fmt::Display for RowFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&radmm_study::hex::encode(&self.0))
     }
 }
 

@@ -23,8 +23,8 @@ use radmm::account::Event;
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::Release;
-use radmm_study::Study;
-use radmm_study::words::Program;
+use radmm_study::statement_text::{PRECISION, Program};
+use radmm_study::{Study, hex};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -32,7 +32,6 @@ use thiserror::Error;
 
 use super::results::{ResultsError, failed};
 use crate::event_json::EventJson;
-use crate::hex;
 use crate::machine::{Party, SignedMessage};
 use crate::public_facts::PublicFacts;
 use crate::strict_json::{self, Object, StrictJsonError};
@@ -40,9 +39,6 @@ use read::TranscriptReader;
 
 /// The version of the format.
 const FORMAT: u32 = 1;
-
-/// The precision of releases, a field of every transcript and statement.
-pub(super) const PRECISION: &str = "grid";
 
 /// The largest length of a line without its coordinates, in bytes.
 const MAX_LINE: u64 = 4096;
@@ -206,7 +202,7 @@ pub(super) fn write(
                 node: id.0,
                 iteration: t,
                 units: units(&signed.message.release),
-                signature: hex::digits(&signed.signature),
+                signature: hex::encode(&signed.signature),
             }))?;
         }
     }

@@ -6,11 +6,11 @@ use radmm::message::Message;
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::Release;
-use radmm_study::Study;
+use radmm_study::statement_text::PRECISION;
+use radmm_study::{Study, hex};
 
-use super::{FORMAT, PRECISION, Transcript, neighbourhood};
+use super::{FORMAT, Transcript, neighbourhood};
 use crate::event_json::EventJson;
-use crate::hex;
 use crate::machine::SignedMessage;
 use crate::strict_json::Object;
 
@@ -151,8 +151,8 @@ impl<'a> TranscriptReader<'a> {
             );
         }
         let release = self.release(line)?;
-        let signature = hex::bytes(line.text("signature")?);
-        let signature = signature.ok_or("signature: must be 128 lower-case hexadecimal digits")?;
+        let signature =
+            hex::decode(line.text("signature")?).map_err(|error| format!("signature: {error}"))?;
         let message = Message {
             from,
             iteration,

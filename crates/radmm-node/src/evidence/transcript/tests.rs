@@ -193,7 +193,7 @@ fn an_invalid_transcript_is_reported_with_line_and_field() {
         ),
         (
             whole.replacen("\"signature\":\"", "\"signature\":\"z", 1),
-            ":7: signature: must be 128",
+            ":7: signature: 'z' is not one of the digits",
         ),
         (
             whole.replacen("\"from\":\"birch\"", "\"from\":\"maple\"", 1),

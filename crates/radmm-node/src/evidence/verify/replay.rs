@@ -8,7 +8,7 @@ use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::{Precision, Release};
 use radmm::trace::{Expected, Tracer};
-use radmm_study::{Study, assemble};
+use radmm_study::{Study, instantiate};
 
 use super::{CheckedTranscript, Fault};
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
@@ -163,7 +163,7 @@ impl<'a> Replay<'a> {
             signed.map(|signed| signed.message.release.clone())
         };
         for id in neighbourhood(graph, node) {
-            let start = assemble::start(study, id, columns);
+            let start = instantiate::start(study, id, columns);
             let start = Release::of(start, Precision::Grid);
             if value(0, id).is_some_and(|first| Some(first) != start) {
                 self.fault(id, Some(0), "the value is not the study's initial one");
@@ -174,7 +174,7 @@ impl<'a> Replay<'a> {
             return (0, 0);
         };
         let method = &study.algorithm.method;
-        let algorithm = assemble::algorithm(method, graph, node, vec![0.0; columns]);
+        let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
         let mut tracer = Tracer::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();

@@ -50,7 +50,7 @@ fn start(world: &World, of: u32) -> Vec<u8> {
         world,
         of,
         0,
-        assemble::start(&world.study, NodeId(of), columns),
+        instantiate::start(&world.study, NodeId(of), columns),
     )
 }
 
@@ -108,8 +108,7 @@ fn assert_equivocation_is_caught(
     assert!(text.starts_with(&expected), "{text}");
     let (store, study_record) = party(&mut world).store();
     let evidence = store.misbehaviours(study_record.number).unwrap();
-    let digits = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let both: Vec<String> = [first, second].iter().map(digits).collect();
+    let both = [first, second].map(|frame| radmm_study::hex::encode(&frame));
     assert_eq!(evidence[0].frames, both);
 }
 
@@ -147,7 +146,7 @@ fn equivocation_is_caught_where_the_first_value_is_not_persisted_yet() {
 fn a_start_that_is_not_the_public_one_stops_the_party() {
     let mut world = alder();
     send_hello(&mut world, 1);
-    let mut values = assemble::start(&world.study, NodeId(1), world.hosts[0].shard.columns());
+    let mut values = instantiate::start(&world.study, NodeId(1), world.hosts[0].shard.columns());
     values[0] += SPACING;
     let begin = value(&world, 1, 0, values);
     let error = send(&mut world, 1, begin).unwrap_err();
@@ -264,7 +263,7 @@ fn a_neighbour_with_another_study_is_sent_ours_and_no_value() {
 fn a_signature_for_another_study_sender_or_iteration_is_rejected() {
     let mut world = alder();
     let columns = world.hosts[0].shard.columns();
-    let begin = assemble::start(&world.study, NodeId(1), columns);
+    let begin = instantiate::start(&world.study, NodeId(1), columns);
     let of_other_study = value_in(&[7; 32], &world, 1, 0, begin);
     // Rowan's genuine value, and one that birch signs in rowan's name.
     let rowans = start(&world, 4);

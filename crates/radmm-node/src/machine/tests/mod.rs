@@ -14,7 +14,7 @@ use radmm::node::{Node, Stop};
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::{Release, SPACING};
-use radmm_study::{Study, assemble};
+use radmm_study::{Study, instantiate};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::link::{Credit, Link, LinkEvent, Serial};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use radmm::account::{Budget, Ledger};
 use radmm::node::{Output, Setup};
 use radmm::private::{Curator, NoiseKey, Shard, Terms};
-use radmm_study::plan::{Billed, Plan};
-use radmm_study::table::Table;
+use radmm_study::pricing::{PartySize, Plan};
+use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -109,7 +109,7 @@ pub(crate) fn mechanisms(
     graph: &Graph,
     rows: &[usize],
 ) -> Vec<radmm::private::Mechanism> {
-    let billed = |rows: &usize| Billed {
+    let billed = |rows: &usize| PartySize {
         name: String::new(),
         rows: *rows,
     };
@@ -131,7 +131,7 @@ pub(super) fn node(
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
     let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let terms = Terms {
-        problem: assemble::problem(study),
+        problem: instantiate::problem(study),
         mechanism,
         ledger,
         noise,
@@ -150,8 +150,8 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
         id,
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
-        start: assemble::start(study, id, columns),
-        algorithm: assemble::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+        start: instantiate::start(study, id, columns),
+        algorithm: instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
         curator,
     })
     .unwrap()
@@ -172,15 +172,15 @@ impl World {
     pub(crate) fn of(text: &str, seed: u64) -> Self {
         let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
         let graph = Graph::new(&study.network.topology, 5).unwrap();
-        let table = Table::read(&study, Path::new("")).unwrap();
-        let host = |rows: radmm_study::table::PartyRows| Host {
+        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let host = |rows: radmm_study::rows::PartyRows| Host {
             pem: SecretKey::generate().unwrap().to_pem(),
             shard: rows.shard,
             disk: FaultyDisk::default(),
             party: None,
         };
         let hosts: Vec<Host> = table.parties.into_iter().map(host).collect();
-        let party = |(i, host): (u32, &Host)| radmm_study::Party {
+        let party = |(i, host): (u32, &Host)| radmm_study::StudyParty {
             name: name_of(NodeId(i)),
             key: SecretKey::from_pem(&host.pem).unwrap().public().into(),
             address: None,
@@ -233,13 +233,13 @@ impl World {
             true => {
                 let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
                 let terms = Terms {
-                    problem: assemble::problem(study),
+                    problem: instantiate::problem(study),
                     mechanism,
                     ledger,
                     noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
                 };
                 // A party with secret noise owns its rows: they are read again.
-                let table = Table::read(study, Path::new("")).unwrap();
+                let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
                 let shard = Arc::into_inner(rows.shard).unwrap();
                 let curator = Curator::new(shard, terms).unwrap();

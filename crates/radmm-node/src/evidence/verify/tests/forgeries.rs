@@ -29,7 +29,7 @@ fn cut_off(evidence: &Evidence, end: u32) {
         stated["finished"] = false.into();
         stated["data_steps"] = charges.into();
         stated["recycled_steps"] = recycled.into();
-        stated["transcript_sha256"] = hex::digits(&hash).into();
+        stated["transcript_sha256"] = hex::encode(&hash).into();
     });
 }
 

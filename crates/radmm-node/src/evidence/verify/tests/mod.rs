@@ -5,14 +5,13 @@ use std::fs;
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
-use radmm_study::Limit;
+use radmm_study::{Limit, hex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
 use crate::evidence::transcript::tests::facts;
 use crate::evidence::{SignedStatement, write_evidence};
-use crate::hex;
 use crate::key::SecretKey;
 use crate::machine::SignedMessage;
 use crate::machine::tests::{STUDY, World};
@@ -89,7 +88,7 @@ impl Evidence {
             release: Release::on_grid(units).unwrap(),
         };
         let signed = SignedMessage::new(message, &self.world.study.digest(), &self.key(signer));
-        line["signature"] = hex::digits(&signed.signature).into();
+        line["signature"] = hex::encode(&signed.signature).into();
     }
 
     /// Changes a statement and signs it with a key.
@@ -98,7 +97,7 @@ impl Evidence {
         let mut file: Value = serde_json::from_str(&text).unwrap();
         change(&mut file["statement"]);
         let signed = format!("radmm statement v1\0{}", file["statement"]);
-        file["signature"] = hex::digits(&key.sign(signed.as_bytes())).into();
+        file["signature"] = hex::encode(&key.sign(signed.as_bytes())).into();
         file["signed_by"] = radmm_study::Identity::from(key.public()).to_string().into();
         fs::write(&self.statements[i], file.to_string()).unwrap();
     }
