@@ -95,11 +95,11 @@ impl Drop for Credit {
 
 /// A source of serial numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Serials(Arc<AtomicUsize>);
+pub(crate) struct Serials(Arc<AtomicUsize>);
 
 impl Serials {
     /// Returns a number that no other link has.
-    pub fn next(&self) -> Serial {
+    pub(crate) fn next(&self) -> Serial {
         Serial(self.0.fetch_add(1, Ordering::Relaxed) as u64)
     }
 }

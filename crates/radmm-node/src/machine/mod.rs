@@ -28,8 +28,8 @@ mod shutdown;
 pub(crate) mod tests;
 
 pub(crate) use frame::{ByteReader, read_release, write_release};
-pub use frame::{
-    Frame, Hello, MAX_STUDY_BYTES, MalformedFrame, PROTOCOL, SignedMessage, value_frame_length,
-};
-pub use link::{Credit, Link, LinkEvent, MAX_UNREAD_FRAMES, Serial, Serials};
-pub use party::{Party, PartyError, PartyParts, Peer, PeerState};
+pub use frame::{Frame, Hello, MalformedFrame, PROTOCOL, SignedMessage, value_frame_length};
+pub(crate) use link::Serials;
+pub use link::{Credit, Link, LinkEvent, MAX_UNREAD_FRAMES, Serial};
+pub(crate) use party::PartyParts;
+pub use party::{Party, PartyError, Peer, PeerState};

@@ -40,27 +40,27 @@ pub struct Peer {
 }
 
 /// The parts that a party is made of.
-pub struct PartyParts<'a> {
+pub(crate) struct PartyParts<'a> {
     /// The study.
-    pub study: &'a Study,
+    pub(crate) study: &'a Study,
     /// The graph of parties.
-    pub graph: &'a Graph,
+    pub(crate) graph: &'a Graph,
     /// A fresh node, whose ledger holds the charges on record.
-    pub node: Node,
+    pub(crate) node: Node,
     /// The neighbours, in ascending order.
-    pub peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
     /// The key that signs messages.
-    pub key: Arc<SecretKey>,
+    pub(crate) key: Arc<SecretKey>,
     /// The store of the state folder.
-    pub store: Store,
+    pub(crate) store: Store,
     /// The study's record in the store.
-    pub study_record: StudyRecord,
+    pub(crate) study_record: StudyRecord,
     /// The charges and answers of this study on record, by iteration.
-    pub charged_answers: Vec<Recorded>,
+    pub(crate) charged_answers: Vec<Recorded>,
     /// The fingerprint of the rows.
-    pub rows: RowFingerprint,
+    pub(crate) rows: RowFingerprint,
     /// The account of the rows over all studies, if the site has limits.
-    pub account: Option<Site>,
+    pub(crate) account: Option<Site>,
 }
 
 /// A reason for which a party cannot go on.
@@ -167,7 +167,7 @@ pub struct Party {
 
 impl Party {
     /// Opens a party where it last persisted something: at its start, or in the middle of its study.
-    pub fn open(parts: PartyParts<'_>) -> Result<Self, PartyError> {
+    pub(crate) fn open(parts: PartyParts<'_>) -> Result<Self, PartyError> {
         let PartyParts {
             study,
             graph,

@@ -189,7 +189,7 @@ impl Store {
 
     /// Returns the fingerprint of rows: a hash of their bytes with a secret salt of this folder, so that nobody who sees it can
     /// test a guess of the rows.
-    pub fn row_fingerprint(&self, hash_of_rows: &[u8; 32]) -> RowFingerprint {
+    pub(crate) fn row_fingerprint(&self, hash_of_rows: &[u8; 32]) -> RowFingerprint {
         let mut hash = Sha256::new();
         hash.update(b"radmm fingerprint v1\0");
         hash.update(self.index.salt);
@@ -204,7 +204,7 @@ impl Store {
     }
 
     /// Begins a study, and draws the secret of its noise, which never changes.
-    pub fn begin_study(
+    pub(crate) fn begin_study(
         &mut self,
         record: impl FnOnce(u32) -> StudyRecord,
     ) -> Result<StudyRecord, StoreError> {
@@ -221,12 +221,12 @@ impl Store {
     }
 
     /// Returns the order of Rényi losses at which the limits of these rows are kept: the one on record, or else `default`.
-    pub fn renyi_order(&self, default: f64) -> f64 {
+    pub(crate) fn renyi_order(&self, default: f64) -> f64 {
         self.index.order.unwrap_or(default)
     }
 
     /// Persists that order, unless one is on record.
-    pub fn set_renyi_order(&mut self, order: f64) -> Result<(), StoreError> {
+    pub(crate) fn set_renyi_order(&mut self, order: f64) -> Result<(), StoreError> {
         // A pure limit has no finite order.
         match self.index.order.is_none() && order.is_finite() {
             true => {
@@ -288,7 +288,7 @@ impl Store {
     }
 
     /// Returns the charges and answers of a study, by iteration.
-    pub fn charged_answers(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
+    pub(crate) fn charged_answers(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
         let charges = self.charges_with_answers()?.into_iter();
         let of_study = charges.filter(|(charge, _)| charge.study == study);
         let recorded = of_study.map(|(charge, answer)| Recorded {
@@ -300,7 +300,11 @@ impl Store {
     }
 
     /// Returns the value that this party sent in a study at an iteration.
-    pub fn sent(&self, study: u32, iteration: u32) -> Result<Option<SignedMessage>, StoreError> {
+    pub(crate) fn sent(
+        &self,
+        study: u32,
+        iteration: u32,
+    ) -> Result<Option<SignedMessage>, StoreError> {
         let Some(at) = record_of(&self.study(study)?.sent, iteration) else {
             return Ok(None);
         };

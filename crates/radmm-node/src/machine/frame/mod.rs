@@ -22,7 +22,7 @@ use crate::key::{SecretKey, verify};
 pub const PROTOCOL: u16 = 1;
 
 /// The longest canonical form of a study that is read from a peer, in bytes.
-pub const MAX_STUDY_BYTES: usize = 4 << 20;
+const MAX_STUDY_BYTES: usize = 4 << 20;
 
 /// The longest reason that is read from a peer, in bytes.
 const MAX_REASON_BYTES: usize = 400;
