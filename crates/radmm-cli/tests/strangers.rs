@@ -51,7 +51,7 @@ impl Caller {
     }
 
     /// Waits for what `wanted` picks.
-    fn until<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
+    fn until<T>(&self, what: &str, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
         loop {
             match self.events.recv_timeout(PATIENCE) {
                 Ok(event) => {
@@ -124,7 +124,7 @@ fn strangers_are_named_and_nobody_else_notices() {
 
     let unknown = SecretKey::generate().unwrap();
     for (me, key) in [(ROWAN, unknown), (CEDAR, fleet.key(CEDAR))] {
-        let shown = key.identity();
+        let shown = key.identity().to_string();
         let caller = Caller::new(&fleet, me, key);
         alder.tells("refused", &[&shown, "is not a neighbour's"]);
         let reason = caller.until("a refusal", |event| match event {
