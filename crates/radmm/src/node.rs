@@ -6,14 +6,16 @@
 
 use thiserror::Error;
 
-use crate::account::Event;
-use crate::message::Message;
-use crate::private::{Asking, Curator, Recorded, Refusal};
-use crate::public::graph::NodeId;
-use crate::public::release::{Algorithm, Query, Release, Step, View};
+use crate::algorithm::{Algorithm, Step, View};
+use crate::curator::{ChargedAnswer, Curator, PendingQuery, Refusal};
+use crate::graph::NodeId;
+use crate::privacy::PrivacyEvent;
+use crate::protocol::message::Message;
+use crate::protocol::query::Query;
+use crate::protocol::release::Release;
 
 /// What a node needs to begin.
-pub struct Setup {
+pub struct NodeConfig {
     /// `i`.
     pub id: NodeId,
     /// The neighbours, in ascending order.
@@ -37,7 +39,7 @@ pub enum Output {
         /// Of the data step.
         iteration: u32,
         /// What was charged.
-        event: Event,
+        event: PrivacyEvent,
         /// What was paid for; `None` if it cannot be released. The charge stands all the same.
         answer: Option<Release>,
     },
@@ -46,13 +48,13 @@ pub enum Output {
     /// All iterations are done, and this is the model.
     Done(Release),
     /// This party cannot go on. What came before is still to be performed.
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
 /// How an iterate came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum StepKind {
     /// It is `f_i(0)`.
     Start,
     /// The rows were asked.
@@ -84,16 +86,6 @@ pub enum ProtocolError {
         /// The vector's.
         got: usize,
     },
-    /// Doubles where integers on the grid are agreed on, or the other way round.
-    #[error(
-        "{from} sent values for iteration {iteration} in another form than the study's precision"
-    )]
-    WrongPrecision {
-        /// Who sent it.
-        from: NodeId,
-        /// For which iteration.
-        iteration: u32,
-    },
     /// Neither this iteration nor the next.
     #[error(
         "{from} sent iteration {got} while iteration {expected} or the one after it is awaited"
@@ -118,7 +110,7 @@ pub enum ProtocolError {
 
 /// Why a node cannot go on.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum Stop {
+pub enum StopReason {
     /// This party's own curator refused.
     #[error("{node} refused the question of iteration {iteration}: {refusal}")]
     Refused {
@@ -144,7 +136,7 @@ pub enum Stop {
 /// A start that no message could hold.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the starting model of {node} is not finite, or beyond the grid")]
-pub struct BadStart {
+pub struct InvalidStart {
     /// Whose.
     pub node: NodeId,
 }
@@ -152,10 +144,10 @@ pub struct BadStart {
 enum Phase {
     Running,
     /// Iteration `t` is closed, and the rows are asked this for `t + 1`.
-    Asking(Query),
+    PendingQuery(Query),
     Finished,
     /// A refused question cannot be asked again, so neither can the node go on.
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
 /// One party.
@@ -166,7 +158,7 @@ pub struct Node {
     algorithm: Box<dyn Algorithm>,
     curator: Curator,
     iteration: u32,
-    kind: Kind,
+    kind: StepKind,
     own: Release,
     phase: Phase,
     /// By neighbour: what was heard of this iteration, and of the next. Empty while nothing was.
@@ -177,19 +169,19 @@ pub struct Node {
 
 impl Node {
     /// A party that has not said anything yet.
-    pub fn new(setup: Setup) -> Result<Self, BadStart> {
-        let node = setup.id;
-        let own = Release::of(setup.start, setup.curator.precision()).ok_or(BadStart { node })?;
+    pub fn new(config: NodeConfig) -> Result<Self, InvalidStart> {
+        let node = config.id;
+        let own = Release::rounded(&config.start).ok_or(InvalidStart { node })?;
         Ok(Self {
-            id: setup.id,
+            id: config.id,
             inbox: Vec::new(),
-            missing: setup.neighbours.len(),
-            neighbours: setup.neighbours,
-            iterations: setup.iterations,
-            algorithm: setup.algorithm,
-            curator: setup.curator,
+            missing: config.neighbours.len(),
+            neighbours: config.neighbours,
+            iterations: config.iterations,
+            algorithm: config.algorithm,
+            curator: config.curator,
             iteration: 0,
-            kind: Kind::Start,
+            kind: StepKind::Start,
             own,
             phase: Phase::Running,
         })
@@ -204,16 +196,24 @@ impl Node {
     /// A message that was heard before, in the same words, changes nothing. One that cannot be right is rejected, and the
     /// node waits on for a right one. A node that has stopped says so again.
     pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, ProtocolError> {
-        self.recall(message, &mut |_| None)
+        self.take_in(message, &mut |_| None)
     }
 
     /// Takes a message in that may be on record, as [`receive`](Self::receive) does. A question for whose iteration `record`
     /// has something is not asked again: its charge, which the curator's ledger must hold already, and its answer are those
     /// on record, and there is no [`Output::Record`] of it.
-    pub fn recall(
+    pub fn replay(
         &mut self,
         message: Message,
-        record: &mut dyn FnMut(u32) -> Option<Recorded>,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> Result<Vec<Output>, ProtocolError> {
+        self.take_in(message, record)
+    }
+
+    fn take_in(
+        &mut self,
+        message: Message,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
     ) -> Result<Vec<Output>, ProtocolError> {
         if let Phase::Stopped(stop) = &self.phase {
             return Ok(vec![Output::Stopped(stop.clone())]);
@@ -269,9 +269,6 @@ impl Node {
                 got: release.values().len(),
             });
         }
-        if release.precision() != self.curator.precision() {
-            return Err(ProtocolError::WrongPrecision { from, iteration });
-        }
         if self.inbox.is_empty() {
             self.inbox.resize(self.neighbours.len(), [None, None]);
         }
@@ -292,14 +289,14 @@ impl Node {
     fn advance(
         &mut self,
         outputs: &mut Vec<Output>,
-        record: &mut dyn FnMut(u32) -> Option<Recorded>,
-    ) -> Result<(), Stop> {
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> Result<(), StopReason> {
         self.close()?;
         let iteration = self.iteration + 1;
         if let Some(asking) = self.asking() {
             let recorded = record(iteration);
             let answer = match &recorded {
-                Some(recorded) => asking.recall(recorded),
+                Some(recorded) => asking.replay(recorded),
                 None => asking.answer(),
             };
             let charged = match &answer {
@@ -324,7 +321,7 @@ impl Node {
 
     /// Closes iteration `t`, of which everyone has been heard, and goes on to `t + 1` as far as that needs no rows: to its end
     /// if it is recycled, or else to the question that [`asking`](Self::asking) shows.
-    pub(crate) fn close(&mut self) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self) -> Result<(), StopReason> {
         let heard = self.heard();
         let view = View {
             iteration: self.iteration,
@@ -337,18 +334,18 @@ impl Node {
             return Ok(());
         }
         match self.algorithm.next(&view) {
-            Step::Recycle(values) => self.make(Kind::Recycled, values),
+            Step::Recycle(values) => self.make(StepKind::Recycled, values),
             Step::Ask(query) => {
-                self.phase = Phase::Asking(query);
+                self.phase = Phase::PendingQuery(query);
                 Ok(())
             }
         }
     }
 
-    /// What the rows are asked now, if they are. Whoever has it answered hands the answer to [`answered`](Self::answered).
-    pub(crate) fn asking(&mut self) -> Option<Asking<'_>> {
+    /// What the rows are asked now, if they are. Whoever has it answered executor the answer to [`answered`](Self::answered).
+    pub(crate) fn asking(&mut self) -> Option<PendingQuery<'_>> {
         match &self.phase {
-            Phase::Asking(query) => Some(Asking {
+            Phase::PendingQuery(query) => Some(PendingQuery {
                 curator: &mut self.curator,
                 iteration: self.iteration + 1,
                 query,
@@ -360,11 +357,11 @@ impl Node {
     /// Goes on with the curator's answer to what was asked.
     pub(crate) fn answered(
         &mut self,
-        answer: Result<(Event, Release), Refusal>,
-    ) -> Result<(), Stop> {
+        answer: Result<(PrivacyEvent, Release), Refusal>,
+    ) -> Result<(), StopReason> {
         let (_, answer) = answer.map_err(|refusal| {
             let (node, iteration) = (self.id, self.iteration + 1);
-            self.stop(Stop::Refused {
+            self.stop(StopReason::Refused {
                 node,
                 iteration,
                 refusal,
@@ -377,14 +374,14 @@ impl Node {
             heard: &heard,
         };
         let next = self.algorithm.answered(&view, answer.values());
-        self.make(Kind::Data, next)
+        self.make(StepKind::Data, next)
     }
 
     /// Releases the next value, with which iteration `t + 1` begins.
-    fn make(&mut self, kind: Kind, next: Vec<f64>) -> Result<(), Stop> {
+    fn make(&mut self, kind: StepKind, next: Vec<f64>) -> Result<(), StopReason> {
         let (node, iteration) = (self.id, self.iteration + 1);
-        let Some(next) = Release::of(next, self.curator.precision()) else {
-            return Err(self.stop(Stop::Diverged { node, iteration }));
+        let Some(next) = Release::rounded(&next) else {
+            return Err(self.stop(StopReason::Diverged { node, iteration }));
         };
         (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
@@ -402,7 +399,7 @@ impl Node {
         Ok(())
     }
 
-    fn stop(&mut self, stop: Stop) -> Stop {
+    fn stop(&mut self, stop: StopReason) -> StopReason {
         self.phase = Phase::Stopped(stop.clone());
         stop
     }
@@ -433,7 +430,7 @@ impl Node {
     }
 
     /// How that value came about.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> StepKind {
         self.kind
     }
 
@@ -457,7 +454,6 @@ impl Node {
         &self.curator
     }
 
-    #[cfg(test)]
     pub(crate) fn curator_mut(&mut self) -> &mut Curator {
         &mut self.curator
     }
@@ -466,14 +462,14 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::{Bound, Budget, Ledger};
-    use crate::private::{
-        Law, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder, Terms,
-    };
-    use crate::public::admm::{Admm, Penalty};
-    use crate::public::recycled::{Recycled, closed_form};
-    use crate::public::release::{Precision, Query};
-    use crate::public::schedule::Schedule;
+    use crate::algorithm::admm::{Admm, Penalty};
+    use crate::algorithm::recycled::{Recycled, closed_form};
+    use crate::algorithm::schedule::Schedule;
+    use crate::curator::{CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder};
+    use crate::privacy::{Bound, Budget, Ledger};
+    use crate::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+    use crate::problem::{Loss, Problem};
+    use crate::protocol::query::Query;
 
     const NODES: u32 = 3;
     const ITERATIONS: u32 = 12;
@@ -491,24 +487,23 @@ mod tests {
     }
 
     fn node(i: u32) -> Node {
-        let terms = Terms {
+        let terms = CuratorConfig {
             problem: Problem {
                 loss: Loss::Logistic,
                 weight: 2.0,
                 ridge: 0.1,
                 nodes: NODES,
                 tolerance: 1e-12,
-                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
-                law: Law::Gamma { rate: 1.0 },
-                scale: Scaling::Fixed,
+                law: NoiseDistribution::Gamma { rate: 1.0 },
+                scale: NoiseScaling::Fixed,
             },
             ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
             noise: NoiseKey::repeating(1, 0, i),
         };
         let admm = Admm::new(Penalty::common(Schedule::Constant(ETA)), 2);
-        Node::new(Setup {
+        Node::new(NodeConfig {
             id: NodeId(i),
             neighbours: (0..NODES).filter(|&j| j != i).map(NodeId).collect(),
             iterations: ITERATIONS,
@@ -657,7 +652,7 @@ mod tests {
                 [
                     Output::Record { iteration: 1, .. },
                     Output::Broadcast(Message { iteration: 1, .. }),
-                    Output::Stopped(Stop::Refused { iteration: 2, .. })
+                    Output::Stopped(StopReason::Refused { iteration: 2, .. })
                 ]
             ),
             "{outputs:?}"
@@ -692,7 +687,7 @@ mod tests {
         };
         node.receive(early.clone()).unwrap();
         let other = Message {
-            release: Release::of(vec![0.5, 0.5], Precision::Grid).unwrap(),
+            release: Release::rounded(&[0.5, 0.5]).unwrap(),
             ..early.clone()
         };
         let expected = ProtocolError::Equivocation {
@@ -703,24 +698,9 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_not_taken_where_the_grid_is_agreed_on() {
-        let mut node = node(0);
-        let message = Message {
-            from: NodeId(1),
-            iteration: 0,
-            release: Release::float(vec![0.0, 0.0]).unwrap(),
-        };
-        let expected = ProtocolError::WrongPrecision {
-            from: NodeId(1),
-            iteration: 0,
-        };
-        assert_eq!(node.receive(message), Err(expected));
-    }
-
-    #[test]
     fn every_message_is_on_the_grid() {
         for model in run(|_, _| ()).iter().flatten() {
-            assert!(model.units().is_some());
+            assert_eq!(Release::from_units(model.units()).as_ref(), Some(model));
         }
     }
 
@@ -755,7 +735,7 @@ mod tests {
                         answer: None,
                         ..
                     },
-                    Output::Stopped(Stop::Refused { iteration: 1, .. })
+                    Output::Stopped(StopReason::Refused { iteration: 1, .. })
                 ]
             ),
             "{outputs:?}"
@@ -780,7 +760,7 @@ mod tests {
         for message in first_messages() {
             outputs.extend(node.receive(message).unwrap());
         }
-        let stop = Stop::Diverged {
+        let stop = StopReason::Diverged {
             node: NodeId(0),
             iteration: 1,
         };

@@ -3,11 +3,12 @@
 
 mod support;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::{Algorithm, Query, Step, View};
-use radmm::public::schedule::Schedule;
-use radmm::sim::Alone;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::algorithm::{Algorithm, Step, View};
+use radmm::exec::Sequential;
+use radmm::protocol::query::Query;
 use serde_json::Value;
 use support::{Network, Rows, models};
 
@@ -126,7 +127,7 @@ fn every_iterate_dual_and_loss_agrees_with_the_independent_implementation() {
         let mut losses = Vec::new();
         for t in 0..=iterations as usize {
             // One snapshot at a time, to see the models between them.
-            losses.push(simulation.run(&Alone).next().unwrap().unwrap().loss);
+            losses.push(simulation.run(&Sequential).next().unwrap().unwrap().loss);
             for (i, model) in models(&simulation).iter().enumerate() {
                 let golden = numbers(&case["models"][t][i]);
                 assert_close(model, &golden, &format!("case {number}, f_{i}({t})"));

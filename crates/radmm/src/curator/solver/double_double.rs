@@ -1,0 +1,159 @@
+//! A point of the minimiser, with twice the digits of a double where one is not enough.
+//!
+//! If a question drives `f` far out, the spacing of doubles there moves margins, and with them slopes, by more than the
+//! tolerance allows. Then `f = high + low` is kept as an unevaluated sum, and margins are summed without error (the
+//! doubled-precision dot product of Ogita, Rump and Oishi 2005). Without fused operations, so that every machine gives the
+//! same bits.
+
+/// `f`, plain or doubled.
+#[derive(Clone)]
+pub(in crate::curator) struct Point {
+    high: Vec<f64>,
+    /// Empty for a plain point.
+    low: Vec<f64>,
+}
+
+impl Point {
+    pub(in crate::curator) fn plain(values: &[f64]) -> Self {
+        Self {
+            high: values.to_vec(),
+            low: Vec::new(),
+        }
+    }
+
+    /// The same point, to be moved in finer steps from here on.
+    pub(in crate::curator) fn doubled(&self) -> Self {
+        if self.is_doubled() {
+            return self.clone();
+        }
+        Self {
+            high: self.high.clone(),
+            low: vec![0.0; self.high.len()],
+        }
+    }
+
+    pub(in crate::curator) fn is_doubled(&self) -> bool {
+        !self.low.is_empty()
+    }
+
+    /// Whether moving to `next` is about as little as a point can move: a few of its last digits.
+    pub(in crate::curator) fn is_at_rest(&self, next: &Self) -> bool {
+        let digits = if self.is_doubled() {
+            0.0
+        } else {
+            2.0 * f64::EPSILON
+        };
+        let moved = self.to(next);
+        let mut pairs = moved.iter().zip(&self.high);
+        pairs.all(|(moved, f)| moved.abs() <= digits * f.abs())
+    }
+
+    /// The way to another point.
+    pub(in crate::curator) fn to(&self, other: &Self) -> Vec<f64> {
+        let low = |point: &Self, k: usize| point.low.get(k).copied().unwrap_or_default();
+        (0..self.high.len())
+            .map(|k| (other.high[k] - self.high[k]) + (low(other, k) - low(self, k)))
+            .collect()
+    }
+
+    /// The nearest doubles.
+    pub(in crate::curator) fn into_values(self) -> Vec<f64> {
+        self.high
+    }
+
+    /// `f + step·direction`.
+    pub(in crate::curator) fn moved(&self, step: f64, direction: &[f64]) -> Self {
+        let mut moved = self.clone();
+        if !self.is_doubled() {
+            for (f, p) in moved.high.iter_mut().zip(direction) {
+                *f += step * p;
+            }
+            return moved;
+        }
+        for ((high, low), p) in moved.high.iter_mut().zip(&mut moved.low).zip(direction) {
+            let (sum, error) = two_sum(*high, step * p);
+            (*high, *low) = two_sum(sum, error + *low);
+        }
+        moved
+    }
+
+    pub(in crate::curator) fn high(&self) -> &[f64] {
+        &self.high
+    }
+
+    /// Empty for a plain point.
+    pub(in crate::curator) fn low(&self) -> &[f64] {
+        &self.low
+    }
+
+    /// `g + m·f`, added to `g`.
+    pub(in crate::curator) fn add_scaled_to(&self, gradient: &mut [f64], m: f64) {
+        for (g, f) in gradient.iter_mut().zip(&self.high) {
+            *g += m * f;
+        }
+        for (g, f) in gradient.iter_mut().zip(&self.low) {
+            *g += m * f;
+        }
+    }
+}
+
+/// `a + b` as a double and what it lacks (Knuth).
+#[inline(always)]
+pub(in crate::curator) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let back = sum - a;
+    (sum, (a - (sum - back)) + (b - back))
+}
+
+/// `a·b` as a double and what it lacks (Dekker).
+#[inline(always)]
+pub(in crate::curator) fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let product = a * b;
+    let ((a1, a2), (b1, b2)) = (halves(a), halves(b));
+    (
+        product,
+        a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2),
+    )
+}
+
+/// A double as the sum of two of at most 26 digits (Veltkamp).
+#[inline(always)]
+fn halves(x: f64) -> (f64, f64) {
+    let scaled = 134_217_729.0 * x;
+    let high = scaled - (scaled - x);
+    (high, x - high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_and_sums_lose_nothing() {
+        for k in 1..1000 {
+            let (a, b) = (
+                (f64::from(k) * 0.77).sin() * 1e9,
+                (f64::from(k) * 1.3).cos(),
+            );
+            let (product, error) = two_product(a, b);
+            // A fused operation rounds once, so that it gives the error exactly.
+            assert_eq!(a.mul_add(b, -product), error);
+            let (sum, error) = two_sum(a, b);
+            assert_eq!((sum, error), (a + b, (a - sum) + b), "|a| > |b|");
+        }
+    }
+
+    #[test]
+    fn a_doubled_point_moves_where_a_plain_one_cannot() {
+        let far = Point::plain(&[1e9, -1e9]);
+        let direction = [1e-9, 0.0];
+        let plain = far.moved(1.0, &direction);
+        assert_eq!(plain.high(), far.high());
+        let doubled = far.doubled().moved(1.0, &direction);
+        assert_eq!(
+            (doubled.high(), doubled.low()),
+            (far.high(), &direction[..])
+        );
+        assert_eq!(doubled.into_values(), plain.into_values());
+    }
+}

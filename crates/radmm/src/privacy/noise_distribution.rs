@@ -1,0 +1,55 @@
+//! The distributions of noise vectors.
+//!
+//! ```text
+//! gamma      density ∝ exp(−α‖e‖₂):  ‖e‖ ~ Gamma(shape d, scale 1/α), direction uniform on the sphere
+//! gaussian   e ~ N(0, σ²I)
+//! ```
+
+use serde::Serialize;
+
+/// The distribution of a noise vector `e`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "noise", rename_all = "kebab-case")]
+pub enum NoiseDistribution {
+    /// Density ∝ exp(−rate·‖e‖₂).
+    Gamma {
+        /// `α`.
+        rate: f64,
+    },
+    /// Independent N(0, sigma²) in every coordinate.
+    Gaussian {
+        /// `σ`.
+        sigma: f64,
+    },
+}
+
+impl NoiseDistribution {
+    /// A length that noise in so many coordinates exceeds with a probability below `e^−47` (Chernoff).
+    pub(crate) fn reach(&self, columns: usize) -> f64 {
+        let columns = columns as f64;
+        match *self {
+            Self::Gamma { rate } => (2.0 * columns + 60.0) / rate,
+            Self::Gaussian { sigma } => sigma * (columns.sqrt() + 11.0),
+        }
+    }
+
+    /// `α` or `σ`; the sign tells them apart.
+    pub(crate) fn parameter(&self) -> f64 {
+        match *self {
+            Self::Gamma { rate } => rate,
+            Self::Gaussian { sigma } => -sigma,
+        }
+    }
+
+    /// The same noise, `factor` times as large: a smaller rate, a larger sigma.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        match *self {
+            Self::Gamma { rate } => Self::Gamma {
+                rate: rate / factor,
+            },
+            Self::Gaussian { sigma } => Self::Gaussian {
+                sigma: sigma * factor,
+            },
+        }
+    }
+}
