@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use radmm_lab::audit::{Attacked, Audit, Audited, Verdict};
-use radmm_lab::report::Grid;
 use radmm_lab::shown::count;
+use radmm_report::TextTable;
 
 use crate::args::AuditArgs;
 use crate::failure::Failure;
@@ -97,7 +97,7 @@ fn tables(audited: &Audited) -> String {
 }
 
 /// In eighty columns: without the numbers, which are for the report's figure, and without δ, which the law tells.
-fn narrow(mut grid: Grid) -> Grid {
+fn narrow(mut grid: TextTable) -> TextTable {
     let without = |row: &mut Vec<String>| {
         row.remove(3);
         row.remove(0);

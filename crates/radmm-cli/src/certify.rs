@@ -6,9 +6,9 @@ use comfy_table::Table;
 use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{Certification, Observed, Rated, Verdict};
+use radmm_report::TextTable;
 use radmm_study::Method;
 
 use crate::args::CertifyArgs;
@@ -144,7 +144,7 @@ fn rates(certified: &Certification) -> Table {
             },
         ]
     };
-    plain(&Grid {
+    plain(&TextTable {
         caption: String::new(),
         header: ["true local rate", "a data step", "an iteration", "a digit"]
             .map(str::to_owned)

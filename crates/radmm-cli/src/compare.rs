@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
 use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
+use radmm_report::TextTable;
 use radmm_study::{Source, Study};
 
 use crate::args::CompareArgs;
@@ -166,7 +166,7 @@ fn cost(compared: &Compared) -> Table {
             format!("{:.2}", one.seconds.mean),
         ]
     };
-    plain(&Grid {
+    plain(&TextTable {
         caption: String::new(),
         header: ["", "total ε", "asked", "messages", "noise", "seconds"]
             .map(str::to_owned)
@@ -201,7 +201,7 @@ fn quality(compared: &Compared) -> Table {
     };
     let rows = compared.contenders.iter().map(contender);
     let rows = rows.chain(compared.too_dear.iter().map(too_dear));
-    plain(&Grid {
+    plain(&TextTable {
         caption: String::new(),
         header: ["", "train loss", "accuracy", "AUC"]
             .map(str::to_owned)

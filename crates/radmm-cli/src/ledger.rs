@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use radmm::account::{Event, Guarantee, Ideal};
 use radmm::private::Law;
-use radmm_lab::report::Grid;
 use radmm_node::balance::Limited;
 use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
 use radmm_node::store::Store;
+use radmm_report::TextTable;
 use radmm_study::SiteFile;
 use radmm_study::shown::{brief, count, epsilon, thousands};
 
@@ -142,7 +142,7 @@ fn together(site: &SiteAccount) -> String {
     lines.join("\n")
 }
 
-fn studies(studies: &[StudyAccount]) -> Grid {
+fn studies(studies: &[StudyAccount]) -> TextTable {
     let row = |study: &StudyAccount| {
         let mut row = vec![study.name.clone(), study.number.to_string()];
         row.push(study.node.to_string());
@@ -170,7 +170,7 @@ fn studies(studies: &[StudyAccount]) -> Grid {
     )
 }
 
-fn all(study: &StudyAccount) -> Grid {
+fn all(study: &StudyAccount) -> TextTable {
     let row = |(iteration, event): (u32, &Event)| {
         let noise = |law: &Law| match law {
             Law::Gamma { rate } => format!("rate {}", brief(*rate)),
@@ -200,8 +200,8 @@ fn all(study: &StudyAccount) -> Grid {
     )
 }
 
-fn grid(header: &[&str], rows: Vec<Vec<String>>) -> Grid {
-    Grid {
+fn grid(header: &[&str], rows: Vec<Vec<String>>) -> TextTable {
+    TextTable {
         caption: String::new(),
         header: header.iter().map(|name| (*name).to_owned()).collect(),
         rows,

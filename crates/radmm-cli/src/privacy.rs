@@ -6,9 +6,9 @@ use comfy_table::Table;
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{Bill, NodeBill, Saving, SoFar};
+use radmm_report::TextTable;
 
 use crate::args::PrivacyArgs;
 use crate::failure::Failure;
@@ -122,7 +122,7 @@ fn parties(bill: &Bill) -> String {
             brief(node.noise_norm / bill.signal),
         ]
     };
-    let grid = Grid {
+    let grid = TextTable {
         caption: String::new(),
         header: header.map(str::to_owned).into(),
         rows: bill.nodes.iter().take(PARTIES).map(row).collect(),
@@ -190,7 +190,7 @@ fn course(bill: &Bill) -> Table {
             epsilon(spent),
         ]
     };
-    plain(&Grid {
+    plain(&TextTable {
         caption: String::new(),
         header: ["iteration", "step", "total ε so far"]
             .map(str::to_owned)

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use comfy_table::CellAlignment;
 use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile, Slips};
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{percent, thousands};
+use radmm_report::TextTable;
 use serde::Serialize;
 
 use crate::args::InspectArgs;
@@ -225,7 +225,7 @@ impl<'a> Proposal<'a> {
             let values = toml::cut(&values, SHARED - width);
             vec![name, kind.to_owned(), values, missing]
         };
-        let mut table = plain(&Grid {
+        let mut table = plain(&TextTable {
             caption: String::new(),
             folded: false,
             header: ["column", "use", "range or values", "missing"]

@@ -1,8 +1,8 @@
 //! How good predictions are, where labels are known.
 
 use radmm::private::area;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, percent, thousands};
+use radmm_report::TextTable;
 use serde::Serialize;
 
 use crate::render;
@@ -80,7 +80,7 @@ impl Quality {
         } = self.confusion;
         let row =
             |name: String, ones: usize, zeros: usize| vec![name, thousands(ones), thousands(zeros)];
-        let grid = Grid {
+        let grid = TextTable {
             caption: String::new(),
             header: ["label", "predicted 1", "predicted 0"]
                 .map(str::to_owned)

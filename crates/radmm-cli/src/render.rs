@@ -6,9 +6,10 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Grid, tables};
+use radmm_lab::report::tables;
 use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
+use radmm_report::TextTable;
 use radmm_study::Privacy;
 
 /// Columns of a line that fits a terminal.
@@ -187,7 +188,7 @@ fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-pub(crate) fn plain(grid: &Grid) -> Table {
+pub(crate) fn plain(grid: &TextTable) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(grid.header.clone());

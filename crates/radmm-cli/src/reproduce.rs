@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use radmm_lab::report::Claim;
 use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+use radmm_report::Claim;
 
 use serde::Serialize;
 

@@ -52,7 +52,7 @@ fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(
         let path = out.join("result.json");
         files::write_whole_by(&path, |file| result.write_json(file))?;
         wrote(&path);
-        let report = report::of_run(experiment, outcome).to_html();
+        let report = report::run_page(experiment, outcome).to_html();
         let statement = PrivacyStatement::new(experiment, outcome).to_json();
         for (name, text) in [
             ("report.html", &report),

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::account::Guarantee;
 use radmm_lab::Experiment;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::epsilon;
 use radmm_node::rehearsal::{Manner, Rehearsal};
 use radmm_node::run::{RunError, on_signal};
+use radmm_report::TextTable;
 use radmm_study::{ModelFile, Source, Study};
 use serde::Serialize;
 use serde_json::Value;
@@ -387,7 +387,7 @@ fn table(study: &Study, parties: &[Party], seeded: bool, dir: &Path) -> String {
             party.results.display().to_string(),
         ]
     };
-    let grid = Grid {
+    let grid = TextTable {
         caption: String::new(),
         folded: false,
         header: ["party", "total ε", "from the mean", "results"]

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use radmm::account::Guarantee;
-use radmm_lab::report::Grid;
 use radmm_node::verify::{Checked, Verdict, verify as check};
+use radmm_report::TextTable;
 use radmm_study::shown::{count, epsilon, thousands};
 use serde::Serialize;
 
@@ -117,7 +117,7 @@ fn missing(verdict: &Verdict) -> String {
     )
 }
 
-fn table(transcripts: &[Checked]) -> Grid {
+fn table(transcripts: &[Checked]) -> TextTable {
     let row = |checked: &Checked| {
         let Checked {
             party,
@@ -140,7 +140,7 @@ fn table(transcripts: &[Checked]) -> Grid {
         row.push(total.map_or("–".to_owned(), |total| epsilon(total.epsilon)));
         row
     };
-    Grid {
+    TextTable {
         caption: "Transcripts".to_owned(),
         header: [
             "party", "rows", "messages", "signed", "recycled", "answered", "charges", "ε",

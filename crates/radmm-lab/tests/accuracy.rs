@@ -10,7 +10,7 @@ use radmm::public::schedule::Schedule;
 use radmm_data::Builtin;
 use radmm_lab::Experiment;
 use radmm_lab::accuracy::{Candidate, Cell, Contest, ContestError, Contested, Entrant, Terms};
-use radmm_lab::report::Grid;
+use radmm_report::TextTable;
 use radmm_study::{Method, Study};
 
 const STUDY: &str = r#"
@@ -272,7 +272,7 @@ fn tables_have_a_row_for_everyone_and_a_column_for_every_total() {
     };
     let contested = contest.run(&count).unwrap();
     assert_eq!(calls.into_inner(), contest.cells());
-    let grids: Vec<Grid> = contested.accuracy();
+    let grids: Vec<TextTable> = contested.accuracy();
     assert_eq!(grids.len(), 2);
     for grid in &grids {
         assert_eq!(grid.header, ["", "ε 0.000001, δ 0"]);

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Figure, Series};
 use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+use radmm_report::{Block, Figure, Series};
 
 fn run(which: &[Which]) -> Reproduced {
     let reproduction = Reproduction::prepare(which, 10).unwrap();

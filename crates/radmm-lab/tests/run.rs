@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Block, Figure, Page, of_run};
+use radmm_lab::report::run_page;
 use radmm_lab::{Experiment, Outcome};
+use radmm_report::{Block, Figure, Page};
 use radmm_study::Study;
 
 const STUDY: &str = r#"
@@ -44,7 +45,7 @@ fn run(study: &str, limit: Option<f64>) -> (Experiment, Outcome) {
 
 fn report(study: &str, limit: Option<f64>) -> Page {
     let (experiment, outcome) = run(study, limit);
-    of_run(&experiment, &outcome)
+    run_page(&experiment, &outcome)
 }
 
 fn figures(page: &Page) -> Vec<&Figure> {
@@ -70,7 +71,7 @@ fn text(page: &Page) -> String {
 #[test]
 fn every_epsilon_comes_with_what_it_means() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let total = outcome.repetitions[0].end().last.spent.epsilon;
     let shown = format!("ε = {:.4} at δ = 0.0001", (total * 1e4).ceil() / 1e4);
     let text = text(&page);
@@ -88,7 +89,7 @@ fn every_epsilon_comes_with_what_it_means() {
 #[test]
 fn the_loss_is_drawn_with_its_range_and_both_kinds_of_steps() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let panel = &figures(&page)[0].panels[0];
     let series = |name: &str| panel.series.iter().find(|one| one.name == name).unwrap();
     let mean = &series("mean of 3 repetitions").points;
@@ -169,7 +170,7 @@ fn a_run_that_stopped_at_once_has_a_report_too() {
 fn a_level_far_off_is_told_in_place_of_being_drawn() {
     let (experiment, mut outcome) = run(STUDY, None);
     let levels = |outcome: &Outcome| {
-        let page = of_run(&experiment, outcome);
+        let page = run_page(&experiment, outcome);
         let loss = figures(&page)[0];
         let drawn = loss.panels[0]
             .series
@@ -196,7 +197,7 @@ fn a_level_far_off_is_told_in_place_of_being_drawn() {
 #[test]
 fn the_study_is_there_as_it_was_understood() {
     let (experiment, outcome) = run(STUDY, None);
-    let page = of_run(&experiment, &outcome);
+    let page = run_page(&experiment, &outcome);
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
     let mut codes = blocks.filter_map(|block| match block {
         Block::Code(code) => Some(code.as_str()),

@@ -5,13 +5,13 @@ use radmm::public::schedule::Schedule;
 use radmm_study::Method;
 
 use super::{Candidate, Cell, Contested, Entrant, SplitTable};
-use crate::report::{Block, Grid, Page, Section};
 use crate::shown::{brief, count, percent, thousands};
 use crate::spread::Spread;
+use radmm_report::{Block, Page, Section, TextTable};
 
 impl Contested {
     /// Accuracy on the rows held out, a table for each way to deal the rows out.
-    pub fn accuracy(&self) -> Vec<Grid> {
+    pub fn accuracy(&self) -> Vec<TextTable> {
         let grid = |split: &SplitTable| {
             let mut rows: Vec<Vec<String>> = Vec::new();
             for entrant in Entrant::ALL {
@@ -40,7 +40,7 @@ impl Contested {
                     .chain(last)
                     .collect(),
             );
-            Grid {
+            TextTable {
                 caption: format!(
                     "{}: rows held out that are classified rightly, in per cent",
                     split.name
@@ -54,7 +54,7 @@ impl Contested {
     }
 
     /// Who has which rows, over all ways to deal them out.
-    pub fn parties(&self) -> Grid {
+    pub fn parties(&self) -> TextTable {
         let mut rows = Vec::new();
         for split in &self.splits {
             let shown = split.parties.iter().map(|party| {
@@ -67,7 +67,7 @@ impl Contested {
             .parties
             .iter()
             .map(|party| party.name.clone());
-        Grid {
+        TextTable {
             caption: "Rows of each party, and how many of them are of the positive class"
                 .to_owned(),
             header: [String::new()].into_iter().chain(names).collect(),
@@ -77,7 +77,7 @@ impl Contested {
     }
 
     /// The parameters that were chosen.
-    pub fn parameters(&self) -> Vec<Grid> {
+    pub fn parameters(&self) -> Vec<TextTable> {
         let grid = |split: &SplitTable| {
             let row = |entrant: Entrant| {
                 let shown = split.of(entrant).map(|cell| match &cell.chosen {
@@ -89,7 +89,7 @@ impl Contested {
                     .chain(shown)
                     .collect()
             };
-            Grid {
+            TextTable {
                 caption: format!("{}: the parameters that were chosen", split.name),
                 header: self.header(split),
                 rows: Entrant::ALL.map(row).to_vec(),
@@ -140,10 +140,11 @@ impl Contested {
         }
         sections.push(Section {
             heading: "How it was done".to_owned(),
-            blocks: vec![Block::Table(self.parties()), Block::Words(self.method())],
+            blocks: vec![Block::Table(self.parties()), Block::Text(self.method())],
         });
         Page {
             title: "Accuracy at equal total privacy".to_owned(),
+            headlines: Vec::new(),
             lead: format!(
                 "Everyone’s accuracy on {} that nobody trained on, at the same totals. {}.",
                 count(self.held_out, "row", "rows"),

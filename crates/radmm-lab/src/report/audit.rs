@@ -1,12 +1,14 @@
 //! The report of `radmm audit`.
 
-use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
 use crate::audit::{Attacked, Audited, Retraced, Verdict};
 use crate::shown::{at_least, count, epsilon, thousands};
+use radmm_report::{
+    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+};
 
 impl Audited {
     /// What was claimed and what could be shown.
-    pub fn table(&self) -> Grid {
+    pub fn table(&self) -> TextTable {
         let row = |(number, one): (usize, &Attacked)| {
             vec![
                 number.to_string(),
@@ -19,7 +21,7 @@ impl Audited {
                 one.verdict.in_words().to_owned(),
             ]
         };
-        Grid {
+        TextTable {
             caption: "What is claimed at most, and what could be shown at least, with a confidence of 95 % each".to_owned(),
             header: ["", "mechanism", "attacked", "δ", "claimed ε", "at least", "share", "verdict"]
                 .map(str::to_owned)
@@ -30,7 +32,7 @@ impl Audited {
     }
 
     /// Whose messages were computed again.
-    pub fn retraced_table(&self) -> Grid {
+    pub fn retraced_table(&self) -> TextTable {
         let row = |one: &Retraced| {
             let verdict = match (&one.untraceable, &one.stopped) {
                 (Some(why), _) => format!("FAILS: {why}"),
@@ -46,7 +48,7 @@ impl Audited {
                 verdict,
             ]
         };
-        Grid {
+        TextTable {
             caption: "Messages computed again from earlier releases".to_owned(),
             header: [
                 "algorithm",
@@ -113,7 +115,7 @@ impl Audited {
         let series = |name: &str, colour: usize, of: fn(&Attacked) -> f64| Series {
             name: name.to_owned(),
             colour,
-            style: Style::Dots,
+            style: Style::Markers,
             points: (1..)
                 .zip(&self.attacked)
                 .map(|(number, one): (u32, _)| Point {
@@ -134,8 +136,8 @@ impl Audited {
             columns: 1,
             panels: vec![Panel {
                 title: String::new(),
-                x: axis("attack", Scale::Linear, None),
-                y: axis("ε", Scale::Linear, None),
+                x: axis("attack", AxisScale::Linear, None),
+                y: axis("ε", AxisScale::Linear, None),
                 series: vec![
                     series("claimed, at most", 0, |one| one.claimed.epsilon),
                     series("shown, at least", 1, |one| one.at_least),
@@ -163,6 +165,7 @@ impl Audited {
                 None => "The mechanisms, attacked".to_owned(),
             },
             lead: self.statement() + &failures,
+            headlines: Vec::new(),
             sections: vec![
                 Section {
                     heading: "Lower bounds".to_owned(),
@@ -172,12 +175,12 @@ impl Audited {
                     heading: "Recycled messages".to_owned(),
                     blocks: vec![
                         Block::Table(self.retraced_table()),
-                        Block::Words(RECYCLED.to_owned()),
+                        Block::Text(RECYCLED.to_owned()),
                     ],
                 },
                 Section {
                     heading: "What was done".to_owned(),
-                    blocks: vec![Block::Words(words.to_owned())],
+                    blocks: vec![Block::Text(words.to_owned())],
                 },
             ],
             footer: format!(
@@ -223,7 +226,7 @@ fn closely(one: &Attacked) -> [Panel; 2] {
     let scores = |name: &str, which: usize| Series {
         name: name.to_owned(),
         colour: which,
-        style: Style::Stairs,
+        style: Style::Steps,
         points: one
             .profile
             .shares
@@ -252,14 +255,18 @@ fn closely(one: &Attacked) -> [Panel; 2] {
     [
         Panel {
             title: title.clone(),
-            x: axis("log-likelihood ratio", Scale::Linear, None),
-            y: axis("share of victims", Scale::Linear, None),
+            x: axis("log-likelihood ratio", AxisScale::Linear, None),
+            y: axis("share of victims", AxisScale::Linear, None),
             series: vec![scores("with one data set", 0), scores("with the other", 1)],
         },
         Panel {
             title,
-            x: axis("share beyond a threshold, with the other", Scale::Log, None),
-            y: axis("with the one", Scale::Log, None),
+            x: axis(
+                "share beyond a threshold, with the other",
+                AxisScale::Log,
+                None,
+            ),
+            y: axis("with the one", AxisScale::Log, None),
             series: vec![
                 line("counted", Style::Line, measured),
                 line(
@@ -276,7 +283,7 @@ fn at(x: f64, y: f64) -> Point {
     Point { x, y, range: None }
 }
 
-fn axis(label: &str, scale: Scale, limits: Option<(f64, f64)>) -> Axis {
+fn axis(label: &str, scale: AxisScale, limits: Option<(f64, f64)>) -> Axis {
     Axis {
         label: label.to_owned(),
         scale,

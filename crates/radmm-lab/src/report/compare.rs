@@ -3,12 +3,14 @@
 use radmm::account::{Bound, Guarantee};
 
 use super::run::study_in_lines;
-use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
 use crate::compare::{Compared, Comparison};
 use crate::contender::{Measured, Moment};
 use crate::result::caveat;
 use crate::shown::{count, epsilon, number, percent, thousands};
 use crate::spread::Spread;
+use radmm_report::{
+    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+};
 
 impl Compared {
     /// What everyone may spend, in a sentence.
@@ -109,6 +111,7 @@ impl Compared {
         Page {
             title: format!("{} and others at equal privacy", experiment.study().name),
             lead,
+            headlines: Vec::new(),
             sections: vec![
                 Section {
                     heading: "How good".to_owned(),
@@ -118,7 +121,7 @@ impl Compared {
                     heading: "At which cost".to_owned(),
                     blocks: vec![
                         Block::Table(self.cost()),
-                        Block::Words(format!(
+                        Block::Text(format!(
                             "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
                              nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
                              ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
@@ -152,7 +155,7 @@ impl Compared {
                 _ if one.data_touches <= 1 => Series {
                     name: one.name.clone(),
                     colour,
-                    style: Style::Level,
+                    style: Style::Horizontal,
                     points: vec![level(one)],
                 },
                 course => Series {
@@ -165,7 +168,7 @@ impl Compared {
             .collect()
     }
 
-    fn quality(&self) -> Grid {
+    fn quality(&self) -> TextTable {
         let mut rows: Vec<Vec<String>> = self.contenders.iter().map(quality_row).collect();
         rows.extend(
             self.too_dear
@@ -183,7 +186,7 @@ impl Compared {
                 held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
             ]);
         }
-        Grid {
+        TextTable {
             caption: "At the end: mean ± standard deviation of a run. Train loss: of each model on its own party’s rows".to_owned(),
             header: [
                 "",
@@ -201,7 +204,7 @@ impl Compared {
     }
 
     /// What everyone spent, asked and sent.
-    fn cost(&self) -> Grid {
+    fn cost(&self) -> TextTable {
         let rows = self.contenders.iter().map(|one| {
             vec![
                 one.name.clone(),
@@ -219,7 +222,7 @@ impl Compared {
                 format!("{:.2}", one.seconds.mean),
             ]
         });
-        Grid {
+        TextTable {
             caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
             header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages", "seconds a run"]
                 .map(str::to_owned)
@@ -294,7 +297,7 @@ fn quality_row(one: &Measured) -> Vec<String> {
 fn axis(label: &str) -> Axis {
     Axis {
         label: label.to_owned(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         limits: None,
     }
 }

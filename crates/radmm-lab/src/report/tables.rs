@@ -6,19 +6,19 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Score};
 
-use super::page::Grid;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{End, NodeResult, Outcome, Repetition};
 use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::spread::Spread;
+use radmm_report::TextTable;
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;
 
 /// The study's algorithm beside training alone, averaging once, and one party with all rows. Where rows are held out, how good
 /// models are on them takes the place of how good they are on their own.
-pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
+pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let several = outcome.repetitions.len() > 1;
     let loss = if several { "loss (range)" } else { "loss" };
     let header = match experiment.table().test {
@@ -51,7 +51,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
         row.push("∞".to_owned());
         rows.push(row);
     }
-    Grid {
+    TextTable {
         caption: "After the last iteration".to_owned(),
         header: words(&header),
         rows,
@@ -60,7 +60,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
 }
 
 /// One row a party, but for those beyond the first twenty.
-pub fn parties(run: &Repetition, bound: Bound) -> Grid {
+pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     // Beside the study's own bound the other one, where it has something to say.
     let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
         Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
@@ -101,7 +101,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
         }
         row
     };
-    Grid {
+    TextTable {
         caption: "Parties".to_owned(),
         header,
         rows: run.nodes.iter().take(PARTIES).map(row).collect(),
@@ -110,12 +110,12 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
 }
 
 /// What was computed and sent.
-pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> Grid {
+pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let run = &outcome.repetitions[0];
     let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
     let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
     let row = |what: &str, count: String| vec![what.to_owned(), count];
-    Grid {
+    TextTable {
         caption: "Of one repetition".to_owned(),
         header: words(&["", "count"]),
         rows: vec![

@@ -9,8 +9,8 @@ use super::{FIG1, FIG1_LARGE, Part, study};
 use crate::assemble::RunError;
 use crate::contender::{Contender, Measured};
 use crate::experiment::{Experiment, PrepareError};
-use crate::report::{Block, Claim, Figure, Grid, Panel, Style};
 use crate::shown::number;
+use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};
 
 const GAMMAS: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
@@ -191,7 +191,7 @@ fn overshoot(run: &Measured) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn table(seen: &[Seen]) -> Grid {
+fn table(seen: &[Seen]) -> TextTable {
     let mut rows = Vec::new();
     for network in seen {
         for measured in std::iter::once(&network.admm).chain(&network.recycled) {
@@ -205,7 +205,7 @@ fn table(seen: &[Seen]) -> Grid {
             ]);
         }
     }
-    Grid {
+    TextTable {
         caption: "Largest rise from an odd to an even iteration, distance of odd iterations from ADMM’s, and loss at the end"
             .to_owned(),
         header: [

@@ -7,8 +7,8 @@ use super::setting::{DVP, GROWING, PP, PVP, RECYCLED, SELDOM, Seen};
 use super::words::{Pair, axis, claim, frame, list, losses, meaning, outside, spending};
 use crate::baseline::Baseline;
 use crate::contender::Measured;
-use crate::report::{Block, Claim, Figure, Grid, Panel, Point, Series, Style};
 use crate::shown::{brief, epsilon, number};
+use radmm_report::{Block, Claim, Figure, Panel, Point, Series, Style, TextTable};
 
 /// Place in the palette.
 pub(super) fn colour(name: &str) -> usize {
@@ -116,7 +116,7 @@ fn accuracy(setting: &Seen) -> Panel {
             Some(_) => series.push(Series {
                 name: measured.name.clone(),
                 colour,
-                style: Style::Level,
+                style: Style::Horizontal,
                 points: vec![Point {
                     x: 0.0,
                     y: measured.loss.mean,
@@ -249,7 +249,7 @@ fn seldom(setting: &Seen) -> Option<Block> {
         Some(false) => "DVP has less loss",
         None => "the two cannot be told apart",
     };
-    Some(Block::Words(format!(
+    Some(Block::Text(format!(
         "**As many questions, at α = {}.** In as many iterations DVP asks {} times where R-ADMM asks {}. If it makes only {} iterations, at the \
          same total, {verdict}: {}. What recycling then adds is {} iterations that cost nothing.",
         setting.alpha,
@@ -276,7 +276,7 @@ fn worth(setting: &Seen) -> Option<Block> {
         })
         .collect();
     (!told.is_empty()).then(|| {
-        Block::Words(format!(
+        Block::Text(format!(
             "**Asking once, at α = {}.** R-ADMM’s mean loss is {}. At the same total ε of {} (δ = 0) {}; the ridge is the best of eight in \
              hindsight. Rows are dealt out at random here, so that every party’s are alike: the case in which asking once does \
              best.",
@@ -313,7 +313,7 @@ pub(super) fn apart(one: &Measured, other: &Measured) -> f64 {
 }
 
 /// Everyone in `shown`, at the end.
-pub(super) fn table(setting: &Seen, shown: fn(&str) -> bool) -> Grid {
+pub(super) fn table(setting: &Seen, shown: fn(&str) -> bool) -> TextTable {
     let mut rows: Vec<Vec<String>> = setting
         .all
         .iter()
@@ -333,7 +333,7 @@ pub(super) fn table(setting: &Seen, shown: fn(&str) -> bool) -> Grid {
     for name in &setting.too_dear {
         rows.push(vec![name.clone(), "cannot be had at this total".to_owned()]);
     }
-    Grid {
+    TextTable {
         caption: format!(
             "α = {}: everyone at the end, at a total ε of P = {} (δ = 0)",
             setting.alpha,

@@ -7,8 +7,8 @@ use super::fig2::{EQUAL, apart, colour, spent, table, words_of};
 use super::setting::{DVP, GROWING, PP, RECYCLED, Seen};
 use super::words::{Pair, axis, claim, frame, losses, meaning};
 use crate::contender::Measured;
-use crate::report::{Block, Claim, Figure, Panel, Style};
 use crate::shown::epsilon;
+use radmm_report::{Block, Claim, Figure, Panel, Style};
 
 const SHOWN: [&str; 4] = [GROWING, RECYCLED, DVP, PP];
 

@@ -18,7 +18,7 @@ use radmm_study::Study;
 
 use crate::assemble::RunError;
 use crate::experiment::{Experiment, PrepareError};
-use crate::report::{Block, Claim, Figure, Page, Section};
+use radmm_report::{Block, Claim, Figure, Page, Section};
 use setting::{Seen, Setting};
 
 /// A figure of the paper.
@@ -165,6 +165,7 @@ impl Reproduction {
             page: Page {
                 title: "Recycled ADMM: the paper’s figures, reproduced".to_owned(),
                 lead,
+                headlines: Vec::new(),
                 sections,
                 footer: words::FOOTER.to_owned(),
             },

@@ -3,9 +3,9 @@
 use radmm::account::Guarantee;
 
 use crate::contender::Measured;
-use crate::report::{Axis, Block, Claim, Grid, Point, Scale, Section, Series, Style};
 use crate::shown::{count, epsilon, number};
 use crate::spread::Spread;
+use radmm_report::{Axis, AxisScale, Block, Claim, Point, Section, Series, Style, TextTable};
 
 use super::setting::{RECYCLED, Seen};
 
@@ -120,7 +120,7 @@ pub(super) fn list(items: &[String]) -> String {
 pub(super) fn axis(label: &str, limits: Option<(f64, f64)>) -> Axis {
     Axis {
         label: label.to_owned(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         limits,
     }
 }
@@ -151,7 +151,7 @@ pub(super) fn spending(measured: &Measured, colour: usize) -> Series {
     Series {
         name: measured.name.clone(),
         colour,
-        style: Style::Stairs,
+        style: Style::Steps,
         points: points.collect(),
     }
 }
@@ -234,7 +234,7 @@ pub(super) fn glance(seen: &[Seen]) -> Option<Section> {
     };
     Some(Section {
         heading: "At a glance".to_owned(),
-        blocks: vec![Block::Table(Grid {
+        blocks: vec![Block::Table(TextTable {
             caption: format!("Everyone at equal total privacy. {}", meaning()),
             header,
             rows: first.all.iter().map(|one| row(&one.name)).collect(),
@@ -276,6 +276,6 @@ pub(super) fn method(private: bool) -> Section {
     };
     Section {
         heading: "How it was done".to_owned(),
-        blocks: vec![Block::Words(text)],
+        blocks: vec![Block::Text(text)],
     }
 }

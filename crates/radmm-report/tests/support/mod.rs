@@ -1,7 +1,7 @@
 //! Figures in the shapes of those of the paper, from formulas.
 
-use radmm_lab::report::{
-    Axis, Block, Claim, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style,
+use radmm_report::{
+    Axis, AxisScale, Block, Claim, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 
 /// All of them.
@@ -18,11 +18,12 @@ pub fn page() -> Page {
     Page {
         title: "Every kind of block & figure".to_owned(),
         lead: "Invented numbers in the shapes of the paper’s figures: **total ε = 1.25** at δ = 0, `gamma < 1`.".to_owned(),
+ headlines: Vec::new(),
         sections: vec![
             Section {
                 heading: "Claims".to_owned(),
                 blocks: vec![
-                    Block::Words("What was to be seen, and what was.\n\nA second paragraph with 2 * 3 < 7 in it.".to_owned()),
+                    Block::Text("What was to be seen, and what was.\n\nA second paragraph with 2 * 3 < 7 in it.".to_owned()),
                     Block::Claims(vec![
                         claim("R-ADMM has a smaller loss than ADMM at the same total ε", Some(true)),
                         claim("the smaller γ, the faster it converges", Some(false)),
@@ -53,11 +54,11 @@ fn claim(expected: &str, holds: Option<bool>) -> Claim {
     }
 }
 
-fn grid(folded: bool) -> Grid {
+fn grid(folded: bool) -> TextTable {
     let row = |name: &str, loss: &str, share: &str| {
         [name, loss, share, "1.2346"].map(str::to_owned).to_vec()
     };
-    Grid {
+    TextTable {
         caption: "After the last iteration".to_owned(),
         header: ["", "loss (range)", "own rows", "total ε"]
             .map(str::to_owned)
@@ -71,7 +72,7 @@ fn grid(folded: bool) -> Grid {
     }
 }
 
-fn axis(label: &str, scale: Scale) -> Axis {
+fn axis(label: &str, scale: AxisScale) -> Axis {
     Axis {
         label: label.to_owned(),
         scale,
@@ -100,8 +101,8 @@ fn point(x: u32, y: f64) -> Point {
 fn convergence() -> Figure {
     let panel = |title: &str, speed: f64| Panel {
         title: title.to_owned(),
-        x: axis("iteration t", Scale::Linear),
-        y: axis("mean loss", Scale::Linear),
+        x: axis("iteration t", AxisScale::Linear),
+        y: axis("mean loss", AxisScale::Linear),
         series: [
             "ADMM",
             "R-ADMM, γ = 0.5",
@@ -171,8 +172,8 @@ fn losses(alpha: f64, last: u32) -> Panel {
     };
     Panel {
         title: format!("Loss at α = {alpha}"),
-        x: axis("iteration t", Scale::Linear),
-        y: axis("mean loss", Scale::Linear),
+        x: axis("iteration t", AxisScale::Linear),
+        y: axis("mean loss", AxisScale::Linear),
         series: SIX.iter().enumerate().map(line).collect(),
     }
 }
@@ -184,12 +185,12 @@ fn totals(alpha: f64) -> Panel {
             let asked = if k % 2 == 1 { t.div_ceil(2) } else { t };
             point(t, price * f64::from(asked))
         };
-        series(name, k, Style::Stairs, (0..=20).map(total))
+        series(name, k, Style::Steps, (0..=20).map(total))
     };
     Panel {
         title: format!("Privacy at α = {alpha}"),
-        x: axis("iteration t", Scale::Linear),
-        y: axis("total ε so far", Scale::Linear),
+        x: axis("iteration t", AxisScale::Linear),
+        y: axis("total ε so far", AxisScale::Linear),
         series: SIX.iter().enumerate().map(line).collect(),
     }
 }
@@ -206,9 +207,9 @@ fn distance() -> Figure {
     };
     let mut all: Vec<Series> = ways.iter().enumerate().map(line).collect();
     let level = [point(0, 0.01)].into_iter();
-    all.push(series("one percent", 6, Style::Level, level));
+    all.push(series("one percent", 6, Style::Horizontal, level));
     let dots = (0..=10).map(|k| point(20 * k, 0.5 / f64::from(k + 1)));
-    all.push(series("measured", 3, Style::Dots, dots));
+    all.push(series("measured", 3, Style::Markers, dots));
     Figure {
         id: "fig3".to_owned(),
         title: "The distance from the optimum shrinks by the same share at every iteration"
@@ -217,8 +218,8 @@ fn distance() -> Figure {
         columns: 1,
         panels: vec![Panel {
             title: String::new(),
-            x: axis("iteration t", Scale::Linear),
-            y: axis("distance from the optimum", Scale::Log),
+            x: axis("iteration t", AxisScale::Linear),
+            y: axis("distance from the optimum", AxisScale::Log),
             series: all,
         }],
     }
@@ -237,9 +238,9 @@ fn dense() -> Figure {
 
 /// Panels with nothing, one value, gaps, or values that an axis has no place for.
 fn odd() -> Figure {
-    let panel = |title: &str, scale: Scale, values: &[f64]| Panel {
+    let panel = |title: &str, scale: AxisScale, values: &[f64]| Panel {
         title: title.to_owned(),
-        x: axis("x < y & \"z\"", Scale::Linear),
+        x: axis("x < y & \"z\"", AxisScale::Linear),
         y: axis("value", scale),
         series: vec![series(
             title,
@@ -254,12 +255,16 @@ fn odd() -> Figure {
         caption: "What cannot be drawn is left out.".to_owned(),
         columns: 3,
         panels: vec![
-            panel("nothing", Scale::Linear, &[]),
-            panel("not finite", Scale::Log, &[f64::NAN, f64::INFINITY, -1.0]),
-            panel("one", Scale::Linear, &[7.0]),
-            panel("the same", Scale::Log, &[0.3, 0.3, 0.3]),
-            panel("gaps", Scale::Linear, &[1.0, 2.0, f64::NAN, 1.5, 3.0]),
-            panel("large", Scale::Linear, &[1.2e7, 3.4e7, 2.2e7]),
+            panel("nothing", AxisScale::Linear, &[]),
+            panel(
+                "not finite",
+                AxisScale::Log,
+                &[f64::NAN, f64::INFINITY, -1.0],
+            ),
+            panel("one", AxisScale::Linear, &[7.0]),
+            panel("the same", AxisScale::Log, &[0.3, 0.3, 0.3]),
+            panel("gaps", AxisScale::Linear, &[1.0, 2.0, f64::NAN, 1.5, 3.0]),
+            panel("large", AxisScale::Linear, &[1.2e7, 3.4e7, 2.2e7]),
         ],
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::figure::Figure;
+use crate::plot::Figure;
 
 impl Figure {
-    /// One line a point: `panel,series,x,y,low,high`. Numbers have all the digits that tell them from their neighbours;
+    /// One line a point: `panel,series,x,y,low,high`. DataTable have all the digits that tell them from their neighbours;
     /// what is not finite is `NaN`, `inf` or `-inf`; without a range, `low` and `high` are empty.
     pub fn to_csv(&self) -> String {
         let mut text = "panel,series,x,y,low,high\n".to_owned();

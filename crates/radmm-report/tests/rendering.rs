@@ -1,13 +1,13 @@
 //! Pictures and pages are well formed, complete, and need nothing else.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "../examples/gallery/sample.rs"]
-mod sample;
+mod support;
 
 use std::collections::BTreeSet;
 
-use radmm_lab::report::{
-    Axis, Block, Claim, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style,
+use radmm_report::{
+    Axis, AxisScale, Block, Claim, Figure, Headline, Page, Panel, Point, Section, Series, Style,
+    TextTable,
 };
 
 /// Elements of HTML that have no end.
@@ -57,7 +57,7 @@ fn attribute<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     parts.map(|part| part.split('"').next().unwrap()).collect()
 }
 
-fn axis(scale: Scale) -> Axis {
+fn axis(scale: AxisScale) -> Axis {
     Axis {
         label: "values".to_owned(),
         scale,
@@ -65,7 +65,7 @@ fn axis(scale: Scale) -> Axis {
     }
 }
 
-fn figure(style: Style, scale: Scale, values: &[f64]) -> Figure {
+fn figure(style: Style, scale: AxisScale, values: &[f64]) -> Figure {
     let points = values.iter().enumerate().map(|(t, &y)| Point {
         x: t as f64,
         y,
@@ -78,7 +78,7 @@ fn figure(style: Style, scale: Scale, values: &[f64]) -> Figure {
         columns: 1,
         panels: vec![Panel {
             title: String::new(),
-            x: axis(Scale::Linear),
+            x: axis(AxisScale::Linear),
             y: axis(scale),
             series: vec![Series {
                 name: "line".to_owned(),
@@ -112,6 +112,7 @@ fn page(blocks: Vec<Block>) -> String {
     let page = Page {
         title: "A page".to_owned(),
         lead: String::new(),
+        headlines: Vec::new(),
         sections: vec![Section {
             heading: "Part".to_owned(),
             blocks,
@@ -123,7 +124,7 @@ fn page(blocks: Vec<Block>) -> String {
 
 #[test]
 fn every_picture_is_well_formed() {
-    for figure in sample::figures() {
+    for figure in support::figures() {
         let svg = figure.to_svg();
         let names = elements(&svg);
         assert_eq!(names[0], "svg");
@@ -140,7 +141,7 @@ fn every_picture_is_well_formed() {
 
 #[test]
 fn a_page_is_well_formed_and_its_ids_are_unique() {
-    let html = sample::page().to_html();
+    let html = support::page().to_html();
     let names = elements(&html);
     assert!(!names.contains(&"script".to_owned()));
     let ids = attribute(&html, "id");
@@ -161,8 +162,8 @@ fn a_page_is_well_formed_and_its_ids_are_unique() {
 
 #[test]
 fn nothing_is_fetched() {
-    let mut texts: Vec<String> = sample::figures().iter().map(Figure::to_svg).collect();
-    texts.push(sample::page().to_html());
+    let mut texts: Vec<String> = support::figures().iter().map(Figure::to_svg).collect();
+    texts.push(support::page().to_html());
     for text in texts {
         let text = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         for word in ["http:", "https:", "//", "src=", "@import", "xlink", "<link"] {
@@ -179,7 +180,7 @@ fn nothing_is_fetched() {
 #[test]
 fn words_are_escaped_everywhere() {
     let evil = "<script>alert(\"1\" & '2')</script>";
-    let mut figure = figure(Style::Line, Scale::Linear, &[1.0, 2.0]);
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0]);
     figure.id = evil.to_owned();
     figure.title = evil.to_owned();
     figure.caption = evil.to_owned();
@@ -190,10 +191,15 @@ fn words_are_escaped_everywhere() {
     let html = Page {
         title: evil.to_owned(),
         lead: evil.to_owned(),
+        headlines: vec![Headline {
+            label: evil.to_owned(),
+            value: evil.to_owned(),
+            note: evil.to_owned(),
+        }],
         sections: vec![Section {
             heading: evil.to_owned(),
             blocks: vec![
-                Block::Words(evil.to_owned()),
+                Block::Text(evil.to_owned()),
                 Block::Figure(figure.clone()),
                 Block::Code(evil.to_owned()),
                 Block::Claims(vec![Claim {
@@ -201,7 +207,7 @@ fn words_are_escaped_everywhere() {
                     observed: evil.to_owned(),
                     holds: None,
                 }]),
-                Block::Table(Grid {
+                Block::Table(TextTable {
                     caption: evil.to_owned(),
                     header: vec![evil.to_owned()],
                     rows: vec![vec![evil.to_owned()]],
@@ -220,7 +226,7 @@ fn words_are_escaped_everywhere() {
 
 #[test]
 fn words_may_be_bold_or_code_and_signs_alone_stand_for_themselves() {
-    let html = page(vec![Block::Words(
+    let html = page(vec![Block::Text(
         "**bold** and `a < b`, 2 * 3, a ** b, a ` b\n\nnext".to_owned(),
     )]);
     assert!(html.contains(
@@ -230,10 +236,15 @@ fn words_may_be_bold_or_code_and_signs_alone_stand_for_themselves() {
 
 #[test]
 fn a_value_that_is_not_finite_breaks_the_line() {
-    let whole = figure(Style::Line, Scale::Linear, &[1.0, 2.0, 3.0, 2.0, 1.0]).to_svg();
+    let whole = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0, 3.0, 2.0, 1.0]).to_svg();
     assert_eq!(line(&whole).matches('M').count(), 1);
     for missing in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let broken = figure(Style::Line, Scale::Linear, &[1.0, 2.0, missing, 2.0, 1.0]).to_svg();
+        let broken = figure(
+            Style::Line,
+            AxisScale::Linear,
+            &[1.0, 2.0, missing, 2.0, 1.0],
+        )
+        .to_svg();
         assert_eq!(line(&broken).matches('M').count(), 2);
         assert_eq!(line(&broken).matches('L').count(), 2);
     }
@@ -242,13 +253,13 @@ fn a_value_that_is_not_finite_breaks_the_line() {
 #[test]
 fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
     let values = [1.0, 0.1, 0.0, 0.1, -1.0, 0.01, 0.1];
-    let svg = figure(Style::Line, Scale::Log, &values).to_svg();
+    let svg = figure(Style::Line, AxisScale::Log, &values).to_svg();
     assert_eq!(line(&svg).matches('M').count(), 3);
 }
 
 #[test]
 fn equal_ratios_are_equal_steps_of_a_logarithmic_axis() {
-    let svg = figure(Style::Line, Scale::Log, &[1.0, 0.1, 0.01, 0.001]).to_svg();
+    let svg = figure(Style::Line, AxisScale::Log, &[1.0, 0.1, 0.01, 0.001]).to_svg();
     let down: Vec<f64> = corners(&svg)
         .windows(2)
         .map(|w| w[1][1] - w[0][1])
@@ -263,21 +274,21 @@ fn equal_ratios_are_equal_steps_of_a_logarithmic_axis() {
 #[test]
 fn a_panel_without_finite_values_says_so() {
     for values in [&[][..], &[f64::NAN, f64::INFINITY]] {
-        for scale in [Scale::Linear, Scale::Log] {
+        for scale in [AxisScale::Linear, AxisScale::Log] {
             let svg = figure(Style::Marked, scale, values).to_svg();
             assert!(svg.contains(">no finite values</text>"));
         }
     }
-    let svg = figure(Style::Marked, Scale::Linear, &[0.0]).to_svg();
+    let svg = figure(Style::Marked, AxisScale::Linear, &[0.0]).to_svg();
     assert!(!svg.contains("no finite values"));
 }
 
 #[test]
 fn a_level_needs_no_place_along_x() {
-    let mut figure = figure(Style::Line, Scale::Linear, &[1.0, 2.0]);
-    figure.panels[0].x.scale = Scale::Log;
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0]);
+    figure.panels[0].x.scale = AxisScale::Log;
     let mut level = figure.panels[0].series[0].clone();
-    level.style = Style::Level;
+    level.style = Style::Horizontal;
     level.points = vec![Point {
         x: 0.0,
         y: 50.0,
@@ -290,9 +301,9 @@ fn a_level_needs_no_place_along_x() {
 
 #[test]
 fn limits_that_are_none_give_way_to_the_data() {
-    let free = figure(Style::Line, Scale::Log, &[1.0, 2.0]).to_svg();
+    let free = figure(Style::Line, AxisScale::Log, &[1.0, 2.0]).to_svg();
     for limits in [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (f64::NAN, 1.0)] {
-        let mut figure = figure(Style::Line, Scale::Log, &[1.0, 2.0]);
+        let mut figure = figure(Style::Line, AxisScale::Log, &[1.0, 2.0]);
         figure.panels[0].y.limits = Some(limits);
         assert_eq!(figure.to_svg(), free, "{limits:?}");
     }
@@ -300,7 +311,7 @@ fn limits_that_are_none_give_way_to_the_data() {
 
 #[test]
 fn stairs_are_level_until_they_jump() {
-    let svg = figure(Style::Stairs, Scale::Linear, &[0.0, 1.0, 1.0, 2.0]).to_svg();
+    let svg = figure(Style::Steps, AxisScale::Linear, &[0.0, 1.0, 1.0, 2.0]).to_svg();
     let corners = corners(&svg);
     for pair in corners.windows(2) {
         let level = pair[0][1] == pair[1][1];
@@ -322,7 +333,7 @@ fn csv_has_every_number_to_the_last_bit() {
         f64::NEG_INFINITY,
         123456789.125,
     ];
-    let mut figure = figure(Style::Line, Scale::Linear, &values);
+    let mut figure = figure(Style::Line, AxisScale::Linear, &values);
     figure.panels[0].title = "a, \"b\"".to_owned();
     figure.panels[0].series[0].points[1].range = Some((1.0 / 3.0, 2.0 / 3.0));
     let csv = figure.to_csv();
@@ -351,7 +362,7 @@ fn csv_has_every_number_to_the_last_bit() {
 
 #[test]
 fn the_numbers_of_a_figure_are_folded_under_it() {
-    let mut short = figure(Style::Line, Scale::Linear, &[0.25, 0.5, f64::NAN]);
+    let mut short = figure(Style::Line, AxisScale::Linear, &[0.25, 0.5, f64::NAN]);
     short.panels[0].series[0].points[1].range = Some((0.125, 0.75));
     let html = page(vec![Block::Figure(short)]);
     let table = html.split("<details>").nth(1).unwrap();
@@ -369,7 +380,7 @@ fn long_tables_are_thinned_and_say_so() {
     let many: Vec<f64> = (0..1001).map(f64::from).collect();
     let html = page(vec![Block::Figure(figure(
         Style::Line,
-        Scale::Linear,
+        AxisScale::Linear,
         &many,
     ))]);
     assert!(html.contains("Every 6th of 1,001 rows."));
@@ -386,6 +397,7 @@ fn contents_are_listed_when_there_are_more_than_two_sections() {
         let page = Page {
             title: String::new(),
             lead: String::new(),
+            headlines: Vec::new(),
             sections: vec![section; count],
             footer: String::new(),
         };
@@ -416,7 +428,7 @@ fn claims_are_told_by_a_sign_and_a_word() {
 
 #[test]
 fn the_legend_is_shared_when_one_panel_has_all_series() {
-    let mut figure = figure(Style::Line, Scale::Linear, &[1.0, 2.0]);
+    let mut figure = figure(Style::Line, AxisScale::Linear, &[1.0, 2.0]);
     let names = |figure: &Figure| figure.to_svg().matches(">line</text>").count();
     figure.panels.push(figure.panels[0].clone());
     figure.columns = 2;
@@ -429,7 +441,7 @@ fn the_legend_is_shared_when_one_panel_has_all_series() {
 fn no_two_series_of_the_palette_look_the_same_without_colours() {
     let mut looks = BTreeSet::new();
     for colour in 0..8 {
-        let mut figure = figure(Style::Marked, Scale::Linear, &[1.0]);
+        let mut figure = figure(Style::Marked, AxisScale::Linear, &[1.0]);
         figure.panels[0].series[0].colour = colour;
         let svg = figure.to_svg();
         let drawn = svg.rsplit("<g clip-path").next().unwrap();
@@ -446,15 +458,15 @@ fn no_two_series_of_the_palette_look_the_same_without_colours() {
 
 #[test]
 fn the_same_figures_give_the_same_bytes() {
-    assert_eq!(sample::page().to_html(), sample::page().to_html());
-    for (one, other) in sample::figures().iter().zip(&sample::figures()) {
+    assert_eq!(support::page().to_html(), support::page().to_html());
+    for (one, other) in support::figures().iter().zip(&support::figures()) {
         assert_eq!(one.to_svg(), other.to_svg());
     }
 }
 
 #[test]
 fn coordinates_have_two_decimals_at_most() {
-    for figure in sample::figures() {
+    for figure in support::figures() {
         let svg = figure.to_svg();
         for path in attribute(&svg, "d") {
             for number in path.split(['M', 'L', 'Z', ' ']).filter(|n| !n.is_empty()) {
@@ -485,7 +497,7 @@ fn contrast(one: &str, other: &str) -> f64 {
 
 #[test]
 fn words_and_lines_stand_out_from_light_and_dark_pages() {
-    let svg = sample::figures()[0].to_svg();
+    let svg = support::figures()[0].to_svg();
     let (light, dark) = svg.split_once("@media").unwrap();
     for rules in [light, dark] {
         let colour = |name: &str, property: &str| {

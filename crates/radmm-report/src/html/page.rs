@@ -5,22 +5,36 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::figure::Figure;
-use super::plate::{STYLE, anchor};
-use super::svg::escaped;
-use super::{numbers, picture};
+use super::markup::{inline, paragraphs};
+use super::text_table::TextTable;
+use super::{data_table, html_figure};
+use crate::plot::svg::escaped;
+use crate::plot::{Figure, STYLE, anchor};
 
 /// A page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// At the top, and in the reader's tab.
     pub title: String,
-    /// What came out, in a sentence or two; may have the markup of [`Block::Words`].
+    /// What came out, in a sentence or two; may have the markup of [`Block::Text`].
     pub lead: String,
+    /// The results to be seen first, as large figures above the lead.
+    pub headlines: Vec<Headline>,
     /// With more than two, the page begins with their headings.
     pub sections: Vec<Section>,
-    /// Small, at the end; may have the markup of [`Block::Words`].
+    /// Small, at the end; may have the markup of [`Block::Text`].
     pub footer: String,
+}
+
+/// One result, seen at a glance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Headline {
+    /// What it is: `held-out accuracy`.
+    pub label: String,
+    /// The figure itself: `81.9 %`.
+    pub value: String,
+    /// What one must know to read it; may have the markup of [`Block::Text`].
+    pub note: String,
 }
 
 /// A part of a page.
@@ -36,28 +50,15 @@ pub struct Section {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
     /// Paragraphs, with an empty line between them; `**bold**` and `` `code` `` are the only markup.
-    Words(String),
+    Text(String),
     /// A picture, and under it its numbers.
     Figure(Figure),
     /// A table.
-    Table(Grid),
+    Table(TextTable),
     /// What was expected, and whether it came about.
     Claims(Vec<Claim>),
     /// Lines as they are.
     Code(String),
-}
-
-/// A table of words and numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Grid {
-    /// What it shows.
-    pub caption: String,
-    /// Names of the columns.
-    pub header: Vec<String>,
-    /// A row may be shorter than the header.
-    pub rows: Vec<Vec<String>>,
-    /// Only its caption is seen until it is opened.
-    pub folded: bool,
 }
 
 /// A statement, and what became of it.
@@ -106,12 +107,17 @@ impl Page {
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
              <title>{}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n",
             escaped(&self.title),
-            include_str!("style.css"),
+            include_str!("page.css"),
             escaped(&self.title),
         );
+        text += &headlines(&self.headlines);
         if !self.lead.is_empty() {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "<div class=\"lead\">\n{}</div>", words(&self.lead));
+            let _ = writeln!(
+                text,
+                "<div class=\"lead\">\n{}</div>",
+                paragraphs(&self.lead)
+            );
         }
         if self.sections.len() > 2 {
             text += "<nav aria-label=\"Contents\">\n<ul>\n";
@@ -134,7 +140,7 @@ impl Page {
         }
         text += "</main>\n";
         if !self.footer.is_empty() {
-            let _ = writeln!(text, "<footer>\n{}</footer>", words(&self.footer));
+            let _ = writeln!(text, "<footer>\n{}</footer>", paragraphs(&self.footer));
         }
         text + "</body>\n</html>\n"
     }
@@ -143,10 +149,10 @@ impl Page {
 impl Block {
     fn to_html(&self, ids: &mut Ids) -> String {
         match self {
-            Self::Words(text) => words(text),
+            Self::Text(text) => paragraphs(text),
             Self::Figure(figure) => {
-                let tables = numbers::of(figure);
-                picture::html(figure, &tables, ids)
+                let tables = data_table::of(figure);
+                html_figure::html(figure, &tables, ids)
             }
             Self::Table(grid) => grid.to_html(),
             Self::Claims(claims) => claimed(claims),
@@ -155,59 +161,22 @@ impl Block {
     }
 }
 
-impl Grid {
-    /// Columns in which every value begins like a number are set to the right.
-    pub(super) fn to_html(&self) -> String {
-        let right: Vec<bool> = (0..self.header.len()).map(|k| self.numeric(k)).collect();
-        let class = |k: usize| match right.get(k) {
-            Some(true) => " class=\"number\"",
-            _ => "",
-        };
-        let caption = escaped(&self.caption);
-        let mut text = String::new();
-        if self.folded {
-            let _ = writeln!(text, "<details>\n<summary>{caption}</summary>");
-        }
-        text += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
-        if !self.folded && !caption.is_empty() {
-            let _ = writeln!(text, "<caption>{caption}</caption>");
-        }
-        text += "<thead>\n<tr>";
-        for (k, name) in self.header.iter().enumerate() {
-            let _ = write!(text, "<th scope=\"col\"{}>{}</th>", class(k), inline(name));
-        }
-        text += "</tr>\n</thead>\n<tbody>\n";
-        for row in &self.rows {
-            text += "<tr>";
-            for k in 0..self.header.len().max(row.len()) {
-                let cell = row.get(k).map_or("", String::as_str);
-                let _ = write!(text, "<td{}>{}</td>", class(k), inline(cell));
-            }
-            text += "</tr>\n";
-        }
-        text += "</tbody>\n</table>\n</div>\n";
-        if self.folded {
-            text += "</details>\n";
-        }
-        text
+/// The headline figures as a list of terms; empty without any.
+fn headlines(headlines: &[Headline]) -> String {
+    if headlines.is_empty() {
+        return String::new();
     }
-
-    fn numeric(&self, column: usize) -> bool {
-        let mut cells = self
-            .rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .peekable();
-        let number = |cell: &String| {
-            let mut letters = cell
-                .trim_start_matches(['-', '−', '+', '<', '≤', '≈', ' '])
-                .chars();
-            letters
-                .next()
-                .is_none_or(|first| first.is_ascii_digit() || "∞–".contains(first))
-        };
-        cells.peek().is_some() && cells.all(number)
+    let mut text = "<dl class=\"headlines\">\n".to_owned();
+    for one in headlines {
+        let _ = writeln!(
+            text,
+            "<div><dt>{}</dt><dd class=\"value\">{}</dd><dd>{}</dd></div>",
+            escaped(&one.label),
+            escaped(&one.value),
+            inline(&one.note)
+        );
     }
+    text + "</dl>\n"
 }
 
 /// Not by colour alone: a sign, and the word for those who hear it.
@@ -228,43 +197,4 @@ fn claimed(claims: &[Claim]) -> String {
         );
     }
     text + "</ul>\n"
-}
-
-/// Paragraphs.
-pub(super) fn words(text: &str) -> String {
-    let mut html = String::new();
-    for paragraph in text
-        .split("\n\n")
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-    {
-        let _ = writeln!(html, "<p>{}</p>", inline(paragraph));
-    }
-    html
-}
-
-/// `**bold**` and `` `code` ``; a sign without its partner stands for itself.
-pub(super) fn inline(text: &str) -> String {
-    let mut html = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(['*', '`']) {
-        let (before, from) = rest.split_at(start);
-        html += &escaped(before);
-        let (sign, element) = match from.strip_prefix("**") {
-            Some(_) => ("**", "strong"),
-            None => (&from[..1], "code"),
-        };
-        let inner = &from[sign.len()..];
-        match inner.find(sign).filter(|&end| end > 0 && sign != "*") {
-            Some(end) => {
-                let _ = write!(html, "<{element}>{}</{element}>", escaped(&inner[..end]));
-                rest = &inner[end + sign.len()..];
-            }
-            None => {
-                html += sign;
-                rest = inner;
-            }
-        }
-    }
-    html + &escaped(rest)
 }

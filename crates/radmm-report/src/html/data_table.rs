@@ -1,20 +1,19 @@
 //! The numbers of a figure as tables: one a panel, x down, a column for every series.
 
-use super::figure::{Figure, Panel, Point, Series, Style};
-use super::page::Grid;
-use crate::shown;
+use super::text_table::TextTable;
+use crate::plot::{Figure, Panel, Point, Series, Style, thousands};
 
 /// More rows than this nobody reads; they are in the CSV file.
 const ROWS: usize = 200;
 
 /// One panel's table, and what is to be said under it.
-pub(super) struct Numbers {
-    pub grid: Grid,
+pub(super) struct DataTable {
+    pub table: TextTable,
     pub notes: Vec<String>,
 }
 
 /// The tables of all panels that have any numbers.
-pub(super) fn of(figure: &Figure) -> Vec<Numbers> {
+pub(super) fn of(figure: &Figure) -> Vec<DataTable> {
     let panels = figure
         .panels
         .iter()
@@ -22,11 +21,11 @@ pub(super) fn of(figure: &Figure) -> Vec<Numbers> {
     panels.map(panel).collect()
 }
 
-fn panel(panel: &Panel) -> Numbers {
+fn panel(panel: &Panel) -> DataTable {
     let (levels, lines): (Vec<&Series>, Vec<&Series>) = panel
         .series
         .iter()
-        .partition(|series| series.style == Style::Level);
+        .partition(|series| series.style == Style::Horizontal);
     let mut xs: Vec<f64> = lines
         .iter()
         .flat_map(|series| series.points.iter().map(|point| point.x))
@@ -42,10 +41,7 @@ fn panel(panel: &Panel) -> Numbers {
     };
     let mut notes: Vec<String> = Vec::new();
     if stride > 1 {
-        notes.push(format!(
-            "Every {stride}th of {} rows.",
-            shown::thousands(xs.len())
-        ));
+        notes.push(format!("Every {stride}th of {} rows.", thousands(xs.len())));
     }
     for level in levels {
         if let Some(point) = level.points.first() {
@@ -56,8 +52,8 @@ fn panel(panel: &Panel) -> Numbers {
         "" => panel.y.label.clone(),
         title => format!("{title}: {}", panel.y.label),
     };
-    Numbers {
-        grid: Grid {
+    DataTable {
+        table: TextTable {
             caption,
             header: header.cloned().collect(),
             rows: xs.iter().step_by(stride).map(row).collect(),
@@ -88,6 +84,14 @@ fn value(x: f64) -> String {
     } else if x.fract() == 0.0 && x.abs() < 1e6 {
         format!("{x}")
     } else {
-        shown::number(x)
+        number(x)
+    }
+}
+
+/// Four decimals, or scientific notation where these would show nothing or too much.
+fn number(x: f64) -> String {
+    match x.abs() {
+        1e-3..1e6 => format!("{x:.4}"),
+        _ => format!("{x:.1e}"),
     }
 }

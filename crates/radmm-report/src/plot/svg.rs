@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 /// Right and down.
-pub type Spot = (f64, f64);
+pub type Position = (f64, f64);
 
 /// A picture being drawn.
 pub struct Svg {
@@ -11,7 +11,7 @@ pub struct Svg {
 }
 
 /// What a picture begins with.
-pub struct Head<'a> {
+pub struct SvgHeader<'a> {
     /// Before the ids of its words, so that several pictures can be in one page.
     pub prefix: &'a str,
     /// Of the whole picture, for rules that are not for the page around it.
@@ -23,14 +23,14 @@ pub struct Head<'a> {
     /// For those who hear the picture read.
     pub title: &'a str,
     /// The same at length.
-    pub about: &'a str,
+    pub description: &'a str,
     /// Colours and a ground, for a picture in a file of its own; a page has them already.
     pub style: Option<&'a str>,
 }
 
 /// Which end of a text is at its point.
 #[derive(Clone, Copy)]
-pub enum Anchor {
+pub enum TextAnchor {
     /// The first letter.
     Start,
     /// Half of it.
@@ -41,7 +41,7 @@ pub enum Anchor {
 
 /// A rectangle.
 #[derive(Clone, Copy)]
-pub struct Area {
+pub struct Rect {
     /// From the left edge of the picture.
     pub left: f64,
     /// From its upper edge.
@@ -54,14 +54,14 @@ pub struct Area {
 
 impl Svg {
     /// Begins a picture.
-    pub fn new(head: &Head<'_>) -> Self {
-        let Head {
+    pub fn new(head: &SvgHeader<'_>) -> Self {
+        let SvgHeader {
             prefix,
             width,
             height,
             ..
         } = head;
-        let (title, about) = (escaped(head.title), escaped(head.about));
+        let (title, description) = (escaped(head.title), escaped(head.description));
         let class = match head.class {
             "" => String::new(),
             class => format!(" class=\"{class}\""),
@@ -69,24 +69,24 @@ impl Svg {
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\"{class} viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\" aria-labelledby=\"{prefix}title {prefix}about\">\n\
-             <title id=\"{prefix}title\">{title}</title>\n<desc id=\"{prefix}about\">{about}</desc>\n",
+             <title id=\"{prefix}title\">{title}</title>\n<desc id=\"{prefix}about\">{description}</desc>\n",
         );
         let mut svg = Self { text };
         if let Some(style) = head.style {
             svg.put(format_args!("<style>\n{style}</style>"));
-            let page = Area {
+            let page = Rect {
                 left: 0.0,
                 top: 0.0,
                 width: *width,
                 height: *height,
             };
-            svg.area("page", page, 0.0);
+            svg.rect("page", page, 0.0);
         }
         svg
     }
 
     /// Begins a small picture beside words that say the same.
-    pub fn ornament(class: &str, width: f64, height: f64) -> Self {
+    pub fn decoration(class: &str, width: f64, height: f64) -> Self {
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\" aria-hidden=\"true\">\n"
@@ -95,25 +95,29 @@ impl Svg {
     }
 
     /// A rectangle with corners of this radius.
-    pub fn area(&mut self, class: &str, area: Area, radius: f64) {
-        let (x, y) = (n(area.left), n(area.top));
-        let (width, height, rx) = (n(area.width), n(area.height), n(radius));
+    pub fn rect(&mut self, class: &str, area: Rect, radius: f64) {
+        let (x, y) = (coordinate(area.left), coordinate(area.top));
+        let (width, height, rx) = (
+            coordinate(area.width),
+            coordinate(area.height),
+            coordinate(radius),
+        );
         self.put(format_args!(
             r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}" rx="{rx}"/>"#
         ));
     }
 
     /// A circle round a place.
-    pub fn circle(&mut self, class: &str, (x, y): Spot, radius: f64) {
-        let (x, y, r) = (n(x), n(y), n(radius));
+    pub fn circle(&mut self, class: &str, (x, y): Position, radius: f64) {
+        let (x, y, r) = (coordinate(x), coordinate(y), coordinate(radius));
         self.put(format_args!(
             r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#
         ));
     }
 
     /// From one place to another.
-    pub fn line(&mut self, class: &str, from: Spot, to: Spot) {
-        self.path(class, &through(&[from, to]));
+    pub fn line(&mut self, class: &str, from: Position, to: Position) {
+        self.path(class, &polyline(&[from, to]));
     }
 
     /// Along the commands of a path.
@@ -122,38 +126,38 @@ impl Svg {
     }
 
     /// A head at `tip`, as of an arrow that flies in direction `angle`.
-    pub fn arrow_head(&mut self, class: &str, tip: Spot, angle: f64) {
+    pub fn arrow_head(&mut self, class: &str, tip: Position, angle: f64) {
         let corner = |turn: f64| polar(tip, 8.0, angle + turn);
         let back = polar(tip, 5.0, angle + std::f64::consts::PI);
-        let path = through(&[tip, corner(2.65), back, corner(-2.65)]) + "Z";
+        let path = polyline(&[tip, corner(2.65), back, corner(-2.65)]) + "Z";
         self.path(class, &path);
     }
 
     /// Words on one line.
-    pub fn text(&mut self, class: &str, (x, y): Spot, anchor: Anchor, words: &str) {
+    pub fn text(&mut self, class: &str, (x, y): Position, anchor: TextAnchor, words: &str) {
         let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
+            TextAnchor::Start => "start",
+            TextAnchor::Middle => "middle",
+            TextAnchor::End => "end",
         };
-        let (x, y, words) = (n(x), n(y), escaped(words));
+        let (x, y, words) = (coordinate(x), coordinate(y), escaped(words));
         self.put(format_args!(
             r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>"#
         ));
     }
 
     /// Upwards, its middle at the point.
-    pub fn upright(&mut self, class: &str, (x, y): Spot, words: &str) {
-        let (x, y, words) = (n(x), n(y), escaped(words));
+    pub fn vertical_text(&mut self, class: &str, (x, y): Position, words: &str) {
+        let (x, y, words) = (coordinate(x), coordinate(y), escaped(words));
         self.put(format_args!(
             r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{words}</text>"#
         ));
     }
 
-    /// Begins a group: what is drawn until [`Svg::end`] is seen through this area alone.
-    pub fn window(&mut self, id: &str, area: Area) {
-        let (x, y) = (n(area.left), n(area.top));
-        let (width, height) = (n(area.width), n(area.height));
+    /// Begins a group: what is drawn until [`Svg::end_clip`] is seen through this area alone.
+    pub fn begin_clip(&mut self, id: &str, area: Rect) {
+        let (x, y) = (coordinate(area.left), coordinate(area.top));
+        let (width, height) = (coordinate(area.width), coordinate(area.height));
         self.put(format_args!(
             r#"<clipPath id="{id}"><rect x="{x}" y="{y}" width="{width}" height="{height}"/></clipPath>"#
         ));
@@ -161,7 +165,7 @@ impl Svg {
     }
 
     /// Ends a group.
-    pub fn end(&mut self) {
+    pub fn end_clip(&mut self) {
         self.put("</g>");
     }
 
@@ -178,22 +182,22 @@ impl Svg {
 }
 
 /// The path through all points.
-pub fn through(points: &[Spot]) -> String {
+pub fn polyline(points: &[Position]) -> String {
     let mut path = String::new();
     for (k, &(x, y)) in points.iter().enumerate() {
         let verb = if k == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{verb}{} {}", n(x), n(y));
+        let _ = write!(path, "{verb}{} {}", coordinate(x), coordinate(y));
     }
     path
 }
 
 /// The point at a distance from another, in direction `angle`: 0 is right, a quarter turn is down.
-pub fn polar((x, y): Spot, distance: f64, angle: f64) -> Spot {
+pub fn polar((x, y): Position, distance: f64, angle: f64) -> Position {
     (x + distance * angle.cos(), y + distance * angle.sin())
 }
 
 /// Two decimals at most: finer differences cannot be seen, and may differ between machines.
-pub fn n(value: f64) -> String {
+pub fn coordinate(value: f64) -> String {
     let rounded = format!("{value:.2}");
     let short = rounded.trim_end_matches('0').trim_end_matches('.');
     if short == "-0" { "0" } else { short }.to_owned()

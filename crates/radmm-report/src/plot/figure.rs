@@ -34,14 +34,14 @@ pub struct Axis {
     /// What the values are, with their unit.
     pub label: String,
     /// How they are laid out.
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// The values at the ends; without, the data's: upwards rounded outward, to the right with a little room.
     pub limits: Option<(f64, f64)>,
 }
 
 /// Equal steps are equal differences, or equal ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Differences.
     Linear,
     /// Ratios; values that are not positive are left out.
@@ -71,11 +71,11 @@ pub enum Style {
     /// A line with a marker at every point.
     Marked,
     /// Level until it jumps, like a total that is paid for.
-    Stairs,
+    Steps,
     /// One level line across the panel, at the height of its only point.
-    Level,
+    Horizontal,
     /// Markers alone.
-    Dots,
+    Markers,
 }
 
 /// A value, and between which values it varied.
@@ -92,7 +92,7 @@ pub struct Point {
 impl Axis {
     /// Whether the axis has a place for a value.
     pub(super) fn holds(&self, value: f64) -> bool {
-        value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
+        value.is_finite() && (self.scale == AxisScale::Linear || value > 0.0)
     }
 }
 
@@ -104,7 +104,7 @@ impl Panel {
 
     /// The points of a series that can be drawn; of a level line only its height matters.
     pub(super) fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a Point> {
-        let level = series.style == Style::Level;
+        let level = series.style == Style::Horizontal;
         series
             .points
             .iter()

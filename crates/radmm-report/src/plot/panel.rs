@@ -1,10 +1,10 @@
 //! One pair of axes, drawn.
 
-use super::chart::{Chart, Ruler};
-use super::figure::{Axis, Panel, Point, Scale, Series, Style};
+use super::axes::{Axes, AxisLayout};
+use super::figure::{Axis, AxisScale, Panel, Point, Series, Style};
 use super::legend;
-use super::look::{self, Look};
-use super::svg::{Anchor, Area, Spot, Svg, through};
+use super::series_style::{SeriesStyle, needs_markers};
+use super::svg::{Position, Rect, Svg, TextAnchor, polyline};
 use super::ticks::{self, Ticks};
 
 /// A tick of the upward axis has about this much room, and one of the other.
@@ -50,13 +50,13 @@ impl Margins {
 }
 
 /// Draws a panel into an area; `id` is of this panel alone.
-pub(super) fn draw(svg: &mut Svg, panel: &Panel, area: Area, margins: Margins, id: &str) {
+pub(super) fn draw(svg: &mut Svg, panel: &Panel, area: Rect, margins: Margins, id: &str) {
     let left = area.left + margins.left;
     if !panel.title.is_empty() {
         svg.text(
             "strong",
             (area.left + 4.0, area.top + 20.0),
-            Anchor::Start,
+            TextAnchor::Start,
             &panel.title,
         );
     }
@@ -64,56 +64,56 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, area: Area, margins: Margins, i
         let corner = (area.left + 4.0, area.top + margins.top - 6.0);
         legend::draw(svg, &panel.series, corner, area.width - 8.0);
     }
-    let place = Area {
+    let place = Rect {
         left,
         top: area.top + margins.top + margins.legend,
         width: area.width - margins.left - margins.right,
         height: area.height - margins.top - margins.bottom - margins.legend,
     };
-    let chart = chart(
+    let axes = layout(
         panel,
         place,
         area.height - margins.legend,
         margins.left - 16.0,
     );
-    chart.frame(svg);
+    axes.frame(svg);
     let mut drawn = panel.series.iter().flat_map(|series| panel.shown(series));
     if drawn.next().is_none() {
         let middle = (
             place.left + place.width / 2.0,
             place.top + place.height / 2.0,
         );
-        svg.text("quiet", middle, Anchor::Middle, "no finite values");
+        svg.text("quiet", middle, TextAnchor::Middle, "no finite values");
         return;
     }
     // Markers at the ends reach over them.
-    let window = Area {
+    let window = Rect {
         left: place.left - 6.0,
         top: place.top - 6.0,
         width: place.width + 12.0,
         height: place.height + 12.0,
     };
-    svg.window(&format!("{id}window"), window);
+    svg.begin_clip(&format!("{id}window"), window);
     let (levels, others): (Vec<&Series>, Vec<&Series>) = panel
         .series
         .iter()
-        .partition(|series| series.style == Style::Level);
+        .partition(|series| series.style == Style::Horizontal);
     for series in levels {
-        level(svg, panel, &chart, series);
+        level(svg, panel, &axes, series);
     }
-    let brushes = brushes(panel, &chart, &others);
+    let plotters = plotters(panel, &axes, &others);
     // No bar hides a mean.
-    brushes.iter().for_each(|brush| brush.bars(svg));
-    for brush in &brushes {
-        brush.line(svg);
-        brush.marks(svg);
+    plotters.iter().for_each(|plotter| plotter.bars(svg));
+    for plotter in &plotters {
+        plotter.line(svg);
+        plotter.marks(svg);
     }
-    svg.end();
+    svg.end_clip();
 }
 
-fn chart(panel: &Panel, place: Area, height: f64, gap: f64) -> Chart {
+fn layout(panel: &Panel, place: Rect, height: f64, gap: f64) -> Axes {
     let (range, ticks) = up(panel, height);
-    let y = Ruler {
+    let y = AxisLayout {
         title: panel.y.label.clone(),
         place: (place.top + place.height, place.top),
         range,
@@ -126,7 +126,7 @@ fn chart(panel: &Panel, place: Area, height: f64, gap: f64) -> Chart {
     let range = ends(&panel.x, values(), ticks::beyond);
     let whole = values().all(|x| x.fract() == 0.0);
     let ticks = ticks::within(panel.x.scale, range, count, whole);
-    let x = Ruler {
+    let x = AxisLayout {
         title: panel.x.label.clone(),
         place: (place.left, place.left + place.width),
         range,
@@ -134,7 +134,7 @@ fn chart(panel: &Panel, place: Area, height: f64, gap: f64) -> Chart {
         ticks: ticks.labelled,
         minor: ticks.minor,
     };
-    Chart { x, y, gap }
+    Axes { x, y, gap }
 }
 
 /// The upward axis of a panel of this height.
@@ -156,7 +156,7 @@ fn across(panel: &Panel) -> impl Iterator<Item = f64> {
     let lines = panel
         .series
         .iter()
-        .filter(|series| series.style != Style::Level);
+        .filter(|series| series.style != Style::Horizontal);
     lines
         .flat_map(|series| panel.shown(series))
         .map(|point| point.x)
@@ -166,7 +166,7 @@ fn across(panel: &Panel) -> impl Iterator<Item = f64> {
 fn ends(
     axis: &Axis,
     values: impl Iterator<Item = f64>,
-    outward: impl Fn(Scale, f64, f64) -> (f64, f64),
+    outward: impl Fn(AxisScale, f64, f64) -> (f64, f64),
 ) -> (f64, f64) {
     let usable = |(low, high): &(f64, f64)| axis.holds(*low) && axis.holds(*high) && low < high;
     if let Some(limits) = axis.limits.filter(usable) {
@@ -179,27 +179,27 @@ fn ends(
         });
     if low <= high {
         outward(axis.scale, low, high)
-    } else if axis.scale == Scale::Log {
+    } else if axis.scale == AxisScale::Log {
         (0.1, 1.0)
     } else {
         (0.0, 1.0)
     }
 }
 
-fn level(svg: &mut Svg, panel: &Panel, chart: &Chart, series: &Series) {
+fn level(svg: &mut Svg, panel: &Panel, axes: &Axes, series: &Series) {
     if let Some(point) = panel.shown(series).next() {
-        let y = chart.y.at(point.y);
-        let (left, right) = chart.x.place;
-        svg.line(&Look::of(series).line(), (left, y), (right, y));
+        let y = axes.y.at(point.y);
+        let (left, right) = axes.x.place;
+        svg.line(&SeriesStyle::of(series).line(), (left, y), (right, y));
     }
 }
 
-/// One series over its chart.
-struct Brush<'a> {
+/// One series over its axes.
+struct SeriesPlotter<'a> {
     panel: &'a Panel,
-    chart: &'a Chart,
+    axes: &'a Axes,
     series: &'a Series,
-    look: Look,
+    style: SeriesStyle,
     /// Its place among the series, and how many there are.
     rank: usize,
     among: usize,
@@ -208,17 +208,17 @@ struct Brush<'a> {
     /// Every how many points there is a bar.
     stride: usize,
     /// Whether a line alone would leave the colour to tell it from others.
-    told_apart: bool,
+    markers: bool,
     /// Between neighbouring points.
     spacing: f64,
 }
 
-fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, all: &[&'a Series]) -> Vec<Brush<'a>> {
+fn plotters<'a>(panel: &'a Panel, axes: &'a Axes, all: &[&'a Series]) -> Vec<SeriesPlotter<'a>> {
     let ranged = |series: &Series| series.points.iter().any(|point| point.range.is_some());
     let bars = all.iter().filter(|series| ranged(series)).count();
-    let width = chart.x.place.1 - chart.x.place.0;
+    let width = axes.x.place.1 - axes.x.place.0;
     let mut bar = 0;
-    let mut brushes = Vec::new();
+    let mut plotters = Vec::new();
     for (rank, &series) in all.iter().enumerate() {
         let spacing = width / (series.points.len().max(2) - 1) as f64;
         let mut aside = 0.0;
@@ -227,26 +227,26 @@ fn brushes<'a>(panel: &'a Panel, chart: &'a Chart, all: &[&'a Series]) -> Vec<Br
             aside = apart * (f64::from(bar) - (bars as f64 - 1.0) / 2.0);
             bar += 1;
         }
-        brushes.push(Brush {
+        plotters.push(SeriesPlotter {
             panel,
-            chart,
+            axes,
             series,
-            look: Look::of(series),
+            style: SeriesStyle::of(series),
             rank,
             among: all.len(),
             aside,
             // Odd, so that steps of two kinds that take turns both have theirs.
             stride: (BAR * bars as f64 / spacing).ceil().max(1.0) as usize | 1,
-            told_apart: look::told_apart(&panel.series),
+            markers: needs_markers(&panel.series),
             spacing,
         });
     }
-    brushes
+    plotters
 }
 
-impl Brush<'_> {
-    fn at(&self, point: &Point) -> Spot {
-        let (x, y) = self.chart.at(point.x, point.y);
+impl SeriesPlotter<'_> {
+    fn at(&self, point: &Point) -> Position {
+        let (x, y) = self.axes.at(point.x, point.y);
         (x + self.aside, y)
     }
 
@@ -265,40 +265,40 @@ impl Brush<'_> {
             let (x, top) = self.at(&Point { y: high, ..*point });
             let mut path = String::new();
             let bottom = if self.panel.y.holds(low) {
-                let bottom = self.chart.y.at(low);
-                path += &through(&[(x - cap, bottom), (x + cap, bottom)]);
+                let bottom = self.axes.y.at(low);
+                path += &polyline(&[(x - cap, bottom), (x + cap, bottom)]);
                 bottom
             } else {
                 // Zero is infinitely far down a logarithmic axis.
-                self.chart.y.place.0
+                self.axes.y.place.0
             };
-            path += &through(&[(x, bottom), (x, top)]);
-            path += &through(&[(x - cap, top), (x + cap, top)]);
-            svg.path(&self.look.bar(), &path);
+            path += &polyline(&[(x, bottom), (x, top)]);
+            path += &polyline(&[(x - cap, top), (x + cap, top)]);
+            svg.path(&self.style.bar(), &path);
         }
     }
 
     /// Through the points, broken where one is missing.
     fn line(&self, svg: &mut Svg) {
-        if self.series.style == Style::Dots {
+        if self.series.style == Style::Markers {
             return;
         }
         let mut path = String::new();
         for piece in self.series.points.split(|point| !self.panel.shows(point)) {
-            let mut corners: Vec<Spot> = Vec::new();
+            let mut corners: Vec<Position> = Vec::new();
             for point in piece {
                 let at = self.at(point);
-                if self.series.style == Style::Stairs
+                if self.series.style == Style::Steps
                     && let Some(before) = corners.last()
                 {
                     corners.push((at.0, before.1));
                 }
                 corners.push(at);
             }
-            path += &through(&corners);
+            path += &polyline(&corners);
         }
         if !path.is_empty() {
-            svg.path(&self.look.line(), &path);
+            svg.path(&self.style.line(), &path);
         }
     }
 
@@ -311,23 +311,23 @@ impl Brush<'_> {
             .filter(|p| self.panel.shows(p))
             .collect();
         match self.series.style {
-            Style::Marked | Style::Dots => {
+            Style::Marked | Style::Markers => {
                 let r = (0.36 * self.spacing).clamp(1.8, 3.6);
                 for point in shown {
-                    self.look.mark(svg, self.at(point), r);
+                    self.style.mark(svg, self.at(point), r);
                 }
             }
-            _ if self.told_apart => {
+            _ if self.markers => {
                 let few = shown.len().min(5);
                 for k in 0..few {
                     let share =
                         (k as f64 + (self.rank as f64 + 0.5) / self.among as f64) / few as f64;
                     let point = shown[(share * shown.len() as f64) as usize];
-                    self.look.mark(svg, self.at(point), 3.6);
+                    self.style.mark(svg, self.at(point), 3.6);
                 }
             }
             // The only line may still be a single point, which has no length.
-            _ if shown.len() == 1 => self.look.mark(svg, self.at(shown[0]), 3.6),
+            _ if shown.len() == 1 => self.style.mark(svg, self.at(shown[0]), 3.6),
             _ => {}
         }
     }

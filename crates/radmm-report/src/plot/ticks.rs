@@ -1,7 +1,6 @@
 //! Round numbers along an axis: where it ends, and which values are written beside it.
 
-use super::figure::Scale;
-use crate::shown::thousands;
+use super::figure::AxisScale;
 
 /// What is written beside an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,16 +12,16 @@ pub(super) struct Ticks {
 }
 
 /// The ends of an axis that shows everything from `low` to `high`, rounded outward.
-pub(super) fn around(scale: Scale, low: f64, high: f64, count: usize) -> (f64, f64) {
+pub(super) fn around(scale: AxisScale, low: f64, high: f64, count: usize) -> (f64, f64) {
     match scale {
-        Scale::Linear => {
+        AxisScale::Linear => {
             let (low, high) = apart(low, high);
             // Half a step leaves less empty room than a whole one.
             let half = step(low, high, count) / 2.0;
             let ends = ((low / half).floor() * half, (high / half).ceil() * half);
             finite(ends, (low, high))
         }
-        Scale::Log => {
+        AxisScale::Log => {
             let (low, high) = separate(low, high);
             let wide = high / low > 30.0;
             finite((round_down(low, wide), round_up(high, wide)), (low, high))
@@ -31,15 +30,15 @@ pub(super) fn around(scale: Scale, low: f64, high: f64, count: usize) -> (f64, f
 }
 
 /// The ends of an axis that goes a little beyond the data, so that markers and bars at the ends have room.
-pub(super) fn beyond(scale: Scale, low: f64, high: f64) -> (f64, f64) {
+pub(super) fn beyond(scale: AxisScale, low: f64, high: f64) -> (f64, f64) {
     const ROOM: f64 = 0.02;
     match scale {
-        Scale::Linear => {
+        AxisScale::Linear => {
             let (low, high) = apart(low, high);
             let room = ROOM * high - ROOM * low;
             finite((low - room, high + room), (low, high))
         }
-        Scale::Log => {
+        AxisScale::Log => {
             let (low, high) = separate(low, high);
             let room = libm::pow(high / low, ROOM);
             finite((low / room, high * room), (low, high))
@@ -48,10 +47,10 @@ pub(super) fn beyond(scale: Scale, low: f64, high: f64) -> (f64, f64) {
 }
 
 /// At most about `count` values with words; `whole` if no value between whole numbers has a meaning.
-pub(super) fn within(scale: Scale, range: (f64, f64), count: usize, whole: bool) -> Ticks {
+pub(super) fn within(scale: AxisScale, range: (f64, f64), count: usize, whole: bool) -> Ticks {
     match scale {
-        Scale::Linear => linear(range, count, whole),
-        Scale::Log => {
+        AxisScale::Linear => linear(range, count, whole),
+        AxisScale::Log => {
             let ticks = logarithmic(range, count);
             if ticks.labelled.len() < 2 {
                 // So little of a decade that equal differences look like equal ratios.
@@ -226,6 +225,19 @@ fn label(value: f64, step: f64, largest: f64) -> String {
     minus(&format!("{value:.decimals$}"))
 }
 
+/// Digits in groups of three: `1,234,567`.
+pub(crate) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// `10⁻⁷`, `2.5×10⁶`.
 fn scientific(mantissa: f64, k: i32) -> String {
     let digits = format!("{mantissa:.3}");
@@ -267,7 +279,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        let linear = |range, whole| within(Scale::Linear, range, 5, whole);
+        let linear = |range, whole| within(AxisScale::Linear, range, 5, whole);
         assert_eq!(
             words(&linear((0.0, 60.0), true)),
             ["0", "10", "20", "30", "40", "50", "60"]
@@ -293,15 +305,20 @@ mod tests {
 
     #[test]
     fn logarithmic_ticks_are_decades_with_marks_between_them() {
-        let ticks = within(Scale::Log, (0.01, 10.0), 6, false);
+        let ticks = within(AxisScale::Log, (0.01, 10.0), 6, false);
         assert_eq!(words(&ticks), ["0.01", "0.1", "1", "10"]);
         assert_eq!(ticks.minor.len(), 3 * 8);
-        let few = within(Scale::Log, (0.2, 1.0), 6, false);
+        let few = within(AxisScale::Log, (0.2, 1.0), 6, false);
         assert_eq!(words(&few), ["0.2", "0.5", "1"]);
-        let many = within(Scale::Log, (1e-12, 1.0), 6, false);
+        let many = within(AxisScale::Log, (1e-12, 1.0), 6, false);
         assert_eq!(words(&many)[..2], ["10⁻¹²", "10⁻⁹"]);
         // No round number: equal differences will do.
-        assert!(within(Scale::Log, (0.31, 0.34), 5, false).labelled.len() >= 2);
+        assert!(
+            within(AxisScale::Log, (0.31, 0.34), 5, false)
+                .labelled
+                .len()
+                >= 2
+        );
     }
 
     proptest! {
@@ -311,9 +328,9 @@ mod tests {
         ) {
             // Of every size, and sometimes very close to each other.
             let (scale, a, b) = if log {
-                (Scale::Log, libm::exp(a / 2e7), libm::exp(b / 2e7))
+                (AxisScale::Log, libm::exp(a / 2e7), libm::exp(b / 2e7))
             } else {
-                (Scale::Linear, a, a + (b - a) * power(shrink))
+                (AxisScale::Linear, a, a + (b - a) * power(shrink))
             };
             let (low, high) = (a.min(b), a.max(b));
             for ends in [around(scale, low, high, count), beyond(scale, low, high)] {
@@ -328,7 +345,7 @@ mod tests {
 
         #[test]
         fn one_value_has_an_axis_around_it(value in -1e9..1e9f64, log: bool) {
-            let (scale, value) = if log { (Scale::Log, libm::exp(value / 2e7)) } else { (Scale::Linear, value) };
+            let (scale, value) = if log { (AxisScale::Log, libm::exp(value / 2e7)) } else { (AxisScale::Linear, value) };
             let (low, high) = around(scale, value, value, 5);
             prop_assert!(low < high && low <= value && value <= high);
         }

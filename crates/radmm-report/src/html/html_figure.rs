@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use super::figure::{Figure, Series};
-use super::legend;
-use super::look::{self, Look};
-use super::numbers::Numbers;
-use super::page::{Ids, inline};
-use super::svg::{Svg, escaped};
+use super::data_table::DataTable;
+use super::markup::inline;
+use super::page::Ids;
+use crate::plot::svg::{Svg, escaped};
+use crate::plot::{Figure, SAMPLE_WIDTH, Series, SeriesStyle, distinct, needs_markers, shared};
 
 /// Title, legend, panels, caption, and the numbers folded under them.
-pub(super) fn html(figure: &Figure, numbers: &[Numbers], ids: &mut Ids) -> String {
+pub(super) fn html(figure: &Figure, numbers: &[DataTable], ids: &mut Ids) -> String {
     let id = ids.take(&figure.id);
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -19,17 +18,21 @@ pub(super) fn html(figure: &Figure, numbers: &[Numbers], ids: &mut Ids) -> Strin
         "<figure id=\"{id}\">\n<h3>{}</h3>",
         escaped(&figure.title)
     );
-    if let Some(series) = legend::shared(figure) {
+    if let Some(series) = shared(figure) {
         text += &key(series);
     }
-    let _ = writeln!(text, "<div class=\"panels across-{}\">", figure.across());
+    let _ = writeln!(
+        text,
+        "<div class=\"panels across-{}\">",
+        figure.column_count()
+    );
     // A panel's ids begin with the figure's and a digit, which no other figure's id may do.
     let prefix = ids.take(&format!("{id} panel"));
-    for plate in figure.plates(&prefix) {
+    for panel in figure.svg_panels(&prefix) {
         let _ = writeln!(
             text,
             "<div class=\"panel {}\">\n{}</div>",
-            plate.class, plate.svg
+            panel.class, panel.svg
         );
     }
     text += "</div>\n";
@@ -39,7 +42,7 @@ pub(super) fn html(figure: &Figure, numbers: &[Numbers], ids: &mut Ids) -> Strin
     if !numbers.is_empty() {
         text += "<details>\n<summary>The numbers of this figure</summary>\n";
         for part in numbers {
-            text += &part.grid.to_html();
+            text += &part.table.to_html();
             for note in &part.notes {
                 let _ = writeln!(text, "<p class=\"note\">{}</p>", inline(note));
             }
@@ -52,10 +55,10 @@ pub(super) fn html(figure: &Figure, numbers: &[Numbers], ids: &mut Ids) -> Strin
 /// The legend in the page's own letters, so that it wraps with the page.
 fn key(series: &[Series]) -> String {
     let mut text = "<ul class=\"key\">\n".to_owned();
-    let told_apart = look::told_apart(series);
-    for one in legend::distinct(series) {
-        let mut svg = Svg::ornament("fig", legend::SAMPLE, 14.0);
-        Look::of(one).sample(&mut svg, (0.0, 7.0), legend::SAMPLE, told_apart);
+    let markers = needs_markers(series);
+    for one in distinct(series) {
+        let mut svg = Svg::decoration("fig", SAMPLE_WIDTH, 14.0);
+        SeriesStyle::of(one).sample(&mut svg, (0.0, 7.0), SAMPLE_WIDTH, markers);
         let _ = writeln!(
             text,
             "<li>{}{}</li>",

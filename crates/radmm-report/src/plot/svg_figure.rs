@@ -5,10 +5,10 @@ use std::fmt::Write;
 use super::figure::{Figure, Panel};
 use super::legend;
 use super::panel::{self, Margins};
-use super::svg::{Anchor, Area, Head, Svg};
+use super::svg::{Rect, Svg, SvgHeader, TextAnchor};
 
 /// Colours and letters of every figure.
-pub(super) const STYLE: &str = include_str!("figure.css");
+pub(crate) const STYLE: &str = include_str!("figure.css");
 
 const WIDTH: f64 = 960.0;
 const EDGE: f64 = 16.0;
@@ -17,7 +17,7 @@ const GUTTER: f64 = 24.0;
 impl Figure {
     /// A file of its own, in light and dark.
     pub fn to_svg(&self) -> String {
-        let columns = self.across();
+        let columns = self.column_count();
         let (width, height) = size(columns);
         let shared = legend::shared(self);
         let margins = Margins::of(&self.panels, width, height, shared.is_none());
@@ -29,25 +29,25 @@ impl Figure {
         let rows = self.panels.len().div_ceil(columns) as f64;
         let top = 18.0 + 26.0 * title.len() as f64 + 8.0;
         let under = top + key + rows * (height + 14.0);
-        let mut svg = Svg::new(&Head {
+        let mut svg = Svg::new(&SvgHeader {
             prefix: &format!("{}-", anchor(&self.id)),
             class: "fig",
             width: WIDTH,
             height: (under + 21.0 * caption.len() as f64 + 12.0).ceil(),
             title: &self.title,
-            about: &self.about(&self.panels),
+            description: &self.description(&self.panels),
             style: Some(STYLE),
         });
         for (k, line) in title.iter().enumerate() {
             let at = (EDGE, 36.0 + 26.0 * k as f64);
-            svg.text("heading", at, Anchor::Start, line);
+            svg.text("heading", at, TextAnchor::Start, line);
         }
         if let Some(series) = shared {
             legend::draw(&mut svg, series, (EDGE + 4.0, top), inner - 8.0);
         }
         for (k, one) in self.panels.iter().enumerate() {
             let (row, column) = (k / columns, k % columns);
-            let area = Area {
+            let area = Rect {
                 left: EDGE + column as f64 * (width + GUTTER),
                 top: top + key + row as f64 * (height + 14.0),
                 width,
@@ -58,26 +58,26 @@ impl Figure {
         }
         for (k, line) in caption.iter().enumerate() {
             let at = (EDGE + 4.0, under + 14.0 + 21.0 * k as f64);
-            svg.text("quiet", at, Anchor::Start, line);
+            svg.text("quiet", at, TextAnchor::Start, line);
         }
         svg.finish()
     }
 
     /// Its panels, a picture each, for a page that has the style already; `prefix` is of this figure alone. A panel that
     /// has a row to itself is there twice, wide and narrow, and the page shows the one that fits.
-    pub(super) fn plates(&self, prefix: &str) -> Vec<Plate> {
-        let columns = self.across();
+    pub(crate) fn svg_panels(&self, prefix: &str) -> Vec<SvgPanel> {
+        let columns = self.column_count();
         let legends = legend::shared(self).is_none();
         let sizes: &[(&'static str, usize)] = match columns {
             1 => &[("wide", 1), ("narrow", 2)],
             _ => &[("", columns)],
         };
-        let mut plates = Vec::new();
+        let mut svg_panels = Vec::new();
         for (k, one) in self.panels.iter().enumerate() {
             for &(class, columns) in sizes {
                 let (width, height) = size(columns);
                 let margins = Margins::of(&self.panels, width, height, legends);
-                let area = Area {
+                let area = Rect {
                     left: 0.0,
                     top: 0.0,
                     width,
@@ -88,32 +88,32 @@ impl Figure {
                     "" => &self.title,
                     title => title,
                 };
-                let mut svg = Svg::new(&Head {
+                let mut svg = Svg::new(&SvgHeader {
                     prefix: &id,
                     class: "fig",
                     width,
                     height: area.height,
                     title,
-                    about: &self.about(std::slice::from_ref(one)),
+                    description: &self.description(std::slice::from_ref(one)),
                     style: None,
                 });
                 panel::draw(&mut svg, one, area, margins, &id);
-                plates.push(Plate {
+                svg_panels.push(SvgPanel {
                     class,
                     svg: svg.finish(),
                 });
             }
         }
-        plates
+        svg_panels
     }
 
     /// Columns that are used.
-    pub(super) fn across(&self) -> usize {
+    pub(crate) fn column_count(&self) -> usize {
         self.columns.min(self.panels.len()).clamp(1, 3)
     }
 
     /// What is there to be seen, for those who do not see it.
-    fn about(&self, panels: &[Panel]) -> String {
+    fn description(&self, panels: &[Panel]) -> String {
         let mut words = self.caption.clone();
         for panel in panels {
             let names = legend::distinct(&panel.series);
@@ -138,7 +138,7 @@ impl Figure {
 }
 
 /// One panel as a picture.
-pub(super) struct Plate {
+pub(crate) struct SvgPanel {
     /// When it is shown: always, or on wide or narrow screens.
     pub class: &'static str,
     /// The picture.
@@ -175,7 +175,7 @@ fn wrapped(words: &str, width: f64, size: f64) -> Vec<String> {
 }
 
 /// Words as an id: letters, digits and hyphens.
-pub(super) fn anchor(words: &str) -> String {
+pub(crate) fn anchor(words: &str) -> String {
     let mut id = String::new();
     for letter in words.chars().flat_map(char::to_lowercase) {
         if letter.is_alphanumeric() {

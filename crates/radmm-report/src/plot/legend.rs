@@ -1,11 +1,11 @@
 //! Which line is which.
 
 use super::figure::{Figure, Panel, Series};
-use super::look::{self, Look};
-use super::svg::{Anchor, Svg};
+use super::series_style::{SeriesStyle, needs_markers};
+use super::svg::{Svg, TextAnchor};
 
 /// Of a sample beside a name.
-pub(super) const SAMPLE: f64 = 34.0;
+pub(crate) const SAMPLE_WIDTH: f64 = 34.0;
 /// Of a line of names.
 const LINE: f64 = 24.0;
 /// Between a name and the next sample.
@@ -13,7 +13,7 @@ const SPACE: f64 = 24.0;
 
 /// The series that stand for all: those of the panel that has everything the others have. Without one, every panel has
 /// a legend of its own.
-pub(super) fn shared(figure: &Figure) -> Option<&[Series]> {
+pub(crate) fn shared(figure: &Figure) -> Option<&[Series]> {
     let all = figure
         .panels
         .iter()
@@ -31,26 +31,31 @@ pub(super) fn shared(figure: &Figure) -> Option<&[Series]> {
 }
 
 /// How much room it takes across this width.
-pub(super) fn height(series: &[Series], width: f64) -> f64 {
+pub(crate) fn height(series: &[Series], width: f64) -> f64 {
     lines(series, width).len() as f64 * LINE
 }
 
 /// Draws it, from this corner on.
-pub(super) fn draw(svg: &mut Svg, series: &[Series], (left, top): (f64, f64), width: f64) {
-    let told_apart = look::told_apart(series);
+pub(crate) fn draw(svg: &mut Svg, series: &[Series], (left, top): (f64, f64), width: f64) {
+    let markers = needs_markers(series);
     for (row, line) in lines(series, width).into_iter().enumerate() {
         let y = top + LINE * (row as f64 + 0.5);
         let mut x = left;
         for one in line {
-            Look::of(one).sample(svg, (x, y), SAMPLE, told_apart);
-            svg.text("", (x + SAMPLE + 8.0, y + 5.0), Anchor::Start, &one.name);
+            SeriesStyle::of(one).sample(svg, (x, y), SAMPLE_WIDTH, markers);
+            svg.text(
+                "",
+                (x + SAMPLE_WIDTH + 8.0, y + 5.0),
+                TextAnchor::Start,
+                &one.name,
+            );
             x += room(one);
         }
     }
 }
 
 /// A name is there once, though two series may share it.
-pub(super) fn distinct(series: &[Series]) -> Vec<&Series> {
+pub(crate) fn distinct(series: &[Series]) -> Vec<&Series> {
     let mut seen: Vec<&Series> = Vec::new();
     for one in series {
         if !one.name.is_empty() && !seen.iter().any(|other| other.name == one.name) {
@@ -79,11 +84,11 @@ fn lines(series: &[Series], width: f64) -> Vec<Vec<&Series>> {
 }
 
 fn room(one: &Series) -> f64 {
-    SAMPLE + 8.0 + across(&one.name, 15.0) + SPACE
+    SAMPLE_WIDTH + 8.0 + across(&one.name, 15.0) + SPACE
 }
 
 /// About how wide words are in letters of this size: the reader's font is not known here, so it is a generous guess.
-pub(super) fn across(words: &str, size: f64) -> f64 {
+pub(crate) fn across(words: &str, size: f64) -> f64 {
     let share = |letter: char| match letter {
         ' ' | '.' | ',' | ':' | ';' | '\'' | 'i' | 'j' | 'l' | 'I' | '(' | ')' | '|' => 0.36,
         'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.94,
@@ -94,6 +99,6 @@ pub(super) fn across(words: &str, size: f64) -> f64 {
 }
 
 /// Whether a panel needs a legend.
-pub(super) fn wanted(panel: &Panel) -> bool {
+pub(crate) fn wanted(panel: &Panel) -> bool {
     !distinct(&panel.series).is_empty()
 }

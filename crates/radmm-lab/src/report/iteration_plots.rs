@@ -4,10 +4,10 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::sim::{Optimum, Snapshot};
 
-use super::figure::{Axis, Figure, Panel, Point, Scale, Series, Style};
 use crate::baseline::Baseline;
 use crate::outcome::{End, Outcome, Repetition};
 use crate::shown::{count, number, thousands};
+use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
 
 /// More points than this a line cannot show.
 const POINTS: usize = 400;
@@ -237,7 +237,7 @@ fn steps(
     (!points.is_empty()).then(|| Series {
         name: name.to_owned(),
         colour,
-        style: Style::Dots,
+        style: Style::Markers,
         points,
     })
 }
@@ -259,7 +259,7 @@ fn stairs(run: &Repetition, total: Guarantee) -> Panel {
         series: vec![Series {
             name: "total ε so far".to_owned(),
             colour: OWN,
-            style: Style::Stairs,
+            style: Style::Steps,
             points: thinned(&points),
         }],
     }
@@ -303,7 +303,7 @@ fn level(name: &str, colour: usize, y: f64) -> Series {
     Series {
         name: name.to_owned(),
         colour,
-        style: Style::Level,
+        style: Style::Horizontal,
         points: vec![point],
     }
 }
@@ -311,7 +311,7 @@ fn level(name: &str, colour: usize, y: f64) -> Series {
 fn axis(label: &str) -> Axis {
     Axis {
         label: label.to_owned(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         limits: None,
     }
 }
