@@ -3,34 +3,34 @@
 //! A row is kept as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again; the label is kept beside
 //! it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
 //!
-//! Nothing outside `private/` can read a row back:
+//! Nothing outside `curator/` can read a row back:
 //! ```compile_fail
-//! # use radmm::private::{NormPolicy, ShardBuilder};
+//! # use radmm::curator::{NormPolicy, ShardBuilder};
 //! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
 //! builder.push(&[(0, 1.0)], true).unwrap();
 //! let shard = builder.finish().unwrap();
 //! let leak = shard.chunks; // private field
 //! ```
 //! ```compile_fail
-//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! # fn shard() -> radmm::curator::Shard { unimplemented!() }
 //! let copy = shard().clone(); // not Clone: rows move into one curator and stay there
 //! ```
 //! ```compile_fail
-//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! # fn shard() -> radmm::curator::Shard { unimplemented!() }
 //! println!("{:?}", shard()); // not Debug: rows cannot slip into a log
 //! ```
 //! ```compile_fail
-//! # fn shard() -> radmm::private::Shard { unimplemented!() }
+//! # fn shard() -> radmm::curator::Shard { unimplemented!() }
 //! fn serialisable<T: serde::Serialize>(_: T) {}
 //! serialisable(shard()); // not Serialize: rows cannot slip into a file or a message
 //! ```
 //! ```compile_fail
-//! # fn shard() -> radmm::private::Shard { unimplemented!() }
-//! let rows = shard().chunks(); // for `private/` alone
+//! # fn shard() -> radmm::curator::Shard { unimplemented!() }
+//! let rows = shard().chunks(); // for `curator/` alone
 //! ```
 //! The same builder, used as it may be:
 //! ```
-//! use radmm::private::{NormPolicy, ShardBuilder};
+//! use radmm::curator::{NormPolicy, ShardBuilder};
 //! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
 //! builder.push(&[(0, 1.0)], true).unwrap();
 //! let shard = builder.finish().unwrap();
