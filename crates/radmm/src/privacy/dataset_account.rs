@@ -1,8 +1,8 @@
 //! The account of one data set over all studies that use it.
 //!
 //! A study's budget ends with the study; the rows remain, and so does what has been learnt of them. A [`DatasetAccount`] adds up
-//! what every study on the same rows was charged, under limits that none of them can raise. Ledgers share it by
-//! [`Ledger::at`](super::Ledger::at): a release is charged to its study and to the site, or to neither.
+//! what every study on the same rows was charged, under limits that none of them can raise. Ledgers join it by
+//! [`Ledger::with_account`](super::Ledger::with_account): a release is charged to its study and to the data set, or to neither.
 //!
 //! Privacy: the releases of several studies on the same rows, at once or one after the other, are one long adaptive
 //! composition, and are priced as such: by our bound, whatever bound a study shows. Later studies may be designed by what
@@ -20,21 +20,21 @@ use thiserror::Error;
 use super::composition::{Composition, order_for};
 use super::{Budget, Guarantee, InvalidBudget, PrivacyEvent, SpendError};
 
-/// What may be spent on a data set in all: a pure limit, one at a `δ`, or both, and then within both.
+/// The limits on everything spent on a data set: a pure one, one at a `δ`, or both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatasetLimits {
     budgets: Vec<Budget>,
-    /// Of Rényi losses, for the limit at a `δ`.
+    /// The Rényi order of the limit at a `δ`.
     order: f64,
 }
 
 /// DatasetLimits that limit nothing.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum InvalidLimits {
-    /// A site without a limit needs no account.
+    /// No limit was given.
     #[error("there is no limit; give a pure epsilon, or an epsilon and a delta, or both")]
     Missing,
-    /// Only a pure limit has no δ.
+    /// A limit with `δ = 0` was not given as a pure one.
     #[error("delta = 0 makes a pure limit; give it as such, or a delta above 0 and below 1")]
     NoDelta,
     /// ε or δ out of range.
@@ -43,7 +43,7 @@ pub enum InvalidLimits {
 }
 
 impl DatasetLimits {
-    /// At most `pure` at `δ = 0`, and at most `relaxed.0` at `δ = relaxed.1`; at least one of them.
+    /// Creates limits of `pure` at `δ = 0` and of `relaxed.0` at `δ = relaxed.1`; at least one must be given.
     pub fn new(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> Result<Self, InvalidLimits> {
         let mut limits = Vec::new();
         if let Some(epsilon) = pure {
@@ -65,12 +65,12 @@ impl DatasetLimits {
         })
     }
 
-    /// The order of Rényi losses at which the limit at a `δ` is kept; infinite if there is none.
+    /// Returns the Rényi order at which the limit at a `δ` is kept; infinite without such a limit.
     pub fn order(&self) -> f64 {
         self.order
     }
 
-    /// The same limits, kept at the order of those that were set first.
+    /// Returns the same limits, kept at the order of those that were set first.
     // Privacy: the order must not depend on what was released. A limit that is changed later, having seen releases, keeps it:
     // then what is promised is the largest limit that was ever set.
     pub fn at_order(self, order: f64) -> Self {
@@ -78,7 +78,7 @@ impl DatasetLimits {
     }
 }
 
-/// Why a site did not take a charge.
+/// The reason why the account of a data set refused a charge.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum AccountRefusal {
     /// The total over all studies would exceed a limit.
@@ -89,30 +89,30 @@ pub enum AccountRefusal {
         if *studies == 1 { "study" } else { "studies" }
     )]
     OverLimit {
-        /// Which one.
+        /// The limit that would be exceeded.
         limit: Guarantee,
-        /// ε so far, at the limit's δ.
+        /// The total ε so far, at the limit's δ.
         spent: f64,
-        /// By how many studies.
+        /// The number of studies that were charged.
         studies: u32,
-        /// ε if this had been released too.
+        /// The total ε with this release.
         total: f64,
     },
-    /// Somebody died in the middle of a charge: what was spent is not known.
+    /// A charge was interrupted by a panic, so the total is not known.
     #[error(
-        "the data set's account broke off in the middle of a charge; rebuild it from its journal before anything is released"
+        "a charge to the data set's account was interrupted; rebuild the account from its journal before anything is released"
     )]
     Broken,
 }
 
-/// What was spent on a data set.
+/// The totals of a data set's account.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountTotals {
-    /// For each limit, the pure one first.
+    /// The total for each limit, the pure one first.
     pub totals: Vec<Guarantee>,
-    /// How many releases were charged.
+    /// The number of releases charged.
     pub charges: u64,
-    /// Of how many studies.
+    /// The number of studies that were charged.
     pub studies: u32,
 }
 
@@ -122,47 +122,48 @@ pub struct DatasetAccount(Arc<Mutex<Account>>);
 
 #[derive(Clone, Debug)]
 struct Account {
-    lines: Vec<Line>,
+    lines: Vec<LimitStatus>,
     total: Composition,
     charges: u64,
     studies: u32,
 }
 
-/// One limit, and ε at its δ.
+/// A limit, and the total ε at its δ.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct LimitStatus {
     limit: Budget,
-    /// Of Rényi losses; of no matter for a pure limit.
+    /// The Rényi order; unused by a pure limit.
     order: f64,
     spent: f64,
 }
 
 impl DatasetAccount {
-    /// A data set that nobody has used yet.
+    /// Creates the account of a data set that no study has used yet.
     pub fn new(limits: DatasetLimits) -> Self {
         let order = limits.order;
-        let fresh = |limit: Budget| Line {
+        let fresh = |limit: Budget| LimitStatus {
             limit,
             order,
             spent: 0.0,
         };
         Self(Arc::new(Mutex::new(Account {
             lines: limits.budgets.into_iter().map(fresh).collect(),
-            total: Composition::nothing(),
+            total: Composition::empty(),
             charges: 0,
             studies: 0,
         })))
     }
 
-    /// The account after everything on record: the number of a study and what it was charged, in the order in which it was
-    /// charged. What has happened is booked even where it exceeds the limits; then nothing more will be released.
+    /// Creates the account from a journal of study numbers and charges, in the order in which they were made.
+    ///
+    /// Past charges are accepted even where they exceed the limits; then nothing more is released.
     pub fn replay(
         limits: DatasetLimits,
         journal: impl IntoIterator<Item = (u32, PrivacyEvent)>,
     ) -> Result<Self, SpendError> {
-        let site = Self::new(limits);
+        let new = Self::new(limits);
         let mut studies = BTreeSet::new();
-        let mut account = site.account()?;
+        let mut account = new.account()?;
         for (study, event) in journal {
             if !event.is_well_formed() {
                 return Err(SpendError::Malformed);
@@ -170,20 +171,20 @@ impl DatasetAccount {
             *account = account.after(&event, studies.insert(study));
         }
         drop(account);
-        Ok(site)
+        Ok(new)
     }
 
-    /// What was spent so far.
+    /// Returns what was spent so far.
     pub fn spent(&self) -> Result<AccountTotals, AccountRefusal> {
         let account = self.account()?;
         Ok(AccountTotals {
-            totals: account.lines.iter().map(Line::spent).collect(),
+            totals: account.lines.iter().map(LimitStatus::spent).collect(),
             charges: account.charges,
             studies: account.studies,
         })
     }
 
-    /// Charges one release, or refuses and leaves everything as it was.
+    /// Charges one release, or refuses and changes nothing.
     pub(super) fn charge(
         &self,
         event: &PrivacyEvent,
@@ -235,7 +236,7 @@ impl Account {
     }
 }
 
-impl Line {
+impl LimitStatus {
     fn spent(&self) -> Guarantee {
         Guarantee {
             epsilon: self.spent,

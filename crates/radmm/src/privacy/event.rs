@@ -18,9 +18,9 @@ pub enum Bound {
 /// One release, described by public quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyEvent {
-    /// What was released, were there no rounding.
+    /// The release in exact arithmetic.
     pub ideal: IdealRelease,
-    /// `κ`: no release is more than `e^κ` times as likely or unlikely in the program as in the ideal.
+    /// `κ`: no release is more than `e^κ` times as likely or unlikely in the program as in exact arithmetic.
     pub slack: f64,
 }
 
@@ -37,14 +37,14 @@ pub enum IdealRelease {
         spread: f64,
         /// Whether the loss's slope has one sign.
         one_signed: bool,
-        /// Of the linear term.
+        /// The distribution of the linear term.
         law: NoiseDistribution,
     },
     /// An exact answer plus noise.
     Additive {
         /// How far one row can move the answer.
         sensitivity: f64,
-        /// Of the noise.
+        /// The distribution of the noise.
         law: NoiseDistribution,
     },
 }
@@ -56,7 +56,7 @@ impl From<IdealRelease> for PrivacyEvent {
 }
 
 impl PrivacyEvent {
-    /// A release on the grid, whose rounding costs at most a thousandth of its price.
+    /// Creates the event of a release on the grid, whose rounding costs at most a thousandth of its price.
     pub fn on_grid(ideal: IdealRelease) -> Self {
         let slack = match ideal {
             IdealRelease::Exact => 0.0,

@@ -30,10 +30,10 @@ use super::privacy_loss::up;
 const SQRT_2PI: f64 = 2.506_628_274_631_000_5;
 const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_8;
 
-/// 64 roundings: above the error of what is computed below, as counted there.
+/// A margin of 64 roundings, above the error of the functions below as counted there.
 const MARGIN: f64 = 32.0 * f64::EPSILON;
 
-/// At least the `ε ≥ 0` at which `δ(ε) = e^log_delta`, for `μ² = square`.
+/// Returns the `ε ≥ 0` at which `δ(ε) = e^log_delta`, rounded up, for `μ² = square`.
 pub(super) fn epsilon(square: f64, log_delta: f64) -> f64 {
     if square == 0.0 {
         return 0.0;
@@ -57,7 +57,7 @@ pub(super) fn epsilon(square: f64, log_delta: f64) -> f64 {
     for _ in 0..200 {
         let newton = (x - (log_delta - log) / log_slope(x, mu, log)).max(lowest);
         let better = (0..8)
-            .map(|k| newton + 4.0 * f64::EPSILON * 64f64.powi(k) * (1.0 + x.abs()))
+            .map(|k| newton + 4.0 * f64::EPSILON * (1u64 << (6 * k)) as f64 * (1.0 + x.abs()))
             .take_while(|next| *next < x)
             .map(|next| (next, log_profile(next, mu)))
             .find(|(_, log)| *log <= log_delta);
@@ -69,7 +69,7 @@ pub(super) fn epsilon(square: f64, log_delta: f64) -> f64 {
     up(up(mu * x) + up(up(mu * mu) / 2.0)).max(0.0)
 }
 
-/// At least `ln δ` at `x ≥ −μ/2`.
+/// Returns `ln δ` at `x ≥ −μ/2`, rounded up.
 fn log_profile(x: f64, mu: f64) -> f64 {
     // R decreases: rounding its argument up makes it smaller, and the difference larger.
     let far = Mills::at(up(x + mu).max(0.0));
@@ -87,13 +87,13 @@ fn log_profile(x: f64, mu: f64) -> f64 {
     log - square - LN_SQRT_2PI + 8.0 * f64::EPSILON * (log.abs() + square + 1.0)
 }
 
-/// About `−∂ ln δ/∂x = μ·φ(x)·R(x + μ)/δ`. It steers the search and proves nothing.
+/// Approximates `−∂ ln δ/∂x = μ·φ(x)·R(x + μ)/δ`. It steers the search and proves nothing.
 fn log_slope(x: f64, mu: f64, log_profile: f64) -> f64 {
     let tail = Mills::at((x + mu).max(0.0)).least;
     mu * tail * libm::exp(-x * x / 2.0 - LN_SQRT_2PI - log_profile)
 }
 
-/// At least the logarithm: the library is within one ulp.
+/// Returns the logarithm, rounded up; the library is within one ulp.
 fn log_up(value: f64) -> f64 {
     up(up(libm::log(value)))
 }

@@ -1,12 +1,12 @@
-//! What a total promises.
+//! The guarantee that a total gives.
 
 use std::fmt;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// A total: what an adversary who sees every message of the run can learn about one row is bounded by `(ε, δ)`.
+/// A total `(ε, δ)` over a whole run: the bound on what an adversary who sees every message learns about one row.
 ///
-/// Wherever it is written, what it is about is written with it: the neighbouring relation is part of a guarantee.
+/// Its text and its serialised form always name the neighbouring relation, which is part of a guarantee.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guarantee {
     /// `ε`; infinite if something was released without noise.
@@ -19,7 +19,7 @@ impl Guarantee {
     /// The neighbouring relation of every guarantee in this program.
     pub const RELATION: &'static str = "one row of one party replaced";
 
-    /// What a network promises whose parties promise these: the largest `ε`, and the largest `δ`.
+    /// Returns the guarantee of a network from those of its parties: the largest `ε` and the largest `δ`.
     // Privacy: a row belongs to one party, so two data sets that are neighbours differ at one party, and what that one
     // promises holds for them, everybody else's messages being functions of the same rows and of what was said. A larger
     // ε and a larger δ promise less.

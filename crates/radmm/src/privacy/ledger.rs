@@ -10,7 +10,7 @@ use super::dataset_account::{AccountRefusal, DatasetAccount};
 use super::event::{Bound, PrivacyEvent};
 use super::guarantee::Guarantee;
 
-/// A party's own limit. No study can raise it.
+/// A limit on the total `ε`, stated at a `δ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     pub(super) epsilon: f64,
@@ -29,7 +29,7 @@ pub enum InvalidBudget {
 }
 
 impl Budget {
-    /// At most `epsilon`, stated at `delta`.
+    /// Creates a limit of `epsilon`, stated at `delta`.
     pub fn limited(epsilon: f64, delta: f64) -> Result<Self, InvalidBudget> {
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(InvalidBudget::Epsilon(epsilon));
@@ -40,7 +40,7 @@ impl Budget {
         })
     }
 
-    /// No limit; what is spent is stated at `delta`.
+    /// Creates a budget without a limit; the total is stated at `delta`.
     pub fn unlimited(delta: f64) -> Result<Self, InvalidBudget> {
         if !(0.0..1.0).contains(&delta) {
             return Err(InvalidBudget::Delta(delta));
@@ -59,7 +59,7 @@ impl Budget {
     }
 }
 
-/// Why a charge was not taken.
+/// The reason why a charge was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum SpendError {
     /// The total would exceed the limit.
@@ -67,23 +67,23 @@ pub enum SpendError {
         "the privacy limit epsilon = {limit} would be exceeded: {spent:.6} is spent, and with this release the total would be {total:.6}"
     )]
     OverBudget {
-        /// The party's own limit.
+        /// The limit on ε.
         limit: f64,
-        /// ε so far.
+        /// The total ε so far.
         spent: f64,
-        /// ε if this had been released too.
+        /// The total ε with this release.
         total: f64,
     },
-    /// The paper's theorem says nothing about this release.
+    /// The paper's theorem does not cover this release.
     #[error("the paper's bound does not apply: {reason}; use bound = \"tight\"")]
     PaperSilent {
-        /// Which of its conditions fails.
+        /// The condition that fails.
         reason: &'static str,
     },
-    /// The data set has been asked enough, by whatever study.
+    /// The account of the data set refused, whatever the study.
     #[error(transparent)]
     Account(#[from] AccountRefusal),
-    /// A NaN or negative quantity somewhere in the event, or infinite noise.
+    /// The event has a NaN or negative quantity, or infinite noise.
     #[error(
         "the release cannot be priced: one of its quantities is negative, infinite or not a number"
     )]
@@ -100,7 +100,7 @@ pub struct Paid {
 }
 
 impl Paid {
-    /// What was paid for.
+    /// Returns the event that was paid for.
     pub fn event(&self) -> &PrivacyEvent {
         &self.event
     }
@@ -123,7 +123,7 @@ impl LedgerState {
         Self {
             delta,
             charges: 0,
-            total: Composition::nothing_at(delta),
+            total: Composition::empty_at(delta),
             tight: 0.0,
             paper: Some(0.0),
         }
@@ -258,7 +258,7 @@ impl Ledger {
         }
     }
 
-    /// Charges one release, to this study and to its data set, or refuses and leaves everything as it was.
+    /// Charges one release to this study and to its data set, or refuses and changes nothing.
     pub fn spend(&mut self, event: PrivacyEvent) -> Result<Paid, SpendError> {
         check(&event, self.bound)?;
         let after = self.after(&event);
@@ -290,22 +290,22 @@ impl Ledger {
         Arc::ptr_eq(&self.state, &other.state)
     }
 
-    /// How many releases were charged.
+    /// Returns the number of releases charged.
     pub fn charges(&self) -> u32 {
         self.state.charges
     }
 
-    /// The total so far, by the bound of this ledger.
+    /// Returns the total so far, by the bound of this ledger.
     pub fn spent(&self) -> Guarantee {
         self.state.spent(self.bound)
     }
 
-    /// The total so far by our bound.
+    /// Returns the total so far by our bound.
     pub fn spent_tight(&self) -> Guarantee {
         self.state.spent(Bound::Tight)
     }
 
-    /// The total so far by the paper's bound, if something was released and its theorem covers all of it.
+    /// Returns the total so far by the paper's bound, if something was released and its theorem covers all of it.
     pub fn spent_paper(&self) -> Option<Guarantee> {
         let covered = self.state.paper.filter(|_| self.charges() > 0);
         covered.map(|epsilon| Guarantee {
@@ -315,7 +315,7 @@ impl Ledger {
     }
 }
 
-/// Whether an event can be priced by a bound.
+/// Checks that an event can be priced by a bound.
 fn check(event: &PrivacyEvent, bound: Bound) -> Result<(), SpendError> {
     if !event.is_well_formed() {
         return Err(SpendError::Malformed);

@@ -18,7 +18,7 @@ use super::up;
 use crate::problem::Problem;
 use crate::protocol::query::Query;
 
-/// Whether noise grows with the penalty.
+/// How noise scales with the penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseScaling {
@@ -28,15 +28,15 @@ pub enum NoiseScaling {
     Penalty,
 }
 
-/// How a curator's answers are protected.
+/// The place where noise enters an answer, and its distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "mechanism", rename_all = "kebab-case")]
 pub enum Mechanism {
-    /// Not at all.
+    /// Answers without noise.
     None,
     /// A random linear term in the objective (dual variable perturbation and its kin).
     Objective {
-        /// Of the linear term.
+        /// The distribution of the linear term.
         #[serde(flatten)]
         law: NoiseDistribution,
         /// Fixed, or growing with the penalty.
@@ -44,36 +44,36 @@ pub enum Mechanism {
     },
     /// Noise on the exact minimiser (primal variable perturbation).
     Output {
-        /// Of the noise.
+        /// The distribution of the noise.
         #[serde(flatten)]
         law: NoiseDistribution,
     },
     /// Noise on the exact gradient.
     Gradient {
-        /// Of the noise.
+        /// The distribution of the noise.
         #[serde(flatten)]
         law: NoiseDistribution,
     },
 }
 
-/// A question that a mechanism has no answer to.
+/// A question that a mechanism cannot answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unanswerable {
-    /// Objective and output perturbation protect minimisers, gradient perturbation gradients.
+    /// Objective and output perturbation protect minimisers only, gradient perturbation gradients only.
     #[error("{mechanism} perturbation does not protect {question}")]
     Mismatch {
-        /// What the party uses.
+        /// The party's mechanism.
         mechanism: &'static str,
-        /// What the algorithm asked for.
+        /// The kind of answer that the algorithm asked for.
         question: &'static str,
     },
-    /// Noise in proportion to a penalty of zero is no noise.
+    /// Noise in proportion to a penalty of zero would be no noise.
     #[error("noise that grows with the penalty needs a penalty, and this question has none")]
     NoPenalty,
 }
 
 impl Mechanism {
-    /// What an answer will cost, from public facts: before a row is read, and whether or not it is then given.
+    /// Prices an answer from public facts, before a row is read and whether or not it is then given.
     pub fn price(
         &self,
         query: &Query,
@@ -124,7 +124,7 @@ impl Mechanism {
         }
     }
 
-    /// The law of `e` in `⟨b + e, f⟩`.
+    /// Returns the distribution of `e` in `⟨b + e, f⟩`.
     fn linear_term(
         law: NoiseDistribution,
         scale: NoiseScaling,

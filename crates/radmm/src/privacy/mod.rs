@@ -1,8 +1,11 @@
-//! What happened to the rows, and what it cost.
+//! Privacy accounting: prices, composition, ledgers and guarantees.
 //!
-//! An [`PrivacyEvent`] says what was released, in public quantities. A [`Ledger`] adds events up under a [`Budget`] and refuses
-//! the one that would exceed it; only it can make the [`Paid`] token without which a curator does not answer. What has been
-//! spent is a [`Guarantee`] over *everything* released so far. A [`DatasetAccount`] adds up what all studies spent on one data set.
+//! A [`PrivacyEvent`] describes a release in public quantities; a [`Mechanism`] prices a question as such an event. A [`Ledger`]
+//! composes events under a [`Budget`] and refuses the one that would exceed it. Only a ledger makes the [`Paid`] token without
+//! which a curator does not answer. The total is a [`Guarantee`] over *everything* released so far. A [`DatasetAccount`] is
+//! charged by all studies on one data set.
+//!
+//! Nothing here sees rows: prices and totals are functions of public facts.
 //!
 //! Privacy: two data sets are neighbours if one row of one party is replaced; the number of rows is public. A row belongs
 //! to one party, so the network's loss is the largest of the parties', and a party's is composed over its releases.
@@ -14,9 +17,9 @@
 //! | the same, as in the paper | `S·α + 2.8x`, if `x < ½` | – | – |
 //! | noise added to the answer | `S'·α`, `S'` the answer's sensitivity | `q·v²/2`, `v = S'/σ` | normal, mean `v²/2`, variance `v²` |
 //!
-//! What rounding adds is `κ`: `2κ` to a pure loss, `2κ + κ/(q−1)` to a Rényi loss. There are three ways to add up:
+//! What rounding adds is `κ`: `2κ` to a pure loss, `2κ + κ/(q−1)` to a Rényi loss. There are three composition rules:
 //!
-//! | way | for | total |
+//! | rule | for | total |
 //! |---|---|---|
 //! | pure | gamma noise | `Σ ε_i`, at any `δ` |
 //! | Rényi | everything with noise | `min_q RDP(q) + ln(1 − 1/q) − (ln δ + ln q)/(q−1)`, Rényi losses adding up at each order |

@@ -24,7 +24,7 @@ pub enum NoiseDistribution {
 }
 
 impl NoiseDistribution {
-    /// A length that noise in so many coordinates exceeds with a probability below `e^−47` (Chernoff).
+    /// Returns a length that noise in `columns` coordinates exceeds with probability below `e^−47` (Chernoff).
     pub(crate) fn reach(&self, columns: usize) -> f64 {
         let columns = columns as f64;
         match *self {
@@ -33,7 +33,7 @@ impl NoiseDistribution {
         }
     }
 
-    /// `α` or `σ`; the sign tells them apart.
+    /// Returns `α` or `−σ`, so that the sign tells the families apart.
     pub(crate) fn parameter(&self) -> f64 {
         match *self {
             Self::Gamma { rate } => rate,
@@ -41,7 +41,7 @@ impl NoiseDistribution {
         }
     }
 
-    /// The same noise, `factor` times as large: a smaller rate, a larger sigma.
+    /// Returns the distribution of `factor·e`: a smaller rate, a larger sigma.
     pub(crate) fn scaled(&self, factor: f64) -> Self {
         match *self {
             Self::Gamma { rate } => Self::Gamma {

@@ -1,9 +1,9 @@
-//! What an event costs, and sums that are never too small. Everything rounds up.
+//! The privacy loss of one event, and sums that are never too small. Everything rounds up.
 
 use super::{IdealRelease, PrivacyEvent};
 use crate::privacy::NoiseDistribution;
 
-/// The pure loss of an event by our bound; infinite where there is none.
+/// Returns the pure loss of a release by our bound; infinite if it has none.
 pub(super) fn pure_loss(event: &IdealRelease) -> f64 {
     match *event {
         IdealRelease::Objective {
@@ -28,7 +28,7 @@ pub(super) fn pure_loss(event: &IdealRelease) -> f64 {
     }
 }
 
-/// The paper's bound of an event (its Theorem IV.1), or which of its conditions fails.
+/// Returns the loss by the paper's Theorem IV.1, or which of its conditions fails.
 pub(super) fn paper_loss(event: &IdealRelease) -> Result<f64, &'static str> {
     match *event {
         // 2C/B · 1.4c₁/m = 2.8x, and its condition 2c₁ < B·m/C is x < ½.
@@ -58,7 +58,7 @@ pub(super) fn paper_loss(event: &IdealRelease) -> Result<f64, &'static str> {
     }
 }
 
-/// The Rényi loss of order `q` by our bound.
+/// Returns the Rényi loss of order `q` by our bound.
 pub(super) fn renyi_loss(event: &IdealRelease, q: f64) -> f64 {
     match *event {
         IdealRelease::Objective {
@@ -83,17 +83,18 @@ pub(super) fn renyi_loss(event: &IdealRelease, q: f64) -> f64 {
     }
 }
 
-/// A pure loss ε bounds the Rényi loss of every order by ε, and by qε²/2 (Bun and Steinke 2016, Prop. 3.3).
+/// Bounds the Rényi loss of order `q` of a release with pure loss ε, by ε and by qε²/2 (Bun and Steinke 2016, Prop. 3.3).
 fn renyi_of_pure(pure: f64, q: f64) -> f64 {
     pure.min(up(up(q / 2.0 * pure) * pure))
 }
 
-/// The share of its price that the rounding of a release may cost, `2κ` of it: below a thousandth.
+/// The share `κ` of a release's price that covers its rounding; `2κ` is below a thousandth.
 const SLACK: f64 = 1.0 / 2048.0;
 
-/// `κ` for a release on the grid, in proportion to its pure loss where it has one. Of Gaussian noise the total grows with the
-/// root of the number of releases and with `v = S/σ` in all: there it is in proportion to half of `v`, or to the Rényi loss
-/// of order 2, which for small `v` is nearly that.
+/// Returns `κ` for a release on the grid, in proportion to its pure loss if it has one.
+///
+/// With Gaussian noise a total grows with the root of the number of releases and with `v = S/σ`. There `κ` is in proportion to
+/// half of `v`, or to the Rényi loss of order 2, which for small `v` is nearly that.
 pub(super) fn slack_of(ideal: &IdealRelease) -> f64 {
     let price = match *ideal {
         IdealRelease::Additive {
@@ -112,12 +113,12 @@ pub(super) fn slack_of(ideal: &IdealRelease) -> f64 {
 // Privacy: with p and p′ the program's probabilities of a release for two neighbours and P and P′ the ideal ones,
 // p ≤ e^κ·P and p′ ≥ e^−κ·P′. So ln(p/p′) ≤ ln(P/P′) + 2κ, and Σ p^q p′^(1−q) ≤ e^{κ + 2κ(q−1)}·Σ P^q P′^(1−q).
 impl PrivacyEvent {
-    /// The pure loss by our bound; infinite where there is none.
+    /// Returns the pure loss by our bound; infinite if there is none.
     pub(super) fn pure_loss(&self) -> f64 {
         with_slack(pure_loss(&self.ideal), 2.0 * self.slack)
     }
 
-    /// The paper's bound, or which of its conditions fails.
+    /// Returns the loss by the paper's bound, or which of its conditions fails.
     pub(super) fn paper_loss(&self) -> Result<f64, &'static str> {
         Ok(with_slack(paper_loss(&self.ideal)?, 2.0 * self.slack))
     }
@@ -154,29 +155,29 @@ pub(super) fn log_rectified_mgf(k: f64, one_signed: bool) -> f64 {
     up(square + (rest + 16.0 * f64::EPSILON))
 }
 
-/// The next number up: at least the exact result of one correctly rounded operation.
+/// Returns the next double up: at least the exact result of one correctly rounded operation.
 pub(crate) fn up(x: f64) -> f64 {
     x.next_up()
 }
 
-/// A sum, at least. Nothing stays exactly nothing.
+/// Returns a sum, rounded up. A sum of zeros is exactly zero.
 pub(super) fn add(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if sum == 0.0 { 0.0 } else { up(sum) }
 }
 
-/// A sum with a multiple, at least.
+/// Returns `a + count·b`, rounded up.
 pub(super) fn add_times(a: f64, count: u32, b: f64) -> f64 {
     match count {
         0 => a,
         1 => add(a, b),
-        // Nothing stays nothing here too.
+        // A sum of zeros is exactly zero.
         _ if b == 0.0 => add(a, b),
         _ => add(a, up(f64::from(count) * b)),
     }
 }
 
-/// `ln(1 + x)`, at least: the library is within one ulp.
+/// Returns `ln(1 + x)`, rounded up; the library is within one ulp.
 pub(super) fn ln_1p_up(x: f64) -> f64 {
     up(up(libm::log1p(x)))
 }

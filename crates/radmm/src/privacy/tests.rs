@@ -183,7 +183,7 @@ fn conversions_from_renyi_losses_agree_with_another_accountant() {
         (2.0, 1, 1e-3, 8.417_768_562_190_55),
     ];
     for (sensitivity, count, delta, theirs) in cases {
-        let mut total = Composition::nothing();
+        let mut total = Composition::empty();
         for _ in 0..count {
             let law = gaussian(1.0);
             total.add(&IdealRelease::Additive { sensitivity, law }.into());
@@ -267,7 +267,7 @@ fn slack_is_priced_in_every_way_to_add_up() {
         sensitivity: 0.1,
         law: gaussian(1.0),
     };
-    let mut sum = Composition::nothing();
+    let mut sum = Composition::empty();
     for _ in 0..20 {
         sum.add(&with(answer, 1e-3));
     }
@@ -275,7 +275,7 @@ fn slack_is_priced_in_every_way_to_add_up() {
     let exact = 1.802_210_860_122_711_4;
     let ours = sum.by_profile(1e-5);
     assert!(ours >= exact && ours < exact * (1.0 + 1e-12), "{ours}");
-    let mut one = Composition::nothing();
+    let mut one = Composition::empty();
     one.add(&with(answer, 1e-3));
     let renyi = one.by_renyi(1e-5);
     let by_hand = (-24..=72)

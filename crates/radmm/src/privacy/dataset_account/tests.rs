@@ -24,17 +24,17 @@ fn gaussian(v: f64) -> PrivacyEvent {
     })
 }
 
-fn site(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> DatasetAccount {
+fn account(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> DatasetAccount {
     DatasetAccount::new(DatasetLimits::new(pure, relaxed).unwrap())
 }
 
 /// A study of its own, without a limit of its own.
-fn study(site: &DatasetAccount) -> Ledger {
-    Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight).with_account(site)
+fn study(account: &DatasetAccount) -> Ledger {
+    Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight).with_account(account)
 }
 
-fn epsilons(site: &DatasetAccount) -> Vec<f64> {
-    let spent = site.spent().unwrap();
+fn epsilons(account: &DatasetAccount) -> Vec<f64> {
+    let spent = account.spent().unwrap();
     spent.totals.iter().map(|total| total.epsilon).collect()
 }
 
@@ -46,7 +46,7 @@ fn over_limit(refused: Result<crate::privacy::Paid, SpendError>) -> AccountRefus
 }
 
 #[test]
-fn limits_that_limit_nothing_are_unbuildable() {
+fn invalid_limits_are_unbuildable() {
     assert_eq!(DatasetLimits::new(None, None), Err(InvalidLimits::Missing));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         assert!(DatasetLimits::new(Some(bad), None).is_err(), "{bad}");
@@ -71,8 +71,8 @@ fn limits_that_limit_nothing_are_unbuildable() {
 
 #[test]
 fn two_studies_on_the_same_rows_share_one_limit() {
-    let site = site(Some(1.0), None);
-    let (mut first, mut second) = (study(&site), study(&site));
+    let account = account(Some(1.0), None);
+    let (mut first, mut second) = (study(&account), study(&account));
     first.spend(pure(0.4)).unwrap();
     second.spend(pure(0.3)).unwrap();
     // 0.6 would be within the limit for each of them alone.
@@ -82,23 +82,23 @@ fn two_studies_on_the_same_rows_share_one_limit() {
         "the data set's limit epsilon = 1 at delta = 0.0 would be exceeded: 0.700000 was spent by 2 studies, \
          and with this release the total would be 1.100000"
     );
-    let third = study(&site).spend(pure(0.4));
+    let third = study(&account).spend(pure(0.4));
     assert!(matches!(
         over_limit(third),
         AccountRefusal::OverLimit { .. }
     ));
     second.spend(pure(0.29)).unwrap();
-    let spent = site.spent().unwrap();
+    let spent = account.spent().unwrap();
     assert_eq!((spent.charges, spent.studies), (3, 2), "a refusal is none");
 }
 
 #[test]
-fn a_study_after_another_finds_what_is_left() {
-    let site = site(Some(1.0), None);
+fn a_later_study_has_what_is_left_of_the_limit() {
+    let account = account(Some(1.0), None);
     {
-        study(&site).spend(pure(0.8)).unwrap();
+        study(&account).spend(pure(0.8)).unwrap();
     }
-    let refused = over_limit(study(&site).spend(pure(0.3)));
+    let refused = over_limit(study(&account).spend(pure(0.3)));
     let AccountRefusal::OverLimit { studies, spent, .. } = refused else {
         panic!("{refused}")
     };
@@ -127,8 +127,8 @@ fn a_pure_study_and_a_gaussian_one_add_up_at_the_order_that_the_limit_fixed() {
         // Few enough answers to fit; the one order is used whatever comes first, and however much of each there is.
         for (loss, count) in [(0.02, 20), (0.2, 2), (0.3, 1)] {
             for gaussian_first in [false, true] {
-                let site = site(None, Some((limit, 1e-5)));
-                let mut answers = study(&site);
+                let account = account(None, Some((limit, 1e-5)));
+                let mut answers = study(&account);
                 let mut both = [pure(loss), gaussian(0.02)];
                 if gaussian_first {
                     both.reverse();
@@ -140,7 +140,7 @@ fn a_pure_study_and_a_gaussian_one_add_up_at_the_order_that_the_limit_fixed() {
                 }
                 let each = loss.min(q * loss * loss / 2.0) + q * 0.02 * 0.02 / 2.0;
                 let exact = f64::from(count) * each + conversion(q);
-                let spent = epsilons(&site)[0];
+                let spent = epsilons(&account)[0];
                 assert!(
                     spent >= exact * (1.0 - 1e-12) && spent < exact * (1.0 + 1e-9),
                     "{limit} {loss}: {spent} {exact}"
@@ -156,18 +156,18 @@ fn a_pure_study_and_a_gaussian_one_add_up_at_the_order_that_the_limit_fixed() {
 
 #[test]
 fn pure_studies_alone_add_up_as_such_while_that_is_less() {
-    let site = site(None, Some((1.0, 1e-5)));
+    let account = account(None, Some((1.0, 1e-5)));
     for _ in 0..3 {
-        study(&site).spend(pure(0.3)).unwrap();
+        study(&account).spend(pure(0.3)).unwrap();
     }
-    let spent = epsilons(&site)[0];
+    let spent = epsilons(&account)[0];
     assert!((0.9..0.9 + 1e-12).contains(&spent), "{spent}");
-    over_limit(study(&site).spend(pure(0.3)));
+    over_limit(study(&account).spend(pure(0.3)));
 }
 
 #[test]
 fn a_pure_limit_refuses_gaussian_noise_of_any_size() {
-    let both = site(Some(100.0), Some((100.0, 1e-5)));
+    let both = account(Some(100.0), Some((100.0, 1e-5)));
     let refused = over_limit(study(&both).spend(gaussian(1e-9)));
     let AccountRefusal::OverLimit { limit, total, .. } = refused else {
         panic!("{refused}")
@@ -176,59 +176,60 @@ fn a_pure_limit_refuses_gaussian_noise_of_any_size() {
     assert_eq!(total, f64::INFINITY);
     assert!(over_limit(study(&both).spend(IdealRelease::Exact.into())) != AccountRefusal::Broken);
     assert_eq!(epsilons(&both), [0.0, 0.0]);
-    let relaxed = site(None, Some((100.0, 1e-5)));
+    let relaxed = account(None, Some((100.0, 1e-5)));
     study(&relaxed).spend(gaussian(1e-9)).unwrap();
 }
 
 #[test]
 fn with_two_limits_a_charge_keeps_within_both() {
     // Many small losses cost less at a δ than in sum.
-    let steps = |site: &DatasetAccount| {
-        let mut study = study(site);
+    let steps = |account: &DatasetAccount| {
+        let mut study = study(account);
         (0..1000)
             .take_while(|_| study.spend(pure(0.01)).is_ok())
             .count()
     };
-    let by_sum = steps(&site(Some(2.005), None));
-    let by_delta = steps(&site(None, Some((1.0, 1e-5))));
+    let by_sum = steps(&account(Some(2.005), None));
+    let by_delta = steps(&account(None, Some((1.0, 1e-5))));
     assert_eq!(by_sum, 200);
     assert!(by_delta > 400, "{by_delta}");
-    assert_eq!(steps(&site(Some(2.005), Some((1.0, 1e-5)))), 200);
-    let tight_delta = steps(&site(Some(2.005), Some((0.1, 1e-5))));
-    assert_eq!(tight_delta, steps(&site(None, Some((0.1, 1e-5)))));
+    assert_eq!(steps(&account(Some(2.005), Some((1.0, 1e-5)))), 200);
+    let tight_delta = steps(&account(Some(2.005), Some((0.1, 1e-5))));
+    assert_eq!(tight_delta, steps(&account(None, Some((0.1, 1e-5)))));
     assert!(tight_delta < 200);
 }
 
 #[test]
-fn what_one_of_them_refuses_neither_books() {
-    let site = site(Some(1.0), None);
+fn a_charge_that_one_account_refuses_is_made_in_neither() {
+    let account = account(Some(1.0), None);
     let own = Budget::limited(0.5, 0.0).unwrap();
-    let mut ledger = Ledger::new(own, Bound::Tight).with_account(&site);
+    let mut ledger = Ledger::new(own, Bound::Tight).with_account(&account);
     ledger.spend(pure(0.4)).unwrap();
-    let booked = (ledger.spent(), ledger.charges(), site.spent().unwrap());
+    let booked = (ledger.spent(), ledger.charges(), account.spent().unwrap());
     let beyond_study = ledger.spend(pure(0.2)).err();
     assert!(matches!(
         beyond_study,
         Some(SpendError::OverBudget { limit: 0.5, .. })
     ));
     assert_eq!(
-        (ledger.spent(), ledger.charges(), site.spent().unwrap()),
+        (ledger.spent(), ledger.charges(), account.spent().unwrap()),
         booked
     );
-    study(&site).spend(pure(0.55)).unwrap();
-    let others = site.spent().unwrap();
+    study(&account).spend(pure(0.55)).unwrap();
+    let others = account.spent().unwrap();
     over_limit(ledger.spend(pure(0.09)));
     assert_eq!((ledger.spent(), ledger.charges()), (booked.0, booked.1));
-    assert_eq!(site.spent().unwrap(), others);
+    assert_eq!(account.spent().unwrap(), others);
     let malformed = ledger.spend(pure(f64::NAN)).err();
     assert_eq!(malformed, Some(SpendError::Malformed));
-    assert_eq!(site.spent().unwrap(), others);
+    assert_eq!(account.spent().unwrap(), others);
 }
 
 #[test]
-fn by_the_papers_bound_a_site_still_counts_by_ours() {
-    let site = site(Some(10.0), None);
-    let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper).with_account(&site);
+fn the_account_uses_our_bound_even_if_the_study_uses_the_papers() {
+    let account = account(Some(10.0), None);
+    let mut ledger =
+        Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper).with_account(&account);
     let event = PrivacyEvent::from(IdealRelease::Objective {
         sensitivity: 0.1,
         spread: 0.4,
@@ -236,18 +237,18 @@ fn by_the_papers_bound_a_site_still_counts_by_ours() {
         law: NoiseDistribution::Gamma { rate: 2.0 },
     });
     ledger.spend(event).unwrap();
-    assert_eq!(epsilons(&site)[0], ledger.spent_tight().epsilon);
-    assert!(ledger.spent().epsilon > epsilons(&site)[0]);
+    assert_eq!(epsilons(&account)[0], ledger.spent_tight().epsilon);
+    assert!(ledger.spent().epsilon > epsilons(&account)[0]);
     let silent = ledger.spend(pure(0.1)).err();
     assert!(matches!(silent, Some(SpendError::PaperSilent { .. })));
-    assert_eq!(site.spent().unwrap().charges, 1);
+    assert_eq!(account.spent().unwrap().charges, 1);
 }
 
 #[test]
-fn a_replayed_account_is_the_account() {
+fn replaying_the_journal_restores_the_account() {
     let limits = || DatasetLimits::new(None, Some((50.0, 1e-6))).unwrap();
-    let site = DatasetAccount::new(limits());
-    let mut studies = [study(&site), study(&site), study(&site)];
+    let account = DatasetAccount::new(limits());
+    let mut studies = [study(&account), study(&account), study(&account)];
     let mut journal = Vec::new();
     for n in 0..60u32 {
         let ideal = [pure(0.013).ideal, gaussian(0.21).ideal][n as usize % 2];
@@ -260,7 +261,7 @@ fn a_replayed_account_is_the_account() {
         journal.push((which, event));
     }
     let again = DatasetAccount::replay(limits(), journal.iter().copied()).unwrap();
-    assert_eq!(again.spent().unwrap(), site.spent().unwrap());
+    assert_eq!(again.spent().unwrap(), account.spent().unwrap());
     // n² mod 3 is never 2.
     assert_eq!(again.spent().unwrap().studies, 2);
     // A study that goes on after a replay is neither charged nor counted again.
@@ -269,45 +270,46 @@ fn a_replayed_account_is_the_account() {
         resumed.spend(*event).unwrap();
     }
     let mut resumed = resumed.with_account(&again);
-    assert_eq!(again.spent().unwrap(), site.spent().unwrap());
+    assert_eq!(again.spent().unwrap(), account.spent().unwrap());
     for ledger in [&mut studies[1], &mut resumed] {
         ledger.spend(gaussian(0.3)).unwrap();
     }
-    assert_eq!(again.spent().unwrap(), site.spent().unwrap());
+    assert_eq!(again.spent().unwrap(), account.spent().unwrap());
 }
 
 #[test]
-fn what_has_happened_is_booked_whatever_the_limits_say_now() {
+fn past_charges_are_replayed_even_beyond_the_limits() {
     let lowered = DatasetLimits::new(Some(0.5), None).unwrap();
-    let site = DatasetAccount::replay(lowered.clone(), [(1, pure(0.4)), (9, pure(0.4))]).unwrap();
-    let spent = site.spent().unwrap();
+    let account =
+        DatasetAccount::replay(lowered.clone(), [(1, pure(0.4)), (9, pure(0.4))]).unwrap();
+    let spent = account.spent().unwrap();
     assert!((spent.totals[0].epsilon - 0.8).abs() < 1e-15);
     assert_eq!((spent.charges, spent.studies), (2, 2));
-    over_limit(study(&site).spend(pure(1e-12)));
+    over_limit(study(&account).spend(pure(1e-12)));
     let torn = DatasetAccount::replay(lowered, [(1, pure(0.1)), (1, pure(-0.1))]);
     assert_eq!(torn.err(), Some(SpendError::Malformed));
 }
 
 #[test]
-fn an_account_that_broke_off_stays_shut() {
-    let site = site(Some(1.0), None);
-    let mut ledger = study(&site);
+fn an_interrupted_account_refuses_every_charge() {
+    let account = account(Some(1.0), None);
+    let mut ledger = study(&account);
     ledger.spend(pure(0.1)).unwrap();
-    let handle = site.clone();
+    let handle = account.clone();
     let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _held = handle.0.lock().unwrap();
         panic!("in the middle of a charge");
     }));
     assert!(died.is_err());
     assert_eq!(over_limit(ledger.spend(pure(0.1))), AccountRefusal::Broken);
-    assert_eq!(site.spent(), Err(AccountRefusal::Broken));
+    assert_eq!(account.spent(), Err(AccountRefusal::Broken));
     assert_eq!(ledger.charges(), 1);
 }
 
 #[test]
-fn a_site_refuses_before_a_row_is_read() {
-    let site = site(Some(0.5), None);
-    study(&site).spend(pure(0.4)).unwrap();
+fn the_account_refuses_before_a_row_is_read() {
+    let account = account(Some(0.5), None);
+    study(&account).spend(pure(0.4)).unwrap();
     let terms = CuratorConfig {
         problem: Problem {
             loss: Loss::Logistic,
@@ -320,7 +322,7 @@ fn a_site_refuses_before_a_row_is_read() {
             law: NoiseDistribution::Gamma { rate: 0.5 },
             scale: NoiseScaling::Fixed,
         },
-        ledger: study(&site),
+        ledger: study(&account),
         noise: NoiseKey::repeating(1, 0, 0),
     };
     // Reading a row of these panics.
