@@ -1,12 +1,12 @@
-//! Answers: where noise enters, and how an answer gets onto the grid.
+//! Answers to paid queries: computed, perturbed with the charged noise, and rounded to the grid.
 //!
 //! ```text
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e
 //! gradient    ∇O(f)  +  e
 //! ```
-//! The price of an answer is in `privacy::mechanism`. Answering consumes the proof of payment, and the noise is drawn from the
-//! distribution in the event that was charged.
+//! The price of an answer is in `privacy::mechanism`. Answering consumes the proof of payment, and the noise is drawn from
+//! the distribution in the event that was charged.
 
 #[cfg(test)]
 mod tests;
@@ -26,39 +26,40 @@ use crate::problem::Problem;
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
 
-/// An answer that was paid for and cannot leave. With noise on the grid there is none.
+/// The reason why an answer that was paid for cannot be released. Answers with noise on the grid always can.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 pub enum Unreleasable {
-    /// The minimiser was not found to the accuracy that was asked for.
+    /// The minimiser was not found to the required accuracy.
     #[error(transparent)]
     NotCertified(#[from] NotCertified),
-    /// An answer without noise is not finite or beyond the grid.
+    /// An answer without noise is not finite, or is beyond the grid.
     #[error(
         "the answer is too large to be released: the algorithm diverges; raise the penalty or the ridge"
     )]
     BeyondGrid,
 }
 
-/// Rows, and what is needed to ask them something.
+/// One party's rows, with the problem and the executor needed to answer queries.
 pub(super) struct Rows<'a> {
     pub shard: &'a Shard,
     pub problem: &'a Problem,
     pub executor: &'a dyn ChunkExecutor,
 }
 
-/// How an answer is computed and written, decided from public facts.
+/// The precision and the rounding of an answer, decided from public facts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AnswerPlan {
-    /// Whether margins are doubled.
+    /// Whether margins are computed in double-double arithmetic.
     doubled: bool,
-    /// `None` for an answer without noise.
+    /// The rounding to the grid; `None` for an answer without noise.
     rounding: Option<GridRounding>,
 }
 
-/// The share of a mechanism's own noise that rounding may add to it before an answer is computed more exactly.
-const VISIBLE: f64 = 1e-4;
+/// The largest ratio of grid noise to a mechanism's own noise at which plain margins are precise enough.
+const NEGLIGIBLE: f64 = 1e-4;
 
 impl AnswerPlan {
+    /// Chooses plain margins where they are precise enough, and doubled ones elsewhere.
     // Privacy: nothing here depends on rows. It runs before one is read.
     pub(super) fn new(
         query: &Query,
@@ -83,18 +84,18 @@ impl AnswerPlan {
                 columns,
                 doubled,
             };
-            if !model.certain(query) {
+            if !model.is_solvable(query) {
                 return Err(TooCoarse);
             }
             let bound = model.error_bound(query, placement, &law);
             let rounding = GridRounding::new(&bound, columns, event.slack)?;
-            // Both in one coordinate.
-            let own = bound.reach / (columns as f64).sqrt();
+            // Both are per coordinate.
+            let own_noise = bound.noise_radius / (columns as f64).sqrt();
             let plan = Self {
                 doubled,
                 rounding: Some(rounding),
             };
-            Ok((plan, rounding.noise() <= VISIBLE * own))
+            Ok((plan, rounding.noise_scale() <= NEGLIGIBLE * own_noise))
         };
         match plan(false) {
             Ok((plain, true)) => Ok(plain),
@@ -103,15 +104,15 @@ impl AnswerPlan {
     }
 }
 
-/// An answer, and what the simulator may know of it.
+/// An answer, with its residual for the simulator.
 pub(super) struct Answer {
     pub release: Release,
-    /// `‖∇F‖₂` where a minimiser was found.
+    /// `‖∇F‖₂` at a minimiser; zero for a gradient.
     pub residual: f64,
 }
 
 impl Rows<'_> {
-    /// Answers a question that was paid for: computes it, adds the noise that was charged, rounds it to the grid.
+    /// Answers a query that was paid for: computes the answer, adds the noise that was charged, and rounds to the grid.
     pub(super) fn noisy_answer(
         &self,
         query: &Query,
@@ -120,7 +121,7 @@ impl Rows<'_> {
         warm_start: &mut WarmStart,
         rng: &mut ChaCha20Rng,
     ) -> Result<Answer, Unreleasable> {
-        let answer = self.unrounded(query, paid, plan, warm_start, rng)?;
+        let answer = self.perturbed_answer(query, paid, plan, warm_start, rng)?;
         let release = match plan.rounding {
             Some(rounding) => rounding.release(answer.point, rng),
             None => Release::rounded(&answer.point).ok_or(Unreleasable::BeyondGrid)?,
@@ -131,9 +132,9 @@ impl Rows<'_> {
         })
     }
 
-    /// Computes an answer with the noise that was charged.
+    /// Computes an answer with the noise that was charged, before rounding to the grid.
     // Privacy: the noise follows the distribution in the event that was charged, so the two cannot drift apart.
-    fn unrounded(
+    fn perturbed_answer(
         &self,
         query: &Query,
         paid: Paid,
@@ -142,7 +143,7 @@ impl Rows<'_> {
         rng: &mut ChaCha20Rng,
     ) -> Result<Solution, NotCertified> {
         let columns = self.shard.columns();
-        let (in_objective, on_answer) = match paid.event().ideal {
+        let (objective_noise, output_noise) = match paid.event().ideal {
             IdealRelease::Exact => (None, None),
             IdealRelease::Objective { law, .. } => (Some(law), None),
             IdealRelease::Additive { law, .. } => (None, Some(law)),
@@ -152,7 +153,7 @@ impl Rows<'_> {
             Query::Minimise { linear, .. } => linear.clone(),
             Query::Gradient { .. } => vec![0.0; columns],
         };
-        if let Some(law) = in_objective {
+        if let Some(law) = objective_noise {
             add(&mut linear, &law.sample(columns, rng));
         }
         let mut answer = match query {
@@ -160,27 +161,28 @@ impl Rows<'_> {
                 quadratic, near, ..
             } => {
                 let target = Target {
-                    // Depends on the question and its noise, not on rows.
-                    tolerance: self.problem.residual(&linear),
+                    // Depends on the query and its noise, not on rows.
+                    tolerance: self.problem.required_residual(&linear),
                     doubled: plan.doubled,
                 };
                 let objective = self.objective(*quadratic, &linear);
                 solver::minimise(&objective, near, &target, warm_start)?
             }
             Query::Gradient { at } => {
-                warm_start.count(1);
+                warm_start.set_passes(1);
                 Solution {
                     point: self.objective(0.0, &linear).gradient(at, plan.doubled),
                     residual: 0.0,
                 }
             }
         };
-        if let Some(law) = on_answer {
+        if let Some(law) = output_noise {
             add(&mut answer.point, &law.sample(columns, rng));
         }
         Ok(answer)
     }
 
+    /// Returns `O(f) + ⟨linear, f⟩ + (quadratic/2)‖f‖²`.
     fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
         Objective {
             shards: vec![self.shard],
@@ -194,8 +196,8 @@ impl Rows<'_> {
     }
 }
 
-fn add(to: &mut [f64], what: &[f64]) {
-    for (to, what) in to.iter_mut().zip(what) {
-        *to += what;
+fn add(sum: &mut [f64], addend: &[f64]) {
+    for (sum, addend) in sum.iter_mut().zip(addend) {
+        *sum += addend;
     }
 }

@@ -1,4 +1,4 @@
-//! NoisePlacement points for measuring passes over rows, for `bench/` alone.
+//! Entry points for measuring passes over rows, for `bench/` alone.
 //!
 //! Privacy: these give unprotected sums of rows. They exist only with the feature `bench`, which no other crate turns on.
 
@@ -9,23 +9,23 @@ use super::solver::double_double::Point;
 use crate::linalg::simd::Simd;
 use crate::problem::Loss;
 
-/// Which vector instructions to use.
+/// The vector instructions to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorUnits {
-    /// The widest that there are.
+    /// The widest that the processor has.
     Best,
-    /// Those that every processor of the kind has.
+    /// The baseline that every processor of the target has.
     Plain,
 }
 
-/// Rows to be measured.
+/// Rows to measure passes on.
 pub struct MeasuredRows {
     shard: Shard,
     simd: Simd,
 }
 
 impl MeasuredRows {
-    /// Takes the rows in.
+    /// Creates a measurement on these rows.
     pub fn new(shard: Shard, units: VectorUnits) -> Self {
         let simd = match units {
             VectorUnits::Best => Simd::best(),
@@ -34,38 +34,38 @@ impl MeasuredRows {
         Self { shard, simd }
     }
 
-    /// How many bytes the rows take.
+    /// Returns the number of bytes that the rows occupy.
     pub fn bytes(&self) -> usize {
         self.shard.chunks().iter().map(Chunk::bytes).sum()
     }
 
-    /// A plain sum over all arrays.
+    /// Sums all stored arrays plainly: the cost of reading the rows.
     pub fn plain_sum(&self) -> f64 {
         self.shard.chunks().iter().map(Chunk::plain_sum).sum()
     }
 
-    /// Margins and gradient of the logistic loss: one pass.
+    /// Computes margins and the gradient of the logistic loss in one pass; returns its first coordinate.
     pub fn gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
         let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 
-    /// The same with doubled margins.
+    /// Computes the same with margins in double-double arithmetic.
     pub fn exact_gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f).doubled();
         let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 
-    /// Margins and losses.
+    /// Computes margins and losses; returns their sum.
     pub fn losses(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
         let of = |chunk| passes::losses(self.simd, chunk, &point, Loss::Logistic).0;
         self.shard.chunks().iter().map(of).sum()
     }
 
-    /// Margins, curvatures and the Hessian.
+    /// Computes margins, curvatures and the Hessian; returns its first entry.
     pub fn hessian(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
         let mut hessian = vec![0.0; f.len() * f.len()];

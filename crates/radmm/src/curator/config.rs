@@ -1,4 +1,4 @@
-//! The terms on which a curator answers.
+//! The configuration of a curator, and its validation.
 
 use thiserror::Error;
 
@@ -6,20 +6,20 @@ use super::noise_key::NoiseKey;
 use crate::privacy::{Ledger, Mechanism, NoiseDistribution};
 use crate::problem::{Loss, Problem};
 
-/// CuratorConfig on which nothing can be answered.
+/// The reason why a configuration is invalid.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum InvalidCuratorConfig {
-    /// A quantity that is negative, zero, infinite or not a number.
+    /// A quantity is negative, zero, infinite or not a number.
     #[error("the {what} is {value}; it must be {needed}")]
     OutOfRange {
-        /// Which.
+        /// The name of the quantity.
         what: &'static str,
         /// Its value.
         value: f64,
-        /// What would be right.
+        /// The requirement.
         needed: &'static str,
     },
-    /// A residual that double precision does not reach at this loss weight.
+    /// The tolerance is below what double precision reaches at this loss weight.
     #[error(
         "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it, lower the weight, or widen a smooth hinge"
     )]
@@ -28,54 +28,68 @@ pub enum InvalidCuratorConfig {
         tolerance: f64,
         /// `C`.
         weight: f64,
-        /// What would do.
+        /// The least tolerance that is reachable.
         least: f64,
     },
-    /// Sums over more rows lose more than the bound on their rounding says.
+    /// There are too many rows: sums over more lose more than the bound on their rounding allows.
     #[error(
-        "there are {rows} rows, and a party can have {MOST_ROWS} at most: share them out among several"
+        "there are {rows} rows, and a party can have {MAX_ROWS} at most: split them among several parties"
     )]
     TooManyRows {
-        /// How many.
+        /// The number of rows.
         rows: usize,
     },
-    /// Rows that several curators hold could be asked more than one ledger knows of.
+    /// The rows are shared and the noise is secret. Shared rows could be queried more often than one ledger records.
     #[error(
-        "shared rows are for simulations, whose noise repeats; a real party's curator owns its rows"
+        "shared rows need repeating noise, which only simulations use; a real party's curator owns its rows"
     )]
     SharedRows,
 }
 
-/// How a party answers.
+/// The problem, mechanism, ledger and noise with which a party answers queries.
 pub struct CuratorConfig {
-    /// What is minimised.
+    /// The objective to minimise.
     pub problem: Problem,
-    /// How answers are protected.
+    /// The mechanism that protects answers.
     pub mechanism: Mechanism,
-    /// What may be spent, and what has been.
+    /// The budget, and what has been spent of it.
     pub ledger: Ledger,
-    /// Where noise comes from.
+    /// The key from which noise is derived.
     pub noise: NoiseKey,
 }
 
-/// `B²u < 1` up to here, `u = 2⁻⁵³`: a compensated sum over the rows is then as good as one addition.
-pub(super) const MOST_ROWS: usize = 1 << 26;
+impl CuratorConfig {
+    /// Creates the configuration of one party.
+    pub fn new(problem: Problem, mechanism: Mechanism, ledger: Ledger, noise: NoiseKey) -> Self {
+        Self {
+            problem,
+            mechanism,
+            ledger,
+            noise,
+        }
+    }
+}
 
+/// The largest number of rows. Up to here `B²u < 1`, `u = 2⁻⁵³`: a compensated sum over the rows is as accurate as one
+/// addition.
+pub(super) const MAX_ROWS: usize = 1 << 26;
+
+/// Checks the number of rows.
 pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
-    match rows <= MOST_ROWS {
+    match rows <= MAX_ROWS {
         true => Ok(()),
         false => Err(InvalidCuratorConfig::TooManyRows { rows }),
     }
 }
 
-/// Nothing downstream checks again.
+/// Checks a configuration. Nothing downstream checks again.
 pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> {
     let problem = &config.problem;
     let width = match problem.loss {
         Loss::Logistic => 1.0,
         Loss::SmoothHinge { width } => width,
     };
-    let noise = match config.mechanism {
+    let noise_parameter = match config.mechanism {
         Mechanism::None => 1.0,
         Mechanism::Objective { law, .. }
         | Mechanism::Output { law }
@@ -89,7 +103,7 @@ pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> 
         ("ridge", problem.ridge),
         ("number of nodes", f64::from(problem.nodes)),
         ("width of the hinge", width),
-        ("rate or sigma of the noise", noise),
+        ("rate or sigma of the noise", noise_parameter),
         ("tolerance", problem.tolerance),
     ] {
         if !(value.is_finite() && value > 0.0) {

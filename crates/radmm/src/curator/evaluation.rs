@@ -1,14 +1,15 @@
-//! How good a model is on rows that nobody trained on.
+//! Scores of a model on held-out rows.
 //!
-//! The auc under the ROC curve is the probability that a positive row scores higher than a negative one, both drawn at
-//! random and ties counted half: with ranks from 1 in ascending order of the scores, and equal scores sharing their mean,
+//! The area under the ROC curve (AUC) is the probability that a positive row scores higher than a negative one, both drawn
+//! at random, with ties counted half. With ranks from 1 in ascending order of the scores, and equal scores sharing their
+//! mean rank,
 //! ```text
 //! AUC = (Σ ranks of the positive rows − P(P+1)/2) / (P·N)
 //! ```
 //! for P positive and N negative rows (Mann and Whitney 1947).
 //!
-//! Privacy: these numbers are unprotected functions of rows. The simulator alone asks for them, and [`auc`], which sees
-//! scores and no rows, whoever scores rows of their own.
+//! Privacy: these numbers are unprotected functions of rows. Only the simulator computes them. [`auc`] sees scores and no
+//! rows, so it is open to any caller that scores its own rows.
 
 use serde::Serialize;
 
@@ -17,50 +18,57 @@ use super::solver::objective;
 use crate::exec::Sequential;
 use crate::problem::Loss;
 
-/// How good models are on rows that nobody trained on.
+/// The scores of a model on held-out rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HeldOutScore {
-    /// The mean loss of a row.
+    /// The mean loss per row.
     pub loss: f64,
-    /// The share of rows that are classified rightly.
+    /// The share of rows that are classified correctly.
     pub accuracy: f64,
-    /// The auc under the ROC curve; a half if all rows are of one class.
+    /// The area under the ROC curve; one half if all rows are of one class.
     pub auc: f64,
 }
 
+/// Scores a model on held-out rows.
 pub(crate) fn evaluate(shard: &Shard, loss: Loss, model: &[f64]) -> HeldOutScore {
     let margins = objective::margins(shard, model);
     let (loss, accuracy) = objective::mean_loss_and_accuracy(shard, loss, model, &Sequential);
     let labels = shard.chunks().iter().flat_map(|chunk| chunk.labels());
-    let signed = margins
+    let scores = margins
         .iter()
         .zip(labels)
         .map(|(margin, positive)| (if positive { *margin } else { -margin }, positive));
     HeldOutScore {
         loss,
         accuracy,
-        auc: auc(signed.collect()),
+        auc: auc(scores.collect()),
     }
 }
 
-/// The auc under the ROC curve of these scores, each with whether its row is positive; a half if all are of one class.
-pub fn auc(mut scored: Vec<(f64, bool)>) -> f64 {
-    // Adding zero makes -0 a 0, which `total_cmp` would tell apart.
-    scored.iter_mut().for_each(|(score, _)| *score += 0.0);
-    scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let positives = scored.iter().filter(|(_, positive)| *positive).count() as f64;
-    let negatives = scored.len() as f64 - positives;
+/// Returns the area under the ROC curve of scores, each paired with whether its row is positive; one half if all rows are
+/// of one class.
+pub fn auc(mut labelled_scores: Vec<(f64, bool)>) -> f64 {
+    // Adding zero turns -0 into 0, since `total_cmp` distinguishes them.
+    labelled_scores
+        .iter_mut()
+        .for_each(|(score, _)| *score += 0.0);
+    labelled_scores.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let positives = labelled_scores
+        .iter()
+        .filter(|(_, positive)| *positive)
+        .count() as f64;
+    let negatives = labelled_scores.len() as f64 - positives;
     if positives == 0.0 || negatives == 0.0 {
         return 0.5;
     }
-    let mut ranks = 0.0;
+    let mut rank_sum = 0.0;
     let mut before = 0;
-    for tied in scored.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+    for tied in labelled_scores.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
         let mean_rank = before as f64 + (tied.len() as f64 + 1.0) / 2.0;
-        ranks += mean_rank * tied.iter().filter(|(_, positive)| *positive).count() as f64;
+        rank_sum += mean_rank * tied.iter().filter(|(_, positive)| *positive).count() as f64;
         before += tied.len();
     }
-    (ranks - positives * (positives + 1.0) / 2.0) / (positives * negatives)
+    (rank_sum - positives * (positives + 1.0) / 2.0) / (positives * negatives)
 }
 
 #[cfg(test)]
@@ -69,9 +77,9 @@ mod tests {
     use crate::curator::{NormPolicy, ShardBuilder};
     use proptest::prelude::*;
 
-    /// By its definition: over all pairs.
-    fn over_pairs(scored: &[(f64, bool)]) -> f64 {
-        let of = |class| scored.iter().filter(move |row| row.1 == class);
+    /// The AUC by its definition, over all pairs.
+    fn auc_over_pairs(labelled_scores: &[(f64, bool)]) -> f64 {
+        let of = |class| labelled_scores.iter().filter(move |row| row.1 == class);
         let mut wins = 0.0;
         for (high, _) in of(true) {
             for (low, _) in of(false) {
@@ -87,17 +95,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_area_is_the_share_of_pairs_in_the_right_order(
-            mut scored in prop::collection::vec(((-3_i8..4).prop_map(|k| f64::from(k) * 0.5), any::<bool>()), 2..40)
+        fn the_auc_is_the_share_of_pairs_in_the_right_order(
+            mut labelled_scores in prop::collection::vec(((-3_i8..4).prop_map(|k| f64::from(k) * 0.5), any::<bool>()), 2..40)
         ) {
-            scored.push((0.25, true));
-            scored.push((-0.0, false));
-            prop_assert!((auc(scored.clone()) - over_pairs(&scored)).abs() < 1e-12);
+            labelled_scores.push((0.25, true));
+            labelled_scores.push((-0.0, false));
+            prop_assert!((auc(labelled_scores.clone()) - auc_over_pairs(&labelled_scores)).abs() < 1e-12);
         }
     }
 
     #[test]
-    fn a_perfect_order_has_area_one_and_its_opposite_none() {
+    fn a_perfect_order_has_auc_one_and_its_reverse_zero() {
         assert_eq!(auc(vec![(1.0, true), (0.0, false), (-1.0, false)]), 1.0);
         assert_eq!(auc(vec![(1.0, false), (0.0, true), (-1.0, true)]), 0.0);
         assert_eq!(auc(vec![(0.0, false), (-0.0, true)]), 0.5);
@@ -105,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_of_the_row_and_not_of_its_margin() {
+    fn the_auc_ranks_scores_and_not_margins() {
         // One coordinate, model 1: scores are ±1 and 0.5, whatever the labels.
         let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
         for (value, positive) in [(1.0, true), (0.5, false), (-1.0, true), (-0.5, false)] {

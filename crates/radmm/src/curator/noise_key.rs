@@ -1,7 +1,7 @@
 //! The key from which a party's noise is derived.
 //!
-//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the question, the problem and
-//! the price. No two answers share noise. The same question inputs twice gets the same answer, which tells nothing new.
+//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the query, the problem and
+//! the price. No two answers share noise. The same query asked twice gets the same answer, which reveals nothing new.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -11,14 +11,14 @@ use crate::privacy::{IdealRelease, PrivacyEvent};
 use crate::problem::{Loss, Problem};
 use crate::protocol::query::Query;
 
-/// Where a party's noise comes from. It cannot be copied or shown.
+/// The key from which a party's noise is derived. It is neither `Clone` nor `Debug`.
 pub struct NoiseKey {
     key: [u8; 32],
     repeats: bool,
 }
 
 impl NoiseKey {
-    /// From 32 bytes that nobody else knows: a real party takes them from its operating system, once a study.
+    /// Creates a key from 32 secret bytes. A real party takes them from its operating system, once per study.
     pub fn secret(bytes: [u8; 32]) -> Self {
         Self {
             key: bytes,
@@ -26,7 +26,8 @@ impl NoiseKey {
         }
     }
 
-    /// Noise that repeats, for simulations: whoever knows the seed can subtract it, so it protects nobody.
+    /// Creates a key whose noise repeats, for simulations. Anyone who knows the seed can subtract the noise, so it protects
+    /// nobody.
     pub fn repeating(seed: u64, repetition: u32, node: u32) -> Self {
         let mut key = *b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0radmm noise v1\0\0";
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -35,14 +36,14 @@ impl NoiseKey {
         Self { key, repeats: true }
     }
 
-    /// Whether this noise can be drawn again by others, and so protects nobody.
+    /// Returns whether others can draw this noise again, so that it protects nobody.
     pub fn repeats(&self) -> bool {
         self.repeats
     }
 
-    /// The generator for one answer.
-    // Privacy: if noise did not depend on everything that an answer depends on but the rows, two answers under one key could
-    // be made to differ by a noise-free quantity.
+    /// Returns the generator for one answer.
+    // Privacy: if noise did not depend on everything that an answer depends on except the rows, two answers under one key
+    // could be made to differ by a noise-free quantity.
     pub(super) fn generator(&self, inputs: &SeedInputs<'_>) -> ChaCha20Rng {
         let mut hash = Sha256::new();
         hash.update(self.key);
@@ -91,13 +92,13 @@ impl NoiseKey {
         }
         absorb(9, &[weight, ridge, f64::from(nodes), tolerance]);
         absorb(10, &[inputs.rows as f64, inputs.event.slack]);
-        // The mark of answers on the grid.
+        // Domain separation: marks answers on the grid.
         absorb(11, &[]);
         ChaCha20Rng::from_seed(hash.finalize().into())
     }
 }
 
-/// Everything that an answer depends on, but the rows themselves and their noise.
+/// Everything that an answer depends on, except the rows themselves and the noise.
 pub(super) struct SeedInputs<'a> {
     pub iteration: u32,
     pub query: &'a Query,
@@ -112,8 +113,8 @@ mod tests {
     use crate::privacy::NoiseDistribution;
     use std::collections::BTreeSet;
 
-    /// Kolmogorov–Smirnov at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so these tests
-    /// fail always or never; 1e-6 is the chance that a right sampler would have met a bad seed.
+    /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so these
+    /// tests fail always or never. The chance that a correct sampler has a bad seed is 1e-6.
     fn assert_follows(mut samples: Vec<f64>, cdf: impl Fn(f64) -> f64) {
         samples.sort_by(f64::total_cmp);
         let n = samples.len() as f64;
@@ -128,7 +129,7 @@ mod tests {
         assert!(n.sqrt() * distance < 2.7, "KS distance {distance} at {n}");
     }
 
-    /// The noise of one answer to a question about nothing in particular.
+    /// Draws the noise of one answer to an arbitrary query.
     fn draw(law: NoiseDistribution, columns: usize, key: &NoiseKey, iteration: u32) -> Vec<f64> {
         draw_for(law, columns, key, iteration, &gradient(0.0))
     }
@@ -184,10 +185,10 @@ mod tests {
         e.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// Regularised lower incomplete gamma function for integer layout: 1 − e^(−x) Σ_{k<shape} x^k/k!.
-    fn gamma_cdf(layout: usize, x: f64) -> f64 {
+    /// Regularised lower incomplete gamma function for integer shape: 1 − e^(−x) Σ_{k<shape} x^k/k!.
+    fn gamma_cdf(shape: usize, x: f64) -> f64 {
         let (mut term, mut sum) = (1.0, 0.0);
-        for k in 0..layout {
+        for k in 0..shape {
             sum += term;
             term *= x / (k + 1) as f64;
         }
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_norm_of_gamma_noise_is_gamma() {
+    fn the_norm_of_gamma_noise_is_gamma_distributed() {
         for (columns, rate) in [(1, 2.0), (3, 0.5), (105, 4.0)] {
             let norms = draws(NoiseDistribution::Gamma { rate }, columns, 20_000)
                 .iter()
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn in_one_dimension_gamma_noise_is_laplace() {
+    fn gamma_noise_in_one_dimension_is_laplace() {
         let values = draws(NoiseDistribution::Gamma { rate: 2.0 }, 1, 20_000)
             .iter()
             .map(|e| e[0])
@@ -250,29 +251,30 @@ mod tests {
         for k in 0..4 {
             assert_follows(all.iter().map(|e| e[k]).collect(), |x| normal_cdf(x / 3.0));
         }
-        // Differences of coordinates would show a shared draw: they are N(0, 2σ²) if independent.
+        // Differences of coordinates would reveal a shared draw: they are N(0, 2σ²) if independent.
         let differences = all.iter().map(|e| e[0] - e[1]).collect();
         assert_follows(differences, |x| normal_cdf(x / (3.0 * 2f64.sqrt())));
     }
 
     #[test]
     fn gaussian_noise_has_its_variance() {
-        // Of 100,000 squares the mean has a relative standard error of √(2/100,000): five are exceeded once in 10⁶.
+        // The mean of 100,000 squares has a relative standard error of √(2/100,000). Five standard errors are exceeded once
+        // in 10⁶.
         let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 5, 20_000);
         let mean = all.iter().flatten().map(|e| e * e).sum::<f64>() / 1e5;
         assert!((mean / 4.0 - 1.0).abs() < 5.0 * 2e-5f64.sqrt(), "{mean}");
     }
 
     #[test]
-    fn the_test_itself_sees_halved_noise() {
+    fn the_kolmogorov_smirnov_test_detects_halved_noise() {
         let halved: Vec<f64> = draws(NoiseDistribution::Gamma { rate: 2.0 }, 3, 20_000)
             .iter()
             .map(|e| norm(e) / 2.0)
             .collect();
-        let caught = std::panic::catch_unwind(|| {
+        let outcome = std::panic::catch_unwind(|| {
             assert_follows(halved, |x| gamma_cdf(3, 2.0 * x));
         });
-        assert!(caught.is_err());
+        assert!(outcome.is_err());
     }
 
     #[test]
@@ -294,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn the_same_question_gets_the_same_noise() {
+    fn the_same_query_gets_the_same_noise() {
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let again = || draw(law, 5, &NoiseKey::repeating(3, 1, 4), 9);
         assert_eq!(again(), again());
     }
 
     #[test]
-    fn another_problem_gets_other_noise() {
+    fn a_different_problem_gets_different_noise() {
         let key = NoiseKey::secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let event = PrivacyEvent::from(IdealRelease::Additive {
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn other_rows_or_slack_get_other_noise() {
+    fn a_different_row_count_or_slack_gets_different_noise() {
         let key = NoiseKey::secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let ideal = IdealRelease::Additive {
@@ -366,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn another_question_or_another_law_gets_other_noise() {
+    fn a_different_query_or_distribution_gets_different_noise() {
         let key = NoiseKey::secret([7; 32]);
         let minimise = |quadratic, linear| Query::Minimise {
             quadratic,
             linear: vec![linear],
             near: vec![0.0],
         };
-        let questions = [
+        let queries = [
             gradient(0.0),
             gradient(1e-300),
             minimise(0.0, 0.0),
@@ -387,17 +389,17 @@ mod tests {
             NoiseDistribution::Gamma { rate: 2.0 },
         ];
         let mut seen = BTreeSet::new();
-        for query in &questions {
+        for query in &queries {
             for law in laws {
                 let e = draw_for(law, 2, &key, 1, query);
-                // The direction, since the scale is the law's.
+                // The direction, since the scale follows from the distribution.
                 assert!(seen.insert((e[0] / e[1]).to_bits()), "{query:?} {law:?}");
             }
         }
     }
 
     #[test]
-    fn every_coordinate_of_a_question_and_every_kind_of_event_matters() {
+    fn noise_depends_on_every_coordinate_of_a_query_and_every_kind_of_event() {
         let key = NoiseKey::secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let additive = |law| {
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_a_secret_matters() {
+    fn noise_depends_on_every_byte_of_a_secret() {
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let mut seen = BTreeSet::new();
         seen.insert(draw(law, 1, &NoiseKey::secret([7; 32]), 1)[0].to_bits());
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn repeating_noise_says_so() {
+    fn keys_know_whether_their_noise_repeats() {
         assert!(NoiseKey::repeating(1, 0, 0).repeats());
         assert!(!NoiseKey::secret([7; 32]).repeats());
     }

@@ -1,20 +1,23 @@
-//! What is left of an objective near a point: its Hessian. Answers are those of `O(f) = ½fᵀHf`, whose minimum is at zero, so
-//! that every algorithm becomes a linear map of its state.
+//! The quadratic model of an objective near a point: its Hessian alone.
+//!
+//! Answers are those of `O(f) = ½fᵀHf`, whose minimum is at zero, so that every algorithm becomes a linear map of its state.
 
 use crate::linalg::cholesky::Cholesky;
 use crate::protocol::query::Query;
 
-/// A party's rows as a quadratic form. It tells as much of them as they do themselves: there is one for the
-/// simulator alone, whose rows are unprotected.
+/// A party's rows as a quadratic form.
+///
+/// It reveals as much as the rows themselves, so it exists for the simulator alone, whose rows are unprotected.
 pub(crate) struct QuadraticModel {
     d: usize,
     /// All entries of `H`.
     hessian: Vec<f64>,
-    /// Of `H + aI`, and `a`: the same at every data step, as a rule.
+    /// `a` and the factor of `H + aI`. As a rule `a` is the same at every data step.
     factor: Option<(f64, Cholesky)>,
 }
 
 impl QuadraticModel {
+    /// Creates the model from all entries of `H`, row by row.
     pub(super) fn new(hessian: Vec<f64>, d: usize) -> Self {
         Self {
             d,
@@ -23,7 +26,7 @@ impl QuadraticModel {
         }
     }
 
-    /// The answer without noise: `−(H + aI)⁻¹b`, or `Hf`. `None` if rounding hides that `H + aI` is positive definite.
+    /// Returns the answer without noise: `−(H + aI)⁻¹b`, or `Hf`; `None` if rounding hides that `H + aI` is positive definite.
     pub(crate) fn answer(&mut self, query: &Query) -> Option<Vec<f64>> {
         match query {
             Query::Gradient { at } => {
@@ -37,7 +40,7 @@ impl QuadraticModel {
                 quadratic, linear, ..
             } => {
                 if self.factor.as_ref().is_none_or(|(a, _)| a != quadratic) {
-                    let factor = Cholesky::of(self.hessian.clone(), self.d, *quadratic)?;
+                    let factor = Cholesky::new(self.hessian.clone(), self.d, *quadratic)?;
                     self.factor = Some((*quadratic, factor));
                 }
                 let (_, factor) = self.factor.as_ref()?;

@@ -1,8 +1,8 @@
-//! Samplers that are exact: no rounding decides what is drawn, so that what they draw follows its law and not nearly its law.
+//! Exact samplers: rounding never decides what is drawn, so samples follow their distribution exactly and not approximately.
 //!
-//! Real numbers are drawn digit by digit, as many digits as a comparison needs (von Neumann 1951 for the exponential law,
-//! Karney 2016 for the normal law), and rounded once, at the end. Integers are drawn by comparing integers (Canonne, Kamath
-//! and Steinke 2020 for the discrete Laplace law).
+//! Real numbers are drawn digit by digit, with as many digits as a comparison needs (von Neumann 1951 for the exponential
+//! distribution, Karney 2016 for the normal distribution), and rounded once, at the end. Integers are drawn by comparing
+//! integers (Canonne, Kamath and Steinke 2020 for the discrete Laplace distribution).
 
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -11,21 +11,21 @@ use super::solver::double_double::two_sum;
 use crate::privacy::NoiseDistribution;
 
 impl NoiseDistribution {
-    /// One draw of `columns` coordinates. It is the law's but for rounding: a vector of exactly this law is never further from it
-    /// than [`DRAWN`] times its length.
+    /// Draws a vector of `columns` coordinates. It is within [`SAMPLING_ERROR`] times its length of a vector that follows the
+    /// distribution exactly.
     pub(in crate::curator) fn sample(&self, columns: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
         let mut noise: Vec<f64> = (0..columns).map(|_| normal(rng)).collect();
         let factor = match *self {
             Self::Gaussian { sigma } => sigma,
             Self::Gamma { rate } => {
-                // Divided by the largest first, so that no square overflows or vanishes that matters.
+                // Divided by the largest entry first, so that no square overflows, and none that matters underflows.
                 let largest = noise.iter().fold(0.0, |m: f64, e| m.max(e.abs()));
                 for e in &mut noise {
                     *e /= largest;
                 }
-                let length = compensated(noise.iter().map(|e| e * e)).sqrt();
-                // The norm is a sum of as many exponential numbers as there are coordinates.
-                compensated((0..columns).map(|_| exponential(rng))) / rate / length
+                let length = compensated_sum(noise.iter().map(|e| e * e)).sqrt();
+                // The norm is a sum of exponential variates, one per coordinate.
+                compensated_sum((0..columns).map(|_| exponential(rng))) / rate / length
             }
         };
         for e in &mut noise {
@@ -35,27 +35,27 @@ impl NoiseDistribution {
     }
 }
 
-/// How far a drawn vector is from one of exactly its law, relative to its length: fewer than 16 roundings of half an ulp, each
-/// number being drawn exactly and rounded once, and sums being compensated.
-pub(super) const DRAWN: f64 = 8.0 * f64::EPSILON;
+/// The distance of a drawn vector from one that follows its distribution exactly, relative to its length: fewer than 16
+/// roundings of half an ulp, since each number is drawn exactly and rounded once, and sums are compensated.
+pub(super) const SAMPLING_ERROR: f64 = 8.0 * f64::EPSILON;
 
-/// A sum of positive numbers whose error does not grow with their number.
-fn compensated(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut lost) = (0.0, 0.0);
+/// Returns a sum of positive numbers whose error does not grow with their count.
+fn compensated_sum(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut correction) = (0.0, 0.0);
     for number in numbers {
         let (next, error) = two_sum(sum, number);
         sum = next;
-        lost += error;
+        correction += error;
     }
-    sum + lost
+    sum + correction
 }
 
-/// How far a drawn number may be from the double that stands for it, relative to itself: one rounding to nearest, and what
-/// was left undrawn.
+/// The relative distance of a drawn number from the double that represents it: one rounding to nearest, and the digits that
+/// were not drawn.
 #[cfg(test)]
-const ROUNDED: f64 = 0.501 * f64::EPSILON;
+const ROUNDING_ERROR: f64 = 0.501 * f64::EPSILON;
 
-/// A real number between 0 and 1 whose binary digits are drawn when somebody looks.
+/// A real number between 0 and 1 whose binary digits are drawn when they are needed.
 struct Uniform {
     first: u64,
     rest: Vec<u64>,
@@ -69,7 +69,7 @@ impl Uniform {
         }
     }
 
-    /// The `i`-th 64 digits.
+    /// Returns the `i`-th 64 binary digits.
     fn word(&mut self, i: usize, rng: &mut impl Rng) -> u64 {
         let Some(i) = i.checked_sub(1) else {
             return self.first;
@@ -95,13 +95,13 @@ impl Uniform {
         self.first >> 63 == 0
     }
 
-    /// `whole` plus this, as the nearest double.
+    /// Returns `whole` plus this number, as the nearest double.
     fn plus(&mut self, whole: u64, rng: &mut impl Rng) -> f64 {
         if whole > 0 {
             let digits = (u128::from(whole) << 64) | u128::from(self.first);
             return digits as f64 * TWO_TO_MINUS_64;
         }
-        // Leading zeros are no digits: a small number is known as well as a large one.
+        // Leading zeros do not count as digits: a small number has as many significant digits as a large one.
         let (mut i, mut unit) = (0, TWO_TO_MINUS_64);
         while self.word(i, rng) == 0 {
             i += 1;
@@ -114,9 +114,9 @@ impl Uniform {
 
 const TWO_TO_MINUS_64: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// How many of `bound > U₁ > U₂ > …` hold before one does not. For a bound of x, `n` or more hold with probability `xⁿ/n!`,
-/// so that an even number does with probability `e^−x`.
-fn run_below(bound: &mut Uniform, rng: &mut impl Rng) -> u32 {
+/// Returns how many of `bound > U₁ > U₂ > …` hold before one does not. For a bound of x, `n` or more hold with probability
+/// `xⁿ/n!`, so that the count is even with probability `e^−x`.
+fn descending_run(bound: &mut Uniform, rng: &mut impl Rng) -> u32 {
     let mut last = Uniform::draw(rng);
     if !last.is_below(bound, rng) {
         return 0;
@@ -131,49 +131,49 @@ fn run_below(bound: &mut Uniform, rng: &mut impl Rng) -> u32 {
     }
 }
 
-/// A number of the exponential law of mean one.
+/// Draws from the exponential distribution of mean one.
 pub(super) fn exponential(rng: &mut impl Rng) -> f64 {
     let mut whole = 0;
     loop {
         let mut fraction = Uniform::draw(rng);
-        // CachedHessian with probability e^−fraction; each whole step further with 1/e, which is what is not kept in all.
-        if run_below(&mut fraction, rng).is_multiple_of(2) {
+        // Accepted with probability e^−fraction. The overall rejection probability is 1/e, that of each further whole step.
+        if descending_run(&mut fraction, rng).is_multiple_of(2) {
             return fraction.plus(whole, rng);
         }
         whole += 1;
     }
 }
 
-/// A number of the standard normal law.
+/// Draws from the standard normal distribution.
 pub(super) fn normal(rng: &mut impl Rng) -> f64 {
     loop {
         // e^{−k/2} · e^{−k(k−1)/2} · e^{−x(2k+x)/2} = e^{−(k+x)²/2}.
         let mut k = 0u64;
-        while happens_with_exp_half(rng) {
+        while bernoulli_exp_half(rng) {
             k += 1;
         }
-        if !(1..k).all(|_| (0..k).all(|_| happens_with_exp_half(rng))) {
+        if !(1..k).all(|_| (0..k).all(|_| bernoulli_exp_half(rng))) {
             continue;
         }
         let mut x = Uniform::draw(rng);
-        if !(0..=k).all(|_| keeps(k, &mut x, rng)) {
+        if !(0..=k).all(|_| accepts_fraction(k, &mut x, rng)) {
             continue;
         }
         let size = x.plus(k, rng);
-        return if coin(rng) { size } else { -size };
+        return if fair_coin(rng) { size } else { -size };
     }
 }
 
-/// True with probability `e^{−1/2}`.
-fn happens_with_exp_half(rng: &mut impl Rng) -> bool {
+/// Returns true with probability `e^{−1/2}`.
+fn bernoulli_exp_half(rng: &mut impl Rng) -> bool {
     let mut first = Uniform::draw(rng);
-    // A run below one half: none, or one more than the run below its first.
-    !first.is_below_one_half() || !run_below(&mut first, rng).is_multiple_of(2)
+    // The run below one half is empty, or one longer than the run below its first element.
+    !first.is_below_one_half() || !descending_run(&mut first, rng).is_multiple_of(2)
 }
 
-/// True with probability `e^{−x(2k+x)/(2k+2)}`: as in a run below `x`, but each step holds only with probability
-/// `(2k + x)/(2k + 2)` besides.
-fn keeps(k: u64, x: &mut Uniform, rng: &mut impl Rng) -> bool {
+/// Returns true with probability `e^{−x(2k+x)/(2k+2)}`: as in a descending run below `x`, but each step in addition holds
+/// only with probability `(2k + x)/(2k + 2)`.
+fn accepts_fraction(k: u64, x: &mut Uniform, rng: &mut impl Rng) -> bool {
     let sides = 2 * u128::from(k) + 2;
     let mut last: Option<Uniform> = None;
     let mut length = 0u32;
@@ -181,7 +181,7 @@ fn keeps(k: u64, x: &mut Uniform, rng: &mut impl Rng) -> bool {
         let mut next = Uniform::draw(rng);
         let falls = next.is_below(last.as_mut().unwrap_or(x), rng);
         let holds = falls
-            && match below(sides, rng) {
+            && match uniform_below(sides, rng) {
                 0 => false,
                 1 => Uniform::draw(rng).is_below(x, rng),
                 _ => true,
@@ -193,22 +193,22 @@ fn keeps(k: u64, x: &mut Uniform, rng: &mut impl Rng) -> bool {
     }
 }
 
-/// An integer `k` with probability in proportion to `e^{−|k|/scale}`, `scale > 0`.
+/// Draws an integer `k` with probability proportional to `e^{−|k|/scale}`, `scale > 0`.
 pub(super) fn discrete_laplace(scale: u64, rng: &mut impl Rng) -> i128 {
     let scale = u128::from(scale);
     loop {
-        let part = below(scale, rng);
-        if !happens_with_exp(part, scale, rng) {
+        let part = uniform_below(scale, rng);
+        if !bernoulli_exp(part, scale, rng) {
             continue;
         }
         let mut wholes = 0u128;
-        while happens_with_exp(1, 1, rng) {
+        while bernoulli_exp(1, 1, rng) {
             wholes += 1;
         }
-        // 2⁶⁴ wholes would not be drawn in the life of the universe.
+        // The sum fits: 2⁶⁴ wholes have a probability of e^(−2⁶⁴).
         let size = (part + scale * wholes) as i128;
-        let negative = coin(rng);
-        // Zero has one sign.
+        let negative = fair_coin(rng);
+        // Zero is counted with one sign only.
         if negative && size == 0 {
             continue;
         }
@@ -216,17 +216,17 @@ pub(super) fn discrete_laplace(scale: u64, rng: &mut impl Rng) -> i128 {
     }
 }
 
-/// True with probability `e^{−part/whole}`, `part ≤ whole < 2⁶⁴`.
-fn happens_with_exp(part: u128, whole: u128, rng: &mut impl Rng) -> bool {
+/// Returns true with probability `e^{−part/whole}`, `part ≤ whole < 2⁶⁴`.
+fn bernoulli_exp(part: u128, whole: u128, rng: &mut impl Rng) -> bool {
     let mut k = 1;
-    while below(whole * k, rng) < part {
+    while uniform_below(whole * k, rng) < part {
         k += 1;
     }
     k % 2 == 1
 }
 
-/// An integer below `n`, each as likely.
-fn below(n: u128, rng: &mut impl Rng) -> u128 {
+/// Draws an integer below `n`, uniformly.
+fn uniform_below(n: u128, rng: &mut impl Rng) -> u128 {
     let mask = match n {
         0 | 1 => return 0,
         _ => u128::MAX >> (n - 1).leading_zeros(),
@@ -242,7 +242,7 @@ fn below(n: u128, rng: &mut impl Rng) -> u128 {
     }
 }
 
-fn coin(rng: &mut impl Rng) -> bool {
+fn fair_coin(rng: &mut impl Rng) -> bool {
     rng.next_u64() >> 63 == 0
 }
 
@@ -256,7 +256,7 @@ mod tests {
         ChaCha20Rng::seed_from_u64(seed)
     }
 
-    /// A generator of given words, then of those of another.
+    /// A generator that returns given words first, then those of another generator.
     struct Scripted(Vec<u64>, ChaCha20Rng);
 
     impl rand::TryRng for Scripted {
@@ -281,8 +281,8 @@ mod tests {
         }
     }
 
-    /// Pearson's statistic over cells of the given probabilities, against what a right sampler exceeds once in 10⁶: the
-    /// Wilson–Hilferty approximation of the quantile, good to a percent here. Seeds are fixed.
+    /// Compares Pearson's statistic over cells of the given probabilities with the value that a correct sampler exceeds once
+    /// in 10⁶: the Wilson–Hilferty approximation of the quantile, accurate to a percent here. Seeds are fixed.
     fn assert_fits(counts: &[u64], probabilities: &[f64]) {
         let total: u64 = counts.iter().sum();
         let expected = probabilities.iter().map(|p| p * total as f64);
@@ -290,7 +290,7 @@ mod tests {
             .iter()
             .zip(expected)
             .map(|(&count, expected)| {
-                assert!(expected > 20.0, "too thin a cell");
+                assert!(expected > 20.0, "too few expected counts in a cell");
                 (count as f64 - expected).powi(2) / expected
             })
             .sum();
@@ -303,7 +303,7 @@ mod tests {
         );
     }
 
-    /// The discrete Laplace law in cells `−∞..=edge₀, …, edge_n+1..=∞`, from its distribution function in closed form.
+    /// Returns the discrete Laplace probabilities of the cells `−∞..=edge₀, …, edge_n+1..=∞`, from its distribution function in closed form.
     fn laplace_cells(scale: f64, edges: &[i64]) -> Vec<f64> {
         let r = (-1.0 / scale).exp();
         let at_most = |k: i64| match k < 0 {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chi_squared_test_sees_a_scale_that_is_off_by_a_twentieth() {
+    fn the_chi_squared_test_detects_a_scale_that_is_off_by_a_twentieth() {
         let mut rng = rng(2);
         let edges: Vec<i64> = (-400..=400).step_by(25).collect();
         let mut counts = vec![0; edges.len() + 1];
@@ -359,19 +359,19 @@ mod tests {
     }
 
     #[test]
-    fn integers_below_a_bound_are_equally_likely() {
+    fn integers_below_a_bound_are_uniform() {
         let mut rng = rng(4);
         for n in [2u128, 3, 5, 6, 17] {
             let mut counts = vec![0; n as usize];
             for _ in 0..100_000 {
-                counts[below(n, &mut rng) as usize] += 1;
+                counts[uniform_below(n, &mut rng) as usize] += 1;
             }
             assert_fits(&counts, &vec![1.0 / n as f64; n as usize]);
         }
-        // Above 64 bits: by its upper half.
+        // Above 64 bits, by the upper half.
         let mut counts = [0; 4];
         for _ in 0..100_000 {
-            counts[(below(4 << 100, &mut rng) >> 100) as usize] += 1;
+            counts[(uniform_below(4 << 100, &mut rng) >> 100) as usize] += 1;
         }
         assert_fits(&counts, &[0.25; 4]);
     }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_and_exponential_numbers_pass_a_chi_squared_test_far_into_their_tails() {
+    fn normal_and_exponential_samples_pass_a_chi_squared_test_far_into_their_tails() {
         let mut rng = rng(5);
         let edges: Vec<f64> = (-34..=34).map(|k| f64::from(k) / 10.0).collect();
         let mut counts = vec![0; edges.len() + 1];
@@ -412,11 +412,11 @@ mod tests {
     }
 
     #[test]
-    fn equal_words_are_told_apart_by_further_ones() {
+    fn numbers_with_equal_words_are_compared_by_further_words() {
         let mut rng = Scripted(vec![7, 7, 1, 2], rng(6));
         let (mut a, mut b) = (Uniform::draw(&mut rng), Uniform::draw(&mut rng));
         assert!(a.is_below(&mut b, &mut rng));
-        // And what was drawn stays: the other way round it is the same two numbers.
+        // Drawn digits persist: the reverse comparison is of the same two numbers.
         assert!(!b.is_below(&mut a, &mut rng));
     }
 
@@ -426,7 +426,7 @@ mod tests {
         let mut x = Uniform::draw(&mut rng);
         let exact = 4.0 * 2f64.powi(-192);
         let ours = x.plus(0, &mut rng);
-        assert!((ours / exact - 1.0).abs() <= ROUNDED, "{ours:e}");
+        assert!((ours / exact - 1.0).abs() <= ROUNDING_ERROR, "{ours:e}");
         let mut half = Uniform::draw(&mut Scripted(vec![1 << 63], self::rng(8)));
         assert_eq!(half.plus(3, &mut rng), 3.5);
     }

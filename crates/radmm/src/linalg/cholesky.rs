@@ -1,30 +1,31 @@
-//! `A = L Lᵀ` for a symmetric positive definite matrix, row-major, in place.
+//! The Cholesky factorisation `A = L Lᵀ` of a symmetric positive definite matrix, row-major, in place.
 //!
-//! Our own because the same bits must come out on every machine: plain multiplications and additions in a fixed order and
-//! no fused operations, whatever vector units there are. Dot products run over eight independent sums, which the compiler
-//! turns into vector instructions, and over panels of rows, which stay in the cache.
+//! It is written here because every machine must give the same bits: plain multiplications and additions in a fixed order and
+//! no fused operations, whatever the vector units. Dot products run over eight independent sums, which the compiler turns into
+//! vector instructions, and over panels of rows, which stay in the cache.
 
 use super::simd::Simd;
 
-/// The lower factor.
+/// The lower Cholesky factor of a matrix.
 pub(crate) struct Cholesky {
     d: usize,
     lower: Vec<f64>,
 }
 
+/// The number of rows of a panel.
 const PANEL: usize = 48;
 
 impl Cholesky {
     /// Factors `A + shift·I`, given the lower triangle of `A`; `None` if a pivot is not positive.
-    pub(crate) fn of(matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
+    pub(crate) fn new(matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
         Simd::best().run(
             #[inline(always)]
-            || Self::factored(matrix, d, shift),
+            || Self::factorise(matrix, d, shift),
         )
     }
 
     #[inline(always)]
-    fn factored(mut matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
+    fn factorise(mut matrix: Vec<f64>, d: usize, shift: f64) -> Option<Self> {
         for k in 0..d {
             matrix[k * d + k] += shift;
         }
@@ -45,7 +46,7 @@ impl Cholesky {
                     lower[j] = (lower[j] - dot(&lower[first..j], &row[first..j])) / pivot;
                 }
             }
-            // What the finished panel takes from the rest: A_ij −= Σ_{k in panel} L_ik L_jk.
+            // Subtracts the finished panel from the rest: A_ij −= Σ_{k in panel} L_ik L_jk.
             for block in (last..d).step_by(PANEL) {
                 let end = (block + PANEL).min(d);
                 for i in block..d {
@@ -69,12 +70,13 @@ impl Cholesky {
     pub(crate) fn solve(&self, b: &mut [f64]) {
         Simd::best().run(
             #[inline(always)]
-            || self.solved(b),
+            || self.substitute(b),
         );
     }
 
+    /// Substitutes forwards, then backwards.
     #[inline(always)]
-    fn solved(&self, b: &mut [f64]) {
+    fn substitute(&self, b: &mut [f64]) {
         let d = self.d;
         for i in 0..d {
             let row = &self.lower[i * d..][..=i];
@@ -91,6 +93,7 @@ impl Cholesky {
     }
 }
 
+/// Returns the dot product as eight partial sums, added in a fixed order.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
@@ -110,15 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_gives_the_same_bits() {
+    fn every_vector_unit_gives_the_same_bits() {
         for d in [3, 8, 50, 105] {
             let bits = |simd: Simd| -> Vec<u64> {
                 simd.run(
                     #[inline(always)]
                     || {
-                        let factor = Cholesky::factored(gram(d), d, 0.5).unwrap();
+                        let factor = Cholesky::factorise(gram(d), d, 0.5).unwrap();
                         let mut b: Vec<f64> = (0..d).map(|k| (k as f64).cos()).collect();
-                        factor.solved(&mut b);
+                        factor.substitute(&mut b);
                         let all = factor.lower.iter().chain(&b);
                         all.map(|x| x.to_bits()).collect()
                     },
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn it_solves_systems_of_every_size_around_a_panel() {
+    fn systems_of_sizes_around_a_panel_are_solved() {
         for d in [1, 2, 7, 8, 9, 47, 48, 49, 96, 97, 150] {
             let a = gram(d);
             let truth: Vec<f64> = (0..d).map(|k| (k as f64).cos()).collect();
@@ -150,7 +153,7 @@ mod tests {
             let mut b: Vec<f64> = (0..d)
                 .map(|i| (0..d).map(|j| a[i * d + j] * truth[j]).sum::<f64>() + shift * truth[i])
                 .collect();
-            Cholesky::of(a, d, shift).unwrap().solve(&mut b);
+            Cholesky::new(a, d, shift).unwrap().solve(&mut b);
             for (x, t) in b.iter().zip(&truth) {
                 assert!((x - t).abs() < 1e-9, "d = {d}");
             }
@@ -168,14 +171,14 @@ mod tests {
             }
         }
         let (mut x, mut y) = (vec![1.0; d], vec![1.0; d]);
-        Cholesky::of(a, d, 1.0).unwrap().solve(&mut x);
-        Cholesky::of(poisoned, d, 1.0).unwrap().solve(&mut y);
+        Cholesky::new(a, d, 1.0).unwrap().solve(&mut x);
+        Cholesky::new(poisoned, d, 1.0).unwrap().solve(&mut y);
         assert_eq!(x, y);
     }
 
     #[test]
     fn an_indefinite_matrix_has_no_factor() {
-        assert!(Cholesky::of(vec![1.0, 0.0, 2.0, 1.0], 2, 0.0).is_none());
-        assert!(Cholesky::of(vec![f64::NAN], 1, 0.0).is_none());
+        assert!(Cholesky::new(vec![1.0, 0.0, 2.0, 1.0], 2, 0.0).is_none());
+        assert!(Cholesky::new(vec![f64::NAN], 1, 0.0).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Linear algebra with the same bits on every machine.
+//! Linear algebra that gives the same bits on every machine.
 
 pub(crate) mod cholesky;
 pub(crate) mod dot;

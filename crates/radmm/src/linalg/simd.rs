@@ -1,9 +1,9 @@
 //! The choice of vector instructions at run time.
 
-/// The vector units that a pass runs on.
+/// The vector instructions that a computation runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Simd {
-    /// What every processor of the kind has.
+    /// The baseline that every processor of the target has.
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -12,7 +12,7 @@ pub(crate) enum Simd {
 }
 
 impl Simd {
-    /// The widest that this processor has.
+    /// Returns the widest that this processor has.
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -26,7 +26,7 @@ impl Simd {
         Self::Plain
     }
 
-    /// All that this processor has.
+    /// Returns all that this processor has.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
         #[cfg(target_arch = "x86_64")]
@@ -40,7 +40,7 @@ impl Simd {
             .collect()
     }
 
-    /// Runs `work`, which has to be inlined down to its last loop, with the simd's instructions.
+    /// Runs `work` with these instructions. `work` must be inlined down to its last loop.
     #[inline(always)]
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
         #[cfg(target_arch = "x86_64")]

@@ -1,32 +1,32 @@
-//! The spectral radius of a linear map that can only be applied.
+//! The spectral radius of a linear map that is given only by its application to vectors.
 //!
-//! Arnoldi's method gives a small matrix whose outer eigenvalues are close to the map's. Where many eigenvalues crowd near
-//! the largest one, as with convergence rates near one, it is applied to a power of the map, which pulls them apart. The
-//! radius of the small matrix comes from Gelfand's formula, `lim ‖Aᵏ‖^(1/k)` with `k` doubled each time, to which complex pairs
-//! and multiple eigenvalues make no difference.
+//! Arnoldi's method gives a small matrix whose outer eigenvalues are close to the map's. Where many eigenvalues cluster near
+//! the largest one, as with convergence rates near one, it is applied to a power of the map, which separates them. The radius
+//! of the small matrix comes from Gelfand's formula, `lim ‖Aᵏ‖^(1/k)` with `k` doubled each time, which handles complex pairs
+//! and multiple eigenvalues alike.
 
-/// Vectors of a Krylov space.
-const BASIS: usize = 60;
-/// Powers of the map: one, four times that, and so on.
-const STAGES: u32 = 5;
-/// Two stages whose logarithms agree to this share have found it.
-const AGREE: f64 = 1e-4;
+/// The largest dimension of a Krylov space.
+const MAX_BASIS: usize = 60;
+/// The number of stages. The power of the map is one at first and four times as large at each further stage.
+const MAX_STAGES: u32 = 5;
+/// The relative difference of logarithms at which two stages agree.
+const AGREEMENT: f64 = 1e-4;
 
-/// What was found.
+/// An estimate of a spectral radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Radius {
     pub value: f64,
-    /// How much the logarithms of the last two estimates differ, as a share.
+    /// The relative difference of the logarithms of the last two estimates.
     pub uncertainty: f64,
 }
 
-/// The spectral radius of `apply` on the space that it leads the starts around in; these are generic vectors, two of them.
+/// Returns the spectral radius of `apply` on the Krylov spaces of two starts, which should be generic vectors.
 pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> Radius {
     let mut found = Radius {
         value: 1.0,
         uncertainty: f64::INFINITY,
     };
-    for stage in 0..STAGES {
+    for stage in 0..MAX_STAGES {
         let power = 4i32.pow(stage);
         // In units of the last estimate, so that high powers neither overflow nor vanish.
         let unit = found.value;
@@ -37,7 +37,7 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> 
             }
         };
         let estimates = starts.map(|start| gelfand(arnoldi(start, &mut map)));
-        // `max` would pass over one that is not a number.
+        // `max` would ignore a NaN.
         let largest = match estimates.iter().any(|estimate| estimate.is_nan()) {
             true => f64::NAN,
             false => estimates[0].max(estimates[1]),
@@ -50,8 +50,9 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> 
             };
         }
         let (last, now) = (libm::log(unit), libm::log(value));
-        let apart = libm::log(estimates[0].min(estimates[1]) / largest) / f64::from(power);
-        let difference = (now - last).abs().max(apart.abs());
+        let starts_difference =
+            libm::log(estimates[0].min(estimates[1]) / largest) / f64::from(power);
+        let difference = (now - last).abs().max(starts_difference.abs());
         found = Radius {
             value,
             uncertainty: if now == 0.0 {
@@ -60,24 +61,24 @@ pub(crate) fn radius(starts: [&[f64]; 2], mut apply: impl FnMut(&mut [f64])) -> 
                 difference / now.abs()
             },
         };
-        if stage > 0 && found.uncertainty <= AGREE {
+        if stage > 0 && found.uncertainty <= AGREEMENT {
             break;
         }
     }
     found
 }
 
-/// The matrix of the map on the Krylov space of a start, in an orthonormal basis; row by row.
+/// Returns the matrix of the map on the Krylov space of a start, in an orthonormal basis, row by row.
 fn arnoldi(start: &[f64], map: &mut dyn FnMut(&mut [f64])) -> Vec<Vec<f64>> {
-    let most = BASIS.min(start.len());
+    let max_columns = MAX_BASIS.min(start.len());
     let mut basis = vec![scaled(start, 1.0 / norm(start))];
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    while columns.len() < most {
+    while columns.len() < max_columns {
         let mut next = basis[columns.len()].clone();
         map(&mut next);
         let size = norm(&next);
         let mut column = vec![0.0; basis.len()];
-        // Twice is enough to be orthogonal up to rounding.
+        // Orthogonalising twice makes the vectors orthogonal up to rounding.
         for _ in 0..2 {
             for (vector, entry) in basis.iter().zip(&mut column) {
                 let along = dot(vector, &next);
@@ -89,7 +90,7 @@ fn arnoldi(start: &[f64], map: &mut dyn FnMut(&mut [f64])) -> Vec<Vec<f64>> {
         }
         columns.push(column);
         let rest = norm(&next);
-        // What is left is rounding: the space leads nowhere new.
+        // Only rounding is left: the space is invariant.
         if rest.is_nan() || rest <= 1e-13 * size {
             break;
         }
@@ -105,16 +106,16 @@ fn arnoldi(start: &[f64], map: &mut dyn FnMut(&mut [f64])) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The spectral radius of a small dense matrix, by squaring it again and again.
+/// Returns the spectral radius of a small dense matrix, by repeated squaring.
 pub(crate) fn gelfand(mut matrix: Vec<Vec<f64>>) -> f64 {
-    // ln ‖A^(2^k)‖ / 2^k, the norm being taken out before each squaring.
-    let (mut logarithm, mut share) = (0.0, 1.0);
+    // ln ‖A^(2^k)‖ / 2^k, with the norm divided out before each squaring.
+    let (mut logarithm, mut exponent) = (0.0, 1.0);
     for _ in 0..48 {
         let size = matrix.iter().flatten().map(|a| a * a).sum::<f64>().sqrt();
         if !(size > 0.0 && size.is_finite()) {
             return size;
         }
-        logarithm += libm::log(size) * share;
+        logarithm += libm::log(size) * exponent;
         let unit: Vec<Vec<f64>> = matrix.iter().map(|row| scaled(row, 1.0 / size)).collect();
         matrix = unit
             .iter()
@@ -126,7 +127,7 @@ pub(crate) fn gelfand(mut matrix: Vec<Vec<f64>>) -> f64 {
                 product
             })
             .collect();
-        share /= 2.0;
+        exponent /= 2.0;
     }
     libm::exp(logarithm)
 }
@@ -151,7 +152,7 @@ mod tests {
         [0.7, 1.9].map(|phase| (0..n).map(|k| (phase + 1.3 * k as f64).sin()).collect())
     }
 
-    fn found(n: usize, apply: impl Fn(&[f64]) -> Vec<f64>) -> Radius {
+    fn radius_of(n: usize, apply: impl Fn(&[f64]) -> Vec<f64>) -> Radius {
         let [a, b] = starts(n);
         radius([&a, &b], |vector| vector.copy_from_slice(&apply(vector)))
     }
@@ -159,20 +160,20 @@ mod tests {
     #[test]
     fn a_complex_pair_counts_by_its_modulus() {
         let turn = |v: &[f64]| vec![0.6 * v[0] - 0.7 * v[1], 0.7 * v[0] + 0.6 * v[1], 0.9 * v[2]];
-        let radius = found(3, turn);
+        let radius = radius_of(3, turn);
         assert!((radius.value - 0.85f64.sqrt()).abs() < 1e-10, "{radius:?}");
     }
 
     #[test]
-    fn a_defective_eigenvalue_is_found_too() {
-        // A Jordan block: ‖Aᵏ‖ ~ k ρᵏ. A rounding moves its eigenvalues by 10⁻⁸, and there are some fifty roundings.
+    fn the_radius_of_a_defective_matrix_is_found() {
+        // A Jordan block: ‖Aᵏ‖ ~ k ρᵏ. One rounding moves its eigenvalues by 10⁻⁸, and there are about fifty.
         let block = |v: &[f64]| vec![0.5 * v[0] + v[1], 0.5 * v[1]];
-        let radius = found(2, block);
+        let radius = radius_of(2, block);
         assert!((radius.value - 0.5).abs() < 1e-5, "{radius:?}");
     }
 
     #[test]
-    fn crowded_eigenvalues_near_one_are_told_apart() {
+    fn clustered_eigenvalues_near_one_are_separated() {
         // 1 − 10⁻⁴(1 + k/2), k = 0.., and a hundred small ones.
         let n = 400;
         let eigenvalue = |k: usize| {
@@ -182,7 +183,7 @@ mod tests {
                 0.9 * (k as f64).sin()
             }
         };
-        let radius = found(n, |v| (0..n).map(|k| eigenvalue(k) * v[k]).collect());
+        let radius = radius_of(n, |v| (0..n).map(|k| eigenvalue(k) * v[k]).collect());
         let share = (radius.value - 1.0) / -1e-4;
         assert!((share - 1.0).abs() < 1e-3, "{radius:?}");
         assert!(radius.uncertainty < 1e-2);
@@ -191,18 +192,18 @@ mod tests {
     #[test]
     fn a_map_that_expands_has_a_radius_above_one() {
         let map = |v: &[f64]| vec![-1.75 * v[0], 1.0 * v[1] + v[0]];
-        assert!((found(2, map).value - 1.75).abs() < 1e-10);
+        assert!((radius_of(2, map).value - 1.75).abs() < 1e-10);
     }
 
     #[test]
-    fn a_map_that_overflows_has_no_radius() {
+    fn a_map_that_overflows_has_no_finite_radius() {
         let map = |v: &[f64]| vec![v[0] * 1e308 * 10.0, v[1]];
-        assert!(!found(2, map).value.is_finite());
+        assert!(!radius_of(2, map).value.is_finite());
     }
 
     #[test]
     fn a_nilpotent_map_has_radius_zero() {
         let map = |v: &[f64]| vec![v[1], v[2], 0.0];
-        assert_eq!(found(3, map).value, 0.0);
+        assert_eq!(radius_of(3, map).value, 0.0);
     }
 }

@@ -1,9 +1,9 @@
 //! Small dense symmetric matrices: the least eigenvalue, the inverse, and a proof of positive definiteness.
 //!
-//! Our own because the same bits must come out on every machine, and because a "yes" must hold in exact arithmetic, which
-//! no library promises. Sizes are numbers of parties, a few hundred at most.
+//! They are written here because every machine must give the same bits, and because a proof must hold in exact arithmetic,
+//! which no library promises. Sizes are numbers of parties, a few hundred at most.
 
-/// A symmetric matrix, all entries kept, row by row.
+/// A symmetric matrix, with all entries stored row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Symmetric {
     n: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Symmetric {
 }
 
 impl Symmetric {
-    /// The symmetric part of the matrix with these entries.
+    /// Returns the symmetric part of the matrix with these entries.
     pub(crate) fn part_of(n: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
         let mut entries = vec![0.0; n * n];
         for i in 0..n {
@@ -23,7 +23,7 @@ impl Symmetric {
         Self { n, entries }
     }
 
-    /// `self + factor·other`.
+    /// Returns `self + factor·other`.
     pub(crate) fn plus(&self, factor: f64, other: &Self) -> Self {
         let pairs = self.entries.iter().zip(&other.entries);
         Self {
@@ -32,7 +32,7 @@ impl Symmetric {
         }
     }
 
-    /// `self + shift·I`.
+    /// Returns `self + shift·I`.
     pub(crate) fn shifted(mut self, shift: f64) -> Self {
         for k in 0..self.n {
             self.entries[k * self.n + k] += shift;
@@ -40,17 +40,20 @@ impl Symmetric {
         self
     }
 
+    /// Returns the entry in row `i` and column `j`.
     pub(crate) fn at(&self, i: usize, j: usize) -> f64 {
         self.entries[i * self.n + j]
     }
 
-    /// The Frobenius norm, which is at least the spectral one.
+    /// Returns the Frobenius norm, which is at least the spectral one.
     pub(crate) fn norm(&self) -> f64 {
         self.entries.iter().map(|a| a * a).sum::<f64>().sqrt()
     }
 
-    /// The least eigenvalue, up to rounding: Householder's reduction to a tridiagonal matrix, then bisection, where the
-    /// signs of the pivots tell whether an eigenvalue lies below.
+    /// Returns the least eigenvalue, up to rounding.
+    ///
+    /// The method is Householder's reduction to a tridiagonal matrix, then bisection, where the signs of the pivots show
+    /// whether an eigenvalue lies below.
     pub(crate) fn least_eigenvalue(&self) -> f64 {
         let (diagonal, squares) = self.tridiagonal();
         let radius = |k: usize| {
@@ -68,10 +71,10 @@ impl Symmetric {
                 pivot > 0.0
             })
         };
-        // Halved until doubles have nothing between the two.
+        // Halved until there is no double between the two.
         loop {
             let middle = low + (high - low) / 2.0;
-            // Written so that what is not a number ends it too.
+            // Written so that a NaN ends the loop as well.
             let between = middle > low && middle < high;
             if !between {
                 return middle;
@@ -84,6 +87,7 @@ impl Symmetric {
         }
     }
 
+    /// Returns the largest eigenvalue, up to rounding.
     pub(crate) fn largest_eigenvalue(&self) -> f64 {
         let negated = self.entries.iter().map(|a| -a).collect();
         -Self {
@@ -93,7 +97,7 @@ impl Symmetric {
         .least_eigenvalue()
     }
 
-    /// Diagonal and squared off-diagonal of a tridiagonal matrix with the same eigenvalues.
+    /// Returns the diagonal and squared off-diagonal of a tridiagonal matrix with the same eigenvalues.
     fn tridiagonal(&self) -> (Vec<f64>, Vec<f64>) {
         let n = self.n;
         let mut a = self.entries.clone();
@@ -126,7 +130,7 @@ impl Symmetric {
         ((0..n).map(|k| a[k * n + k]).collect(), squares)
     }
 
-    /// The inverse of a positive definite matrix and a bound on the error of it, in the spectral norm.
+    /// Returns the inverse of a positive definite matrix and a bound on its error, in the spectral norm.
     pub(crate) fn inverse(&self) -> Option<(Self, f64)> {
         let n = self.n;
         let lower = self.factor(0.0)?;
@@ -150,16 +154,18 @@ impl Symmetric {
         (residual < 0.5).then_some((inverse, error))
     }
 
-    /// Whether every matrix within `error` of this one, in the spectral norm, is positive definite: a proof, not an
-    /// estimate. A factor of `A − sI` that exists in floating point shows that `A` is positive definite if
-    /// `s ≥ (n + 1)u/(1 − 3(n + 1)u)·tr A`, `u = 2⁻⁵³` (Rump 2006); twice that covers taking `s` off as well.
+    /// Returns whether every matrix within `error` of this one, in the spectral norm, is positive definite: a proof, not an
+    /// estimate.
+    ///
+    /// A factor of `A − sI` that exists in floating point shows that `A` is positive definite if
+    /// `s ≥ (n + 1)u/(1 − 3(n + 1)u)·tr A`, `u = 2⁻⁵³` (Rump 2006). Twice that covers the subtraction of `s` as well.
     pub(crate) fn surely_positive(&self, error: f64) -> bool {
         let trace: f64 = (0..self.n).map(|k| self.at(k, k)).sum();
         let shift = (self.n + 2) as f64 * f64::EPSILON * trace + error;
         trace > 0.0 && shift.is_finite() && self.factor(-shift).is_some()
     }
 
-    /// The lower Cholesky factor of `self + shift·I`.
+    /// Returns the lower Cholesky factor of `self + shift·I`; `None` if a pivot is not positive.
     fn factor(&self, shift: f64) -> Option<Vec<f64>> {
         let n = self.n;
         let mut lower = vec![0.0; n * n];
@@ -195,7 +201,7 @@ fn solve(lower: &[f64], b: &mut [f64]) {
     }
 }
 
-/// Four sums side by side, which the compiler turns into vector instructions; always in the same order.
+/// Returns the dot product as four partial sums, which the compiler turns into vector instructions, added in a fixed order.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, a_rest) = a.as_chunks::<4>();
     let (b4, b_rest) = b.as_chunks::<4>();
@@ -213,7 +219,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Eigenvalues 2 − 2cos(kπ/(n+1)), k = 1..=n.
+    /// Returns a matrix with eigenvalues 2 − 2cos(kπ/(n+1)), k = 1..=n.
     fn second_difference(n: usize) -> Symmetric {
         Symmetric::part_of(n, |i, j| match i.abs_diff(j) {
             0 => 2.0,
@@ -222,25 +228,26 @@ mod tests {
         })
     }
 
-    /// The same eigenvalues in a full matrix: turned by a reflection.
-    fn turned(matrix: &Symmetric) -> Symmetric {
+    /// Returns a full matrix with the same eigenvalues: the matrix, conjugated by a reflection.
+    fn reflected(matrix: &Symmetric) -> Symmetric {
         let n = matrix.n;
         let v: Vec<f64> = (0..n).map(|k| (k as f64 + 0.5).sin()).collect();
         let square = dot(&v, &v);
-        let turn = |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * v[i] * v[j] / square;
+        let reflection =
+            |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * v[i] * v[j] / square;
         Symmetric::part_of(n, |i, j| {
             (0..n)
                 .flat_map(|k| (0..n).map(move |l| (k, l)))
-                .map(|(k, l)| turn(i, k) * matrix.at(k, l) * turn(l, j))
+                .map(|(k, l)| reflection(i, k) * matrix.at(k, l) * reflection(l, j))
                 .sum()
         })
     }
 
     #[test]
-    fn extreme_eigenvalues_are_the_known_ones() {
+    fn extreme_eigenvalues_match_known_ones() {
         for n in [1, 2, 3, 10, 30] {
             let angle = std::f64::consts::PI / (n + 1) as f64;
-            for matrix in [second_difference(n), turned(&second_difference(n))] {
+            for matrix in [second_difference(n), reflected(&second_difference(n))] {
                 assert!((matrix.least_eigenvalue() - (2.0 - 2.0 * angle.cos())).abs() < 1e-13);
                 assert!((matrix.largest_eigenvalue() - (2.0 + 2.0 * angle.cos())).abs() < 1e-13);
             }
@@ -248,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_that_overflowed_has_no_eigenvalue_and_no_endless_search_for_one() {
+    fn a_matrix_that_overflowed_has_no_finite_eigenvalue_and_the_search_terminates() {
         for entry in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let matrix = Symmetric::part_of(3, |i, j| if i + j == 2 { entry } else { 1.0 });
             assert!(!matrix.least_eigenvalue().is_finite());
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_symmetric_part_of_a_lopsided_matrix_is_meant() {
+    fn the_symmetric_part_of_an_asymmetric_matrix_is_used() {
         let matrix = Symmetric::part_of(2, |i, j| [[1.0, 4.0], [0.0, 1.0]][i][j]);
         assert!((matrix.least_eigenvalue() + 1.0).abs() < 1e-15);
         assert!(!matrix.surely_positive(0.0));
@@ -276,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_proved_positive_is_so_and_by_the_margin_asked_for() {
-        let matrix = turned(&second_difference(20));
+    fn a_matrix_proved_positive_is_so_by_the_given_error() {
+        let matrix = reflected(&second_difference(20));
         let least = matrix.least_eigenvalue();
         assert!(matrix.surely_positive(0.999 * least));
         assert!(!matrix.surely_positive(1.001 * least));
-        // Singular: rounding may show a tiny positive eigenvalue, and no proof must be made of it.
-        let singular = turned(&second_difference(20)).shifted(-least);
+        // Singular: rounding may give a tiny positive eigenvalue, which must not be proved.
+        let singular = reflected(&second_difference(20)).shifted(-least);
         assert!(!singular.surely_positive(0.0));
     }
 }

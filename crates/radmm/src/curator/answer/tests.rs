@@ -1,4 +1,4 @@
-//! Prices against exact densities, answers against their definitions, and what the grid does to both.
+//! Tests of prices against exact densities, of answers against their definitions, and of the effect of the grid on both.
 
 use super::*;
 use crate::curator::noise_key::{NoiseKey, SeedInputs};
@@ -7,10 +7,10 @@ use crate::exec::Sequential;
 use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use crate::problem::Loss;
 
-/// Rows as (x, label) in two dimensions.
-type Plane = Vec<([f64; 2], bool)>;
+/// Rows `(x, label)` in two dimensions.
+type PlaneRows = Vec<([f64; 2], bool)>;
 
-fn shard(rows: &Plane) -> Shard {
+fn shard(rows: &PlaneRows) -> Shard {
     let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
     for (x, label) in rows {
         builder.push(&[(0, x[0]), (1, x[1])], *label).unwrap();
@@ -36,14 +36,14 @@ fn minimise(quadratic: f64, linear: [f64; 2]) -> Query {
     }
 }
 
-/// In exact arithmetic; what finite precision adds is tested beside the grid.
+/// The ε of the ideal release, without the slack for finite precision, which the tests of the grid cover.
 fn pure_epsilon(event: PrivacyEvent) -> f64 {
     let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight);
     ledger.spend(event.ideal.into()).unwrap();
     ledger.spent().epsilon
 }
 
-fn answer(rows: &Plane, mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
+fn answer(rows: &PlaneRows, mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
     let (shard, problem) = (shard(rows), problem(Loss::Logistic));
     let event = mechanism.price(query, &problem, rows.len()).unwrap();
     let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
@@ -70,7 +70,7 @@ fn without_grid_noise(plan: AnswerPlan) -> AnswerPlan {
     }
 }
 
-fn some_rows() -> Plane {
+fn some_rows() -> PlaneRows {
     (0..8)
         .map(|n| {
             let angle = f64::from(n) * 2.1;
@@ -79,8 +79,8 @@ fn some_rows() -> Plane {
         .collect()
 }
 
-/// The noise in the answer to a question.
-fn drawn(mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
+/// Draws the noise in the answer to a query.
+fn noise_of(mechanism: Mechanism, query: &Query, key: u64) -> Vec<f64> {
     let event = mechanism.price(query, &problem(Loss::Logistic), 8).unwrap();
     let (IdealRelease::Objective { law, .. } | IdealRelease::Additive { law, .. }) = event.ideal
     else {
@@ -109,15 +109,15 @@ const LAWS: [NoiseDistribution; 2] = [
 ];
 
 #[test]
-fn objective_perturbation_is_the_exact_answer_to_a_question_with_noise_in_it() {
+fn objective_perturbation_is_the_exact_answer_to_a_query_with_a_noisy_linear_term() {
     for law in LAWS {
         for scale in [NoiseScaling::Fixed, NoiseScaling::Penalty] {
             let noisy = Mechanism::Objective { law, scale };
-            let question = minimise(3.0, [0.3, -0.2]);
-            let e = drawn(noisy, &question, 5);
+            let query = minimise(3.0, [0.3, -0.2]);
+            let e = noise_of(noisy, &query, 5);
             let linear = [0.3 + e[0], -0.2 + e[1]];
             let by_hand = answer(&some_rows(), Mechanism::None, &minimise(3.0, linear), 9);
-            let ours = answer(&some_rows(), noisy, &question, 5);
+            let ours = answer(&some_rows(), noisy, &query, 5);
             assert!(close(&ours, &by_hand), "{law:?} {scale:?}");
         }
     }
@@ -135,24 +135,24 @@ fn output_and_gradient_perturbation_add_noise_to_the_exact_answer() {
         ];
         for (mechanism, query) in cases {
             let mut by_hand = answer(&some_rows(), Mechanism::None, &query, 5);
-            add(&mut by_hand, &drawn(mechanism, &query, 5));
+            add(&mut by_hand, &noise_of(mechanism, &query, 5));
             assert!(close(&answer(&some_rows(), mechanism, &query, 5), &by_hand));
         }
     }
 }
 
 #[test]
-fn prices_are_the_formulas() {
+fn prices_follow_their_formulas() {
     let problem = problem(Loss::Logistic);
     let law = NoiseDistribution::Gamma { rate: 1.5 };
     // C = 2, B = 50, ρ/N = ¼, a = 3: S = 0.08, m = 3.25, x = 0.5/(50·3.25).
     let price =
         |mechanism: Mechanism, query| pure_epsilon(mechanism.price(&query, &problem, 50).unwrap());
-    let question = || minimise(3.0, [0.0; 2]);
+    let query = || minimise(3.0, [0.0; 2]);
     let scale = NoiseScaling::Fixed;
-    let objective = price(Mechanism::Objective { law, scale }, question());
+    let objective = price(Mechanism::Objective { law, scale }, query());
     assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
-    let output = price(Mechanism::Output { law }, question());
+    let output = price(Mechanism::Output { law }, query());
     assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
     let gradient = price(
         Mechanism::Gradient { law },
@@ -182,8 +182,8 @@ fn sensitivities_round_up_and_moduli_down() {
                 law: LAWS[0],
                 scale: NoiseScaling::Fixed,
             };
-            let question = minimise(quadratic, [0.0; 2]);
-            let event = mechanism.price(&question, &problem, rows).unwrap();
+            let query = minimise(quadratic, [0.0; 2]);
+            let event = mechanism.price(&query, &problem, rows).unwrap();
             let IdealRelease::Objective {
                 spread, one_signed, ..
             } = event.ideal
@@ -206,16 +206,16 @@ fn sensitivities_round_up_and_moduli_down() {
 }
 
 #[test]
-fn a_large_question_is_certified_less_exactly() {
+fn a_large_query_is_certified_to_a_larger_residual() {
     let problem = problem(Loss::Logistic);
-    let small = problem.residual(&[0.0, 0.0]);
-    let large = problem.residual(&[0.0, 1e6]);
+    let small = problem.required_residual(&[0.0, 0.0]);
+    let large = problem.required_residual(&[0.0, 1e6]);
     assert_eq!(small, problem.tolerance);
     assert!((128e6 * f64::EPSILON..1e-6).contains(&large), "{large}");
 }
 
-/// `(∇F(f), ∇²F(f))` of a question, written out in two dimensions, independently of the solver.
-fn derivatives(rows: &Plane, loss: Loss, a: f64, b: [f64; 2], f: [f64; 2]) -> ([f64; 2], f64) {
+/// Returns `∇F(f)` and `det ∇²F(f)` of a query, written out in two dimensions, independently of the solver.
+fn derivatives(rows: &PlaneRows, loss: Loss, a: f64, b: [f64; 2], f: [f64; 2]) -> ([f64; 2], f64) {
     let problem = problem(loss);
     let m = problem.ridge / 2.0 + a;
     let scale = problem.weight / rows.len() as f64;
@@ -232,15 +232,15 @@ fn derivatives(rows: &Plane, loss: Loss, a: f64, b: [f64; 2], f: [f64; 2]) -> ([
     (g, h[0] * h[2] - h[1] * h[1])
 }
 
-/// The log density of releasing `f`, up to a constant: that of the noise that makes `f` optimal, which is −∇F(f),
-/// times the Jacobian of that map.
-fn log_density(rows: &Plane, loss: Loss, rate: f64, b: [f64; 2], f: [f64; 2]) -> f64 {
+/// Returns the log density of releasing `f`, up to a constant: the density of the noise that makes `f` optimal, which is
+/// −∇F(f), times the Jacobian of that map.
+fn log_density(rows: &PlaneRows, loss: Loss, rate: f64, b: [f64; 2], f: [f64; 2]) -> f64 {
     let (g, determinant) = derivatives(rows, loss, 0.2, b, f);
     determinant.ln() - rate * g[0].hypot(g[1])
 }
 
-/// Eight rows, and the same with the last one replaced.
-fn neighbours(last: [f64; 2], other: [f64; 2], label: bool) -> (Plane, Plane) {
+/// Returns eight rows, and the same rows with the last one replaced.
+fn neighbours(last: [f64; 2], other: [f64; 2], label: bool) -> (PlaneRows, PlaneRows) {
     let mut one = some_rows();
     one.truncate(7);
     let mut two = one.clone();
@@ -280,14 +280,14 @@ fn no_release_is_more_likely_under_a_neighbour_than_the_price_allows() {
                 }
             }
         }
-        // The claim would be hollow if nothing came near the bound.
+        // Shows that the bound is not vacuous.
         assert!(largest > 0.5, "{loss:?}: {largest}");
     }
 }
 
 #[test]
 fn the_worst_case_comes_close_to_the_price() {
-    // Two nearly opposite rows, and a linear term that drives f to where both slopes are −1.
+    // Two nearly opposite rows, and a linear term that moves f to where both slopes are −1.
     let (rate, phi) = (6.0, 0.05f64);
     let row = [phi.cos(), phi.sin()];
     let (one, two) = ([(row, true)], [([-row[0], row[1]], true)]);
@@ -304,11 +304,11 @@ fn the_worst_case_comes_close_to_the_price() {
     // b such that the noise-free optimum of the first data set lies at f: the noise needed there is zero.
     let (g, _) = derivatives(&one, Loss::Logistic, 0.2, [0.0; 2], f);
     let b = [-g[0], -g[1]];
-    let seen = log_density(&one, Loss::Logistic, rate, b, f)
+    let privacy_loss = log_density(&one, Loss::Logistic, rate, b, f)
         - log_density(&two, Loss::Logistic, rate, b, f);
     assert!(
-        seen <= epsilon && seen > 0.9 * epsilon,
-        "{seen} of {epsilon}"
+        privacy_loss <= epsilon && privacy_loss > 0.9 * epsilon,
+        "{privacy_loss} of {epsilon}"
     );
 }
 
@@ -330,9 +330,9 @@ fn gaussian_noise_keeps_what_its_price_promises_at_every_delta() {
             ledger.spend(event.ideal.into()).unwrap();
             let epsilon = ledger.spent().epsilon;
             for (p, q) in [(&one, &two), (&two, &one)] {
-                let density = |rows: &Plane, f: f64| {
-                    // The second coordinate is left out: its rows' share is the same in both.
-                    let flat: Plane = rows.iter().map(|(x, y)| ([x[0], 0.0], *y)).collect();
+                let density = |rows: &PlaneRows, f: f64| {
+                    // The second coordinate is left out: its contribution is the same for both.
+                    let flat: PlaneRows = rows.iter().map(|(x, y)| ([x[0], 0.0], *y)).collect();
                     let (g, determinant) = derivatives(&flat, loss, 0.2, [b, 0.0], [f, 0.0]);
                     let m = problem(loss).ridge / 2.0 + 0.2;
                     let z = g[0] / sigma;
@@ -357,7 +357,7 @@ fn gaussian_noise_keeps_what_its_price_promises_at_every_delta() {
     }
 }
 
-/// The same rows, question and generator, with and without the noise of the grid.
+/// Answers one query on the same rows and generator, with and without the noise of the grid.
 fn with_and_without_grid_noise(mechanism: Mechanism, query: &Query, seed: u64) -> [Vec<f64>; 2] {
     let rows = some_rows();
     let shard = shard(&rows);
@@ -399,12 +399,12 @@ fn all_mechanisms() -> Vec<(Mechanism, Query)> {
 }
 
 #[test]
-fn on_the_grid_every_answer_has_noise_of_the_scale_that_its_slack_needs() {
+fn grid_noise_has_the_scale_that_the_slack_requires() {
     for (mechanism, query) in all_mechanisms() {
         let problem = problem(Loss::Logistic);
         let event = mechanism.price(&query, &problem, 8).unwrap();
         let plan = AnswerPlan::new(&query, &event, &problem, (8, 2)).unwrap();
-        let scale = plan.rounding.unwrap().noise();
+        let scale = plan.rounding.unwrap().noise_scale();
         let runs = 2000;
         let mean = (0..runs)
             .map(|seed| {
@@ -413,13 +413,13 @@ fn on_the_grid_every_answer_has_noise_of_the_scale_that_its_slack_needs() {
             })
             .sum::<f64>()
             / runs as f64;
-        // A Laplace number has a mean size of s and a variance of its size of s²: five standard errors.
+        // The absolute value of a Laplace variate has mean s and variance s². The tolerance is five standard errors.
         assert!(
             (mean / (2.0 * scale) - 1.0).abs() < 5.0 / (2.0 * runs as f64).sqrt(),
             "{mechanism:?}: {mean} of {}",
             2.0 * scale
         );
-        // At least the rounding of each coordinate to the grid is hidden: s ≥ d/κ.
+        // The noise hides at least the rounding of each coordinate to the grid: s ≥ d/κ.
         assert!(scale >= 2.0 / event.slack * crate::protocol::release::SPACING);
     }
 }
@@ -441,9 +441,9 @@ fn the_grid_costs_less_than_two_thousandths_of_a_steps_price() {
 }
 
 #[test]
-fn with_the_rows_of_a_real_study_nobody_sees_the_noise_of_the_grid() {
-    // Adult among five: C = 100 and σ = 12 as in the built-in study, C = 1750 and α = 2 or 4 as in the paper's figures, and
-    // totals of a half in twenty steps. Of what the mechanism's own noise does to a coordinate, at most a ten-thousandth.
+fn in_a_real_study_grid_noise_is_negligible() {
+    // Adult among five parties: C = 100 and σ = 12 as in the built-in study, C = 1750 and α = 2 or 4 as in the paper's figures,
+    // and totals of one half in twenty steps. Grid noise is at most a thousandth of the mechanism's own noise per coordinate.
     let laws = [
         (100.0, NoiseDistribution::Gaussian { sigma: 12.0 }),
         (1750.0, NoiseDistribution::Gamma { rate: 2.0 }),
@@ -460,16 +460,16 @@ fn with_the_rows_of_a_real_study_nobody_sees_the_noise_of_the_grid() {
             ..problem(Loss::Logistic)
         };
         let at = vec![0.5; 105];
-        let question = |quadratic| Query::Minimise {
+        let query = |quadratic| Query::Minimise {
             quadratic,
             linear: vec![10.0; 105],
             near: at.clone(),
         };
         let scale = NoiseScaling::Fixed;
         let cases = [
-            (Mechanism::Objective { law, scale }, question(4.0), 4.2),
-            (Mechanism::Objective { law, scale }, question(0.0), 0.2),
-            (Mechanism::Output { law }, question(4.0), 1.0),
+            (Mechanism::Objective { law, scale }, query(4.0), 4.2),
+            (Mechanism::Objective { law, scale }, query(0.0), 0.2),
+            (Mechanism::Output { law }, query(4.0), 1.0),
             (
                 Mechanism::Gradient { law },
                 Query::Gradient { at: at.clone() },
@@ -479,21 +479,24 @@ fn with_the_rows_of_a_real_study_nobody_sees_the_noise_of_the_grid() {
         for (mechanism, query, m) in cases {
             let event = mechanism.price(&query, &problem, 6000).unwrap();
             let plan = AnswerPlan::new(&query, &event, &problem, (6000, 105)).unwrap();
-            // Per coordinate: of gamma noise the mean norm is d/α, in one of d coordinates √d/α.
-            let own = match law {
+            // Per coordinate: gamma noise has a mean norm of d/α, so √d/α in one of d coordinates.
+            let own_noise = match law {
                 NoiseDistribution::Gaussian { sigma } => sigma,
                 NoiseDistribution::Gamma { rate } => 105f64.sqrt() / rate,
             } / m;
-            let grid = 2f64.sqrt() * plan.rounding.unwrap().noise();
-            assert!(grid <= 1e-3 * own, "{mechanism:?}: {grid} beside {own}");
+            let grid_noise = 2f64.sqrt() * plan.rounding.unwrap().noise_scale();
+            assert!(
+                grid_noise <= 1e-3 * own_noise,
+                "{mechanism:?}: {grid_noise} against {own_noise}"
+            );
         }
     }
 }
 
 #[test]
-fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
+fn a_computed_minimiser_is_within_its_error_bound() {
     use crate::curator::error_model::{ErrorModel, NoisePlacement};
-    // A loose tolerance and a bad start, so that there is an error to be seen; the reference is good to 1e-12.
+    // A loose tolerance and a bad start make the error visible. The reference is accurate to 1e-12.
     let law = NoiseDistribution::Gamma { rate: 1e9 };
     for n in 0..200usize {
         let angle = n as f64;
@@ -528,21 +531,21 @@ fn a_computed_minimiser_is_as_near_the_exact_one_as_is_said() {
                 .point
         };
         let (ours, exact) = (found(problem.tolerance, false), found(1e-12, true));
-        let facts = ErrorModel {
+        let model = ErrorModel {
             problem: &problem,
             rows: 8,
             columns: 2,
             doubled: false,
         };
-        let bound = facts.error_bound(&query, NoisePlacement::Objective, &law);
-        let apart = crate::linalg::dot::norm(&[ours[0] - exact[0], ours[1] - exact[1]]);
+        let bound = model.error_bound(&query, NoisePlacement::Objective, &law);
+        let distance = crate::linalg::dot::norm(&[ours[0] - exact[0], ours[1] - exact[1]]);
         let allowed = bound.absolute + bound.relative * crate::linalg::dot::norm(&exact);
-        assert!(apart <= allowed, "{n}: {apart} of {allowed}");
+        assert!(distance <= allowed, "{n}: {distance} of {allowed}");
         assert!(crate::linalg::dot::norm(&exact) <= bound.radius);
     }
 }
 
-/// An answer without noise, before it is rounded to the grid.
+/// Computes an answer without noise, before it is rounded to the grid.
 fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solution {
     let mut ledger = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight);
     let paid = ledger.spend(IdealRelease::Exact.into()).unwrap();
@@ -556,13 +559,13 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
         problem,
         executor: &Sequential,
     };
-    rows.unrounded(query, paid, &plan, &mut WarmStart::default(), &mut rng)
+    rows.perturbed_answer(query, paid, &plan, &mut WarmStart::default(), &mut rng)
         .unwrap()
 }
 
 #[test]
-fn an_answer_has_doubled_margins_where_its_accuracy_counts_on_them() {
-    // Far out, and with next to no ridge, the rounding of plain margins shows; the tolerance is loose, so that it may stay.
+fn a_plan_with_doubled_margins_computes_them() {
+    // Far out and with almost no ridge, the rounding of plain margins is visible. The tolerance is loose, so that it may stay.
     let shard = shard(&vec![([0.6, -0.6], true), ([0.0, 0.3], false)]);
     let problem = Problem {
         ridge: 1e-12,
@@ -576,7 +579,11 @@ fn an_answer_has_doubled_margins_where_its_accuracy_counts_on_them() {
     };
     let at = vec![1e12 + 3.0, 1e12];
     let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);
-    assert_ne!(slope(true), slope(false), "a plain sum would do");
+    assert_ne!(
+        slope(true),
+        slope(false),
+        "plain margins are precise enough here"
+    );
     let gradient = Query::Gradient { at: at.clone() };
     let minimiser = Query::Minimise {
         quadratic: 0.0,
@@ -588,13 +595,13 @@ fn an_answer_has_doubled_margins_where_its_accuracy_counts_on_them() {
         let answer = exact(&problem, &shard, &gradient, doubled);
         assert_eq!(answer.point, slope(doubled));
     }
-    // The solver begins at the minimiser: with doubled margins it sees that, with plain ones what they lose.
+    // The solver starts at the minimiser. With doubled margins the residual vanishes; with plain ones it is their rounding error.
     assert!(residual(true) < 1e-12 && residual(false) > 1e-6);
 }
 
 #[test]
-fn every_minimiser_is_found_to_the_residual_that_its_accuracy_counts_on() {
-    // A loose tolerance, so that the solver stops as soon as it may.
+fn every_minimiser_meets_the_required_residual() {
+    // A loose tolerance, so that the solver stops early.
     let problem = Problem {
         tolerance: 1e-3,
         ..problem(Loss::Logistic)

@@ -1,30 +1,32 @@
 //! Exponentials and logarithms of eight numbers at a time.
 //!
-//! Plain multiplications, additions and divisions in a fixed order, no branches, no fused operations: the compiler turns them
-//! into vector instructions of any width, and every width gives the same bits. Coefficients interpolate at Chebyshev nodes,
-//! computed with sixty digits.
+//! They use plain multiplications, additions and divisions in a fixed order, no branches and no fused operations. The compiler
+//! turns these into vector instructions of any width, and every width gives the same bits. The coefficients interpolate at
+//! Chebyshev nodes and were computed with sixty digits.
 
-/// How many numbers go side by side.
+/// The number of lanes.
 pub(in crate::curator) const LANES: usize = 8;
-pub(in crate::curator) type Eight = [f64; LANES];
+/// One number per lane.
+pub(in crate::curator) type Lanes = [f64; LANES];
 
+/// Computes `f` for each lane.
 #[inline(always)]
-pub(in crate::curator) fn each(f: impl Fn(usize) -> f64) -> Eight {
+pub(in crate::curator) fn per_lane(f: impl Fn(usize) -> f64) -> Lanes {
     std::array::from_fn(f)
 }
 
-/// From here on `e^−|z|` is taken for zero. It is below 10⁻³⁰⁷.
-const FAR: f64 = 707.0;
+/// The value of `|z|` from which `e^−|z|`, which is below 10⁻³⁰⁷ there, counts as zero.
+const EXP_CUTOFF: f64 = 707.0;
 
-/// `e^−|z|`, within 1.5 units in the last place.
+/// Returns `e^−|z|`, within 1.5 units in the last place.
 ///
 /// With `n` the integer nearest to `−|z|/ln 2`, the rest `r = −|z| − n ln 2` is at most `½ ln 2`, and `e^r = 1 + r + r²q(r)` with
-/// `q` of degree nine, good to 2·10⁻¹⁷.
+/// `q` of degree nine, accurate to 2·10⁻¹⁷.
 #[inline(always)]
-pub(in crate::curator) fn exp_minus_abs(z: &Eight) -> Eight {
-    /// Adding it leaves the nearest integer in the last digits.
-    const ROUND: f64 = 6755399441055744.0;
-    /// Of `ln 2`: 33 digits, so that its product with `n` is exact, and the rest.
+pub(in crate::curator) fn exp_minus_abs(z: &Lanes) -> Lanes {
+    /// Adding this leaves the nearest integer in the last digits.
+    const ROUNDING_SHIFT: f64 = 6755399441055744.0;
+    /// `ln 2` as a sum: its first 33 digits, whose product with `n` is exact, and the rest.
     const LN2: (f64, f64) = (6.931471803691238e-1, 1.9082149292705877e-10);
     const Q: [f64; 10] = [
         0.5000000000000001,
@@ -38,21 +40,25 @@ pub(in crate::curator) fn exp_minus_abs(z: &Eight) -> Eight {
         2.7620088445409746e-7,
         2.510038549551032e-8,
     ];
-    each(|k| {
+    per_lane(|k| {
         let size = z[k].abs();
-        // Written so that what is not a number stays so.
-        let x = if size >= FAR { -FAR } else { -size };
-        let rounded = x * std::f64::consts::LOG2_E + ROUND;
-        let n = rounded - ROUND;
+        // Written so that NaN stays NaN.
+        let x = if size >= EXP_CUTOFF {
+            -EXP_CUTOFF
+        } else {
+            -size
+        };
+        let rounded = x * std::f64::consts::LOG2_E + ROUNDING_SHIFT;
+        let n = rounded - ROUNDING_SHIFT;
         let r = (x - n * LN2.0) - n * LN2.1;
         let mut q = Q[9];
         for c in Q[..9].iter().rev() {
             q = q * r + c;
         }
-        let near_one = 1.0 + (r + r * r * q);
+        let exp_r = 1.0 + (r + r * r * q);
         // Times 2ⁿ, by adding n to the exponent.
-        let power = near_one.to_bits().wrapping_add(rounded.to_bits() << 52);
-        if size >= FAR {
+        let power = exp_r.to_bits().wrapping_add(rounded.to_bits() << 52);
+        if size >= EXP_CUTOFF {
             0.0
         } else {
             f64::from_bits(power)
@@ -60,10 +66,10 @@ pub(in crate::curator) fn exp_minus_abs(z: &Eight) -> Eight {
     })
 }
 
-/// `ln(1 + e)` for `0 ≤ e ≤ 1`, within 3 units in the last place: `2 artanh(s)` with `s = e/(2 + e) ≤ ⅓`.
+/// Returns `ln(1 + e)` for `0 ≤ e ≤ 1`, within 3 units in the last place, as `2 artanh(s)` with `s = e/(2 + e) ≤ ⅓`.
 #[inline(always)]
-pub(in crate::curator) fn log_one_plus(e: &Eight) -> Eight {
-    /// Of `artanh(s)/s` in `s²`, good to 3·10⁻¹⁸.
+pub(in crate::curator) fn log_one_plus(e: &Lanes) -> Lanes {
+    /// The coefficients of `artanh(s)/s` in `s²`, accurate to 3·10⁻¹⁸.
     const P: [f64; 11] = [
         1.0,
         0.33333333333333076,
@@ -77,7 +83,7 @@ pub(in crate::curator) fn log_one_plus(e: &Eight) -> Eight {
         0.0416225325593041,
         0.08522081781390699,
     ];
-    each(|k| {
+    per_lane(|k| {
         let s = e[k] / (2.0 + e[k]);
         let square = s * s;
         let mut p = P[10];
@@ -92,19 +98,19 @@ pub(in crate::curator) fn log_one_plus(e: &Eight) -> Eight {
 mod tests {
     use super::*;
 
-    /// In units in the last place of `right`.
-    fn off(got: f64, right: f64) -> f64 {
-        (got - right).abs() / (right.next_up() - right)
+    /// Returns the error in units in the last place of `exact`.
+    fn ulp_error(computed: f64, exact: f64) -> f64 {
+        (computed - exact).abs() / (exact.next_up() - exact)
     }
 
     #[test]
-    fn exponentials_are_good_to_the_last_place() {
-        // libm's are good to one unit, as it says.
+    fn exponentials_are_accurate_to_two_units_in_the_last_place() {
+        // libm documents an accuracy of one unit.
         let mut worst: f64 = 0.0;
         for n in 0..400_000 {
             let z = f64::from(n) * 1.7673e-3 * if n % 2 == 0 { 1.0 } else { -1.0 };
-            if z.abs() < FAR {
-                worst = worst.max(off(
+            if z.abs() < EXP_CUTOFF {
+                worst = worst.max(ulp_error(
                     exp_minus_abs(&[z; 8])[n as usize % 8],
                     libm::exp(-z.abs()),
                 ));
@@ -114,23 +120,23 @@ mod tests {
     }
 
     #[test]
-    fn far_out_exponentials_vanish_and_nothing_overflows() {
-        for z in [FAR, 1e6, f64::MAX, f64::INFINITY] {
+    fn exponentials_of_large_arguments_are_zero_and_nan_stays_nan() {
+        for z in [EXP_CUTOFF, 1e6, f64::MAX, f64::INFINITY] {
             assert_eq!(exp_minus_abs(&[z; 8]), [0.0; 8]);
             assert_eq!(exp_minus_abs(&[-z; 8]), [0.0; 8]);
         }
         assert!(exp_minus_abs(&[f64::NAN; 8])[0].is_nan());
         assert_eq!(exp_minus_abs(&[0.0; 8]), [1.0; 8]);
-        assert!(exp_minus_abs(&[FAR.next_down(); 8])[0] > 0.0);
+        assert!(exp_minus_abs(&[EXP_CUTOFF.next_down(); 8])[0] > 0.0);
     }
 
     #[test]
-    fn logarithms_are_good_to_the_last_places() {
+    fn logarithms_are_accurate_to_three_units_in_the_last_place() {
         let mut worst: f64 = 0.0;
         for n in 1..=200_000 {
             let e = f64::from(n) / 200_000.0;
             for e in [e, e * e * e * 1e-9] {
-                worst = worst.max(off(log_one_plus(&[e; 8])[3], libm::log1p(e)));
+                worst = worst.max(ulp_error(log_one_plus(&[e; 8])[3], libm::log1p(e)));
             }
         }
         assert!(worst <= 3.0, "{worst}");

@@ -1,11 +1,11 @@
-//! Losses of eight margins at a time.
+//! Losses and their derivatives, of eight margins at a time.
 
-use super::exp_log::{LANES, each, exp_minus_abs, log_one_plus};
+use super::exp_log::{LANES, exp_minus_abs, log_one_plus, per_lane};
 use crate::problem::Loss;
 
 impl Loss {
-    /// A loss with the same straight lines far out and a bend `2^stage` times as wide.
-    pub(in crate::curator) fn softened(&self, stage: u32) -> Self {
+    /// Returns a smoother loss with the same straight lines far out and a bend `2^stage` times as wide.
+    pub(in crate::curator) fn smoothed(&self, stage: u32) -> Self {
         let width = match *self {
             Self::Logistic => 4.0,
             Self::SmoothHinge { width } => width,
@@ -15,14 +15,14 @@ impl Loss {
         }
     }
 
-    /// `L(z)`.
+    /// Returns `L(z)`.
     pub fn value(&self, z: f64) -> f64 {
-        let mut eight = [z; LANES];
-        self.values(&mut eight);
-        eight[0]
+        let mut lanes = [z; LANES];
+        self.values(&mut lanes);
+        lanes[0]
     }
 
-    /// `(L'(z), L''(z))`.
+    /// Returns `(L'(z), L''(z))`.
     pub fn slope_and_curvature(&self, z: f64) -> (f64, f64) {
         let (mut slopes, mut curvatures) = ([z; LANES], [z; LANES]);
         self.slopes(&mut slopes, 1.0);
@@ -30,21 +30,21 @@ impl Loss {
         (slopes[0], curvatures[0])
     }
 
-    /// Turns margins, a multiple of eight of them, into `L`.
+    /// Overwrites margins, whose number is a multiple of eight, with `L`.
     #[inline(always)]
     pub(in crate::curator) fn values(&self, margins: &mut [f64]) {
-        let (eights, _) = margins.as_chunks_mut::<LANES>();
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
             Self::Logistic => {
-                for z in eights {
-                    // For z < 0 as −z + ln(1 + e^z), so that the exponential cannot overflow.
+                for z in groups {
+                    // For z < 0 this is −z + ln(1 + e^z), so that the exponential cannot overflow.
                     let log = log_one_plus(&exp_minus_abs(z));
-                    *z = each(|k| (if z[k] < 0.0 { -z[k] } else { 0.0 }) + log[k]);
+                    *z = per_lane(|k| (if z[k] < 0.0 { -z[k] } else { 0.0 }) + log[k]);
                 }
             }
             Self::SmoothHinge { width: h } => {
-                for z in eights {
-                    *z = each(|k| {
+                for z in groups {
+                    *z = per_lane(|k| {
                         let u = 1.0 - z[k];
                         let v = u / h;
                         let bend = h * (3.0 / 16.0 + v * (0.5 + v * (3.0 / 8.0 - v * v / 16.0)));
@@ -56,22 +56,23 @@ impl Loss {
         }
     }
 
-    /// Turns margins, a multiple of eight of them, into `weight·L'`.
+    /// Overwrites margins, whose number is a multiple of eight, with `weight·L'`.
     #[inline(always)]
     pub(in crate::curator) fn slopes(&self, margins: &mut [f64], weight: f64) {
-        let (eights, _) = margins.as_chunks_mut::<LANES>();
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
             Self::Logistic => {
-                for z in eights {
+                for z in groups {
                     let e = exp_minus_abs(z);
                     // 1/(1 + e^z), the probability of the other label.
-                    *z =
-                        each(|k| weight * -((if z[k] >= 0.0 { e[k] } else { 1.0 }) / (1.0 + e[k])));
+                    *z = per_lane(|k| {
+                        weight * -((if z[k] >= 0.0 { e[k] } else { 1.0 }) / (1.0 + e[k]))
+                    });
                 }
             }
             Self::SmoothHinge { width: h } => {
-                for z in eights {
-                    *z = each(|k| {
+                for z in groups {
+                    *z = per_lane(|k| {
                         let v = (1.0 - z[k]) / h;
                         let bend = 0.5 + v * (0.75 - 0.25 * v * v);
                         let line = if v >= 1.0 { 1.0 } else { bend };
@@ -82,20 +83,20 @@ impl Loss {
         }
     }
 
-    /// Turns margins, a multiple of eight of them, into `weight·L''`.
+    /// Overwrites margins, whose number is a multiple of eight, with `weight·L''`.
     #[inline(always)]
     pub(in crate::curator) fn curvatures(&self, margins: &mut [f64], weight: f64) {
-        let (eights, _) = margins.as_chunks_mut::<LANES>();
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
             Self::Logistic => {
-                for z in eights {
+                for z in groups {
                     let e = exp_minus_abs(z);
-                    *z = each(|k| weight * (e[k] / ((1.0 + e[k]) * (1.0 + e[k]))));
+                    *z = per_lane(|k| weight * (e[k] / ((1.0 + e[k]) * (1.0 + e[k]))));
                 }
             }
             Self::SmoothHinge { width: h } => {
-                for z in eights {
-                    *z = each(|k| {
+                for z in groups {
+                    *z = per_lane(|k| {
                         let v = (1.0 - z[k]) / h;
                         let bend = 0.75 / h * (1.0 - v * v);
                         weight * if v <= -1.0 || v >= 1.0 { 0.0 } else { bend }
@@ -133,7 +134,7 @@ mod tests {
                     loss.slope_and_curvature(z + step).0,
                     loss.slope_and_curvature(z - step).0,
                 );
-                // L'' of the smooth hinge has kinks at 1 ± h: there the difference is off by its jump in slope · step.
+                // L'' of the smooth hinge has kinks at 1 ± h. There the error of the difference is its jump in slope · step.
                 assert!(
                     (curvature - (right - left) / (2.0 * step)).abs() < 1e-4,
                     "{loss:?} at {z}"
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_margins_neither_overflow_nor_lose_the_value() {
+    fn huge_margins_neither_overflow_nor_lose_accuracy() {
         for loss in ALL {
             assert!((loss.value(-1e6) - 1e6).abs() <= 1.0);
             assert_eq!(loss.value(1e6), 0.0);

@@ -1,4 +1,4 @@
-//! Passes over rows on vector units.
+//! Vectorised passes over rows.
 
 pub(super) mod exp_log;
 pub(super) mod hessian;

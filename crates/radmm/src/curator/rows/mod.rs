@@ -1,4 +1,4 @@
-//! Rows in memory.
+//! Rows in memory: sparse input, stored compactly in chunks.
 
 pub(super) mod chunk;
 pub(super) mod layout;

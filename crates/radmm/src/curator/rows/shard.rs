@@ -1,7 +1,7 @@
-//! The rows of one party: sparse, of norm at most one, with their labels folded in.
+//! The rows of one party: sparse, of norm at most one, multiplied by their labels.
 //!
-//! A row is kept as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again; the label is kept beside
-//! it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
+//! A row is stored as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again. The label is stored
+//! beside it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
 //!
 //! Nothing outside `curator/` can read a row back:
 //! ```compile_fail
@@ -26,9 +26,9 @@
 //! ```
 //! ```compile_fail
 //! # fn shard() -> radmm::curator::Shard { unimplemented!() }
-//! let rows = shard().chunks(); // for `curator/` alone
+//! let rows = shard().chunks(); // visible in `curator/` alone
 //! ```
-//! The same builder, used as it may be:
+//! The intended use of the builder:
 //! ```
 //! use radmm::curator::{NormPolicy, ShardBuilder};
 //! let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
@@ -40,64 +40,65 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkBuilder, MOST_COLUMNS, Row};
+use super::chunk::{Chunk, ChunkBuilder, MAX_COLUMNS, Row};
 
-/// What is done to a row so that its norm is at most one.
+/// The scaling that makes the norm of a row at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormPolicy {
-    /// Every row is scaled to norm one (a row of zeros stays).
+    /// Every row is scaled to norm one, except rows of zeros.
     Unit,
-    /// Rows of norm above one are scaled down to it, the others stay as they are.
+    /// Rows of norm above one are scaled down to one. Other rows stay unchanged.
     Clip,
 }
 
 impl NormPolicy {
-    /// Replaces `row` by what a shard of so many columns would hold of these entries if the label were positive: those that
-    /// are not zero, scaled. For whoever scores rows by a model that was trained on such shards.
+    /// Overwrites `row` with the scaled, non-zero entries that a shard of this many columns would store for a positive label.
+    ///
+    /// Use it to score rows by a model that was trained on such shards.
     pub fn apply(
         self,
         entries: &[(u32, f64)],
         columns: usize,
         row: &mut Vec<(u32, f64)>,
     ) -> Result<(), RowError> {
-        fit(entries, columns, self, 1.0, row).map(drop)
+        normalise(entries, columns, self, 1.0, row).map(drop)
     }
 }
 
-/// Why a row cannot be taken.
+/// The reason why a row is rejected.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum RowError {
-    /// A column that the shard does not have.
+    /// The shard does not have this column.
     #[error("column {column} does not exist: there are {columns}")]
     NoSuchColumn {
-        /// The column asked for.
+        /// The column.
         column: u32,
-        /// How many there are.
+        /// The number of columns.
         columns: usize,
     },
-    /// Columns must be strictly ascending.
+    /// The columns are not strictly ascending.
     #[error("column {column} comes after a column that is not below it")]
     NotAscending {
         /// The column out of order.
         column: u32,
     },
-    /// NaN or an infinity.
+    /// A value is NaN or infinite.
     #[error("the value {value} in column {column} is not a finite number")]
     NotFinite {
-        /// Where it stands.
+        /// The column of the value.
         column: u32,
-        /// What it is.
+        /// The value.
         value: f64,
     },
 }
 
-/// A shard has at least one row: nothing can be asked of none.
+/// The error of a shard without rows: a shard has at least one.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("there are no rows")]
 pub struct NoRows;
 
-/// The rows of one party, readable inside `private/` alone.
+/// The rows of one party, readable inside `curator/` alone.
 pub struct Shard {
     columns: usize,
     rows: usize,
@@ -105,17 +106,17 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// `B`, the number of rows. Public by the neighbouring relation (one row *replaced*).
+    /// Returns `B`, the number of rows. It is public by the neighbouring relation (one row *replaced*).
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// `d`, the number of columns.
+    /// Returns `d`, the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// A shard that panics when a row is read, to show that none is.
+    /// Creates a shard that panics when a row is read, to show that none is.
     #[cfg(test)]
     pub(crate) fn untouchable(rows: usize, columns: usize) -> Self {
         Self {
@@ -125,23 +126,23 @@ impl Shard {
         }
     }
 
-    /// The rows, as `y·x`.
+    /// Returns the rows, as `y·x`.
     pub(in crate::curator) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
 }
 
-/// Takes rows one at a time and sees to their norms.
+/// Builds a shard from rows, one at a time, and bounds their norms.
 pub struct ShardBuilder {
     policy: NormPolicy,
     shard: Shard,
-    open: ChunkBuilder,
-    /// Of the row that is being added.
+    open_chunk: ChunkBuilder,
+    /// A buffer for the entries of the row that is being added.
     entries: Vec<(u32, f64)>,
 }
 
 impl ShardBuilder {
-    /// A shard to be, of `columns` columns.
+    /// Creates a builder of a shard with this many columns.
     pub fn new(columns: usize, policy: NormPolicy) -> Self {
         Self {
             policy,
@@ -150,30 +151,30 @@ impl ShardBuilder {
                 rows: 0,
                 chunks: Vec::new(),
             },
-            open: ChunkBuilder::new(columns),
+            open_chunk: ChunkBuilder::new(columns),
             entries: Vec::new(),
         }
     }
 
-    /// Adds a row given by its non-zero entries, in ascending order of their columns, and its label.
+    /// Adds a row, given by its non-zero entries in ascending order of their columns and its label.
     pub fn push(&mut self, entries: &[(u32, f64)], positive: bool) -> Result<(), RowError> {
         let sign = if positive { 1.0 } else { -1.0 };
         let columns = self.shard.columns;
-        let scale = fit(entries, columns, self.policy, sign, &mut self.entries)?;
-        self.open.push(&Row {
-            scale: sign * shared(&self.entries, scale.apply(1.0)),
+        let scale = normalise(entries, columns, self.policy, sign, &mut self.entries)?;
+        self.open_chunk.push(&Row {
+            scale: sign * indicator_value(&self.entries, scale.apply(1.0)),
             entries: &self.entries,
         });
         self.shard.rows += 1;
-        if self.open.is_full() {
+        if self.open_chunk.is_full() {
             self.close_chunk();
         }
         Ok(())
     }
 
-    /// The shard, if it has a row.
+    /// Returns the shard, if it has a row.
     pub fn finish(mut self) -> Result<Shard, NoRows> {
-        if !self.open.is_empty() {
+        if !self.open_chunk.is_empty() {
             self.close_chunk();
         }
         match self.shard.rows {
@@ -184,20 +185,20 @@ impl ShardBuilder {
 
     fn close_chunk(&mut self) {
         let next = ChunkBuilder::new(self.shard.columns);
-        let full = std::mem::replace(&mut self.open, next);
+        let full = std::mem::replace(&mut self.open_chunk, next);
         self.shard.chunks.push(full.finish());
     }
 }
 
-/// Replaces `row` by the entries that are not zero, scaled and signed, and tells the scale. A row that is refused stays out.
-fn fit(
+/// Checks a row, overwrites `row` with its non-zero entries, scaled and signed, and returns the scale.
+fn normalise(
     entries: &[(u32, f64)],
     columns: usize,
     policy: NormPolicy,
     sign: f64,
     row: &mut Vec<(u32, f64)>,
-) -> Result<Scale, RowError> {
-    let columns = columns.min(MOST_COLUMNS);
+) -> Result<RowScale, RowError> {
+    let columns = columns.min(MAX_COLUMNS);
     let mut last = None;
     for &(column, value) in entries {
         if column as usize >= columns {
@@ -218,9 +219,10 @@ fn fit(
     Ok(scale)
 }
 
-/// The size of the value that a row's indicators share: of those that were one, if there are any; otherwise perhaps that of
-/// the last entry; `one` is what became of one. Privacy: sums are multiplied by it, so it must neither overflow nor underflow them, whatever the row is.
-fn shared(entries: &[(u32, f64)], one: f64) -> f64 {
+/// Returns the absolute value of a row's indicators. It is `one`, the scaled value of one, if an entry has it, and otherwise
+/// that of the last entry where that is neither large nor tiny.
+// Privacy: sums are multiplied by it, so it must neither overflow nor underflow them, whatever the row is.
+fn indicator_value(entries: &[(u32, f64)], one: f64) -> f64 {
     let size = match entries.last() {
         Some((_, last)) if entries.iter().all(|entry| entry.1.abs() != one) => last.abs(),
         _ => one,
@@ -232,14 +234,14 @@ fn shared(entries: &[(u32, f64)], one: f64) -> f64 {
     }
 }
 
-/// A row is divided by its largest entry first, so that its norm neither overflows nor underflows.
-struct Scale {
+/// The scaling of a row. A row is divided by its largest entry first, so that its norm neither overflows nor underflows.
+struct RowScale {
     divisor: f64,
     factor: f64,
 }
 
-impl Scale {
-    const KEEP: Self = Self {
+impl RowScale {
+    const IDENTITY: Self = Self {
         divisor: 1.0,
         factor: 1.0,
     };
@@ -249,21 +251,22 @@ impl Scale {
     }
 }
 
-/// Privacy: sensitivities take ‖x‖ ≤ 1 for granted, in exact arithmetic. The computed norm of k numbers has relative
-/// error below (k + 4)·2⁻⁵³ and scaling adds three roundings an entry, so a row is scaled to 1 − (k + 8)·2⁻⁵²,
-/// and counts as short enough only if it is below that already. Zeros are added without error: k is `count`, those
-/// that are not zero, so that a row is the same with and without its zeros.
-fn norm_scale(entries: &[(u32, f64)], count: usize, policy: NormPolicy) -> Scale {
+/// Returns the scale that makes the norm of a row with `count` non-zero entries at most one.
+// Privacy: sensitivities require ‖x‖ ≤ 1 in exact arithmetic. The computed norm of k numbers has relative error below
+// (k + 4)·2⁻⁵³ and scaling adds three roundings per entry, so a row is scaled to 1 − (k + 8)·2⁻⁵², and counts as short enough
+// only if it is below that already. Zeros are added without error: k is `count`, the number of non-zero entries, so that a
+// row is the same with and without its zeros.
+fn norm_scale(entries: &[(u32, f64)], count: usize, policy: NormPolicy) -> RowScale {
     let largest = entries.iter().fold(0.0, |m: f64, e| m.max(e.1.abs()));
     if largest == 0.0 {
-        return Scale::KEEP;
+        return RowScale::IDENTITY;
     }
     let squares: f64 = entries.iter().map(|e| (e.1 / largest).powi(2)).sum();
     let norm = squares.sqrt();
     let target = 1.0 - (count as f64 + 8.0) * f64::EPSILON;
     match policy {
-        NormPolicy::Clip if largest <= 1.0 && norm * largest <= target => Scale::KEEP,
-        NormPolicy::Clip | NormPolicy::Unit => Scale {
+        NormPolicy::Clip if largest <= 1.0 && norm * largest <= target => RowScale::IDENTITY,
+        NormPolicy::Clip | NormPolicy::Unit => RowScale {
             divisor: largest,
             factor: target / norm,
         },
@@ -281,10 +284,10 @@ mod tests {
         row(&shard, 0).1.iter().map(|v| v * v).sum::<f64>().sqrt()
     }
 
-    /// A row as it is stored, its columns in order.
+    /// Returns a row as it is stored, with its columns in order.
     fn row(shard: &Shard, n: usize) -> (Vec<u32>, Vec<f64>) {
         let mut found = Vec::new();
-        shard.chunks[0].each_row(|k, columns, values, _| {
+        shard.chunks[0].for_each_row(|k, columns, values, _| {
             if k == n {
                 found = columns
                     .iter()
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_leaves_short_rows_alone() {
+    fn clipping_leaves_short_rows_unchanged() {
         let mut builder = ShardBuilder::new(3, NormPolicy::Clip);
         builder.push(&[(0, 0.3), (2, -0.4)], true).unwrap();
         builder.push(&[(0, 3.0), (2, -4.0)], false).unwrap();
@@ -320,7 +323,8 @@ mod tests {
         assert!((values[0] + 0.6).abs() < 1e-14 && (values[1] - 0.8).abs() < 1e-14);
     }
 
-    /// `Σ v² ≤ 1` in exact arithmetic: every square and every sum with its error, the errors added up apart.
+    /// Returns whether `Σ v² ≤ 1` in exact arithmetic: every square and every sum with its error, with the errors summed
+    /// separately.
     fn is_at_most_one(values: &[f64]) -> bool {
         let (mut sum, mut error) = (-1.0f64, 0.0);
         for v in values {
@@ -331,7 +335,7 @@ mod tests {
             error += (sum - (next - back)) + (square - back);
             sum = next;
         }
-        // The errors are 2⁻⁵³ of the sum and known to as many digits: what is left decides only within 1e-28.
+        // The errors are 2⁻⁵³ of the sum and known to as many digits, so that the result is exact up to 1e-28.
         sum + error <= 0.0
     }
 
@@ -357,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_looks_at_the_norm_and_not_at_the_entries() {
+    fn clipping_bounds_the_norm_and_not_the_entries() {
         let norm = norm_of_only_row(&[(0, 0.9), (1, 0.9)], NormPolicy::Clip);
         assert!(norm <= 1.0 && norm > 1.0 - 1e-12);
     }
@@ -375,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_to_be_scored_is_the_row_that_is_stored() {
+    fn a_row_is_scored_as_it_is_stored() {
         let entries = [(0, 0.0), (1, 0.7), (2, -3.5), (5, -0.9), (8, 1e-9)];
         for policy in [NormPolicy::Unit, NormPolicy::Clip] {
             let mut builder = ShardBuilder::new(9, policy);
@@ -394,8 +398,8 @@ mod tests {
     }
 
     #[test]
-    fn the_margin_below_one_grows_with_the_entries() {
-        // Each of the sum's roundings may lose half a unit in the last place.
+    fn the_norm_stays_further_below_one_the_more_entries_there_are() {
+        // Each rounding of the sum may lose half a unit in the last place.
         let entries: Vec<(u32, f64)> = (0..4096).map(|k| (k, 1.0)).collect();
         let mut builder = ShardBuilder::new(4096, NormPolicy::Unit);
         builder.push(&entries, true).unwrap();
@@ -405,16 +409,22 @@ mod tests {
     }
 
     #[test]
-    fn what_indicators_share_is_neither_large_nor_tiny() {
-        assert_eq!(shared(&[(0, 0.5), (1, -0.25), (2, 0.25)], 0.25), 0.25);
-        assert_eq!(shared(&[(0, 0.5), (1, -0.25)], 0.1), 0.25);
-        assert_eq!(shared(&[(0, 0.5), (1, 1e-200)], f64::INFINITY), 1.0);
-        assert_eq!(shared(&[(0, 1e-200), (1, 1e-200)], 1e-200), 1.0);
-        assert_eq!(shared(&[], 1.0), 1.0);
+    fn the_indicator_value_is_neither_large_nor_tiny() {
+        assert_eq!(
+            indicator_value(&[(0, 0.5), (1, -0.25), (2, 0.25)], 0.25),
+            0.25
+        );
+        assert_eq!(indicator_value(&[(0, 0.5), (1, -0.25)], 0.1), 0.25);
+        assert_eq!(
+            indicator_value(&[(0, 0.5), (1, 1e-200)], f64::INFINITY),
+            1.0
+        );
+        assert_eq!(indicator_value(&[(0, 1e-200), (1, 1e-200)], 1e-200), 1.0);
+        assert_eq!(indicator_value(&[], 1.0), 1.0);
     }
 
     #[test]
-    fn a_row_of_zeros_stays_a_row() {
+    fn a_row_of_zeros_is_kept() {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         builder.push(&[(0, 0.0)], true).unwrap();
         let shard = builder.finish().unwrap();
@@ -422,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_rows_are_refused_and_nothing_of_them_stays() {
+    fn invalid_rows_are_rejected_and_leave_nothing_behind() {
         let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
         assert!(matches!(
             builder.push(&[(0, 1.0), (1, f64::NAN)], true),

@@ -1,19 +1,20 @@
-//! A point of the minimiser, with twice the digits of a double where one is not enough.
+//! Double-double arithmetic: a point with twice the digits of a double where one is not enough.
 //!
-//! If a question drives `f` far out, the spacing of doubles there moves margins, and with them slopes, by more than the
+//! If a query drives `f` far out, the spacing of doubles there moves margins, and with them slopes, by more than the
 //! tolerance allows. Then `f = high + low` is kept as an unevaluated sum, and margins are summed without error (the
-//! doubled-precision dot product of Ogita, Rump and Oishi 2005). Without fused operations, so that every machine gives the
-//! same bits.
+//! doubled-precision dot product of Ogita, Rump and Oishi 2005). There are no fused operations, so that every machine gives
+//! the same bits.
 
-/// `f`, plain or doubled.
+/// The point `f`: plain (one double per coordinate) or doubled (an unevaluated sum of two).
 #[derive(Clone)]
 pub(in crate::curator) struct Point {
     high: Vec<f64>,
-    /// Empty for a plain point.
+    /// The low parts; empty for a plain point.
     low: Vec<f64>,
 }
 
 impl Point {
+    /// Creates a plain point.
     pub(in crate::curator) fn plain(values: &[f64]) -> Self {
         Self {
             high: values.to_vec(),
@@ -21,7 +22,7 @@ impl Point {
         }
     }
 
-    /// The same point, to be moved in finer steps from here on.
+    /// Returns the same point as a doubled one, which can move in finer steps.
     pub(in crate::curator) fn doubled(&self) -> Self {
         if self.is_doubled() {
             return self.clone();
@@ -32,36 +33,37 @@ impl Point {
         }
     }
 
+    /// Returns whether the point is doubled.
     pub(in crate::curator) fn is_doubled(&self) -> bool {
         !self.low.is_empty()
     }
 
-    /// Whether moving to `next` is about as little as a point can move: a few of its last digits.
-    pub(in crate::curator) fn is_at_rest(&self, next: &Self) -> bool {
-        let digits = if self.is_doubled() {
+    /// Returns whether `next` differs from this point by a few last digits at most.
+    pub(in crate::curator) fn is_within_rounding_of(&self, next: &Self) -> bool {
+        let relative = if self.is_doubled() {
             0.0
         } else {
             2.0 * f64::EPSILON
         };
-        let moved = self.to(next);
-        let mut pairs = moved.iter().zip(&self.high);
-        pairs.all(|(moved, f)| moved.abs() <= digits * f.abs())
+        let step = self.step_to(next);
+        let mut pairs = step.iter().zip(&self.high);
+        pairs.all(|(step, f)| step.abs() <= relative * f.abs())
     }
 
-    /// The way to another point.
-    pub(in crate::curator) fn to(&self, other: &Self) -> Vec<f64> {
+    /// Returns `other − self`, as plain doubles.
+    pub(in crate::curator) fn step_to(&self, other: &Self) -> Vec<f64> {
         let low = |point: &Self, k: usize| point.low.get(k).copied().unwrap_or_default();
         (0..self.high.len())
             .map(|k| (other.high[k] - self.high[k]) + (low(other, k) - low(self, k)))
             .collect()
     }
 
-    /// The nearest doubles.
+    /// Returns the nearest plain doubles.
     pub(in crate::curator) fn into_values(self) -> Vec<f64> {
         self.high
     }
 
-    /// `f + step·direction`.
+    /// Returns `f + step·direction`.
     pub(in crate::curator) fn moved(&self, step: f64, direction: &[f64]) -> Self {
         let mut moved = self.clone();
         if !self.is_doubled() {
@@ -77,16 +79,17 @@ impl Point {
         moved
     }
 
+    /// Returns the high parts: the nearest plain doubles.
     pub(in crate::curator) fn high(&self) -> &[f64] {
         &self.high
     }
 
-    /// Empty for a plain point.
+    /// Returns the low parts; empty for a plain point.
     pub(in crate::curator) fn low(&self) -> &[f64] {
         &self.low
     }
 
-    /// `g + m·f`, added to `g`.
+    /// Adds `m·f` to `gradient`.
     pub(in crate::curator) fn add_scaled_to(&self, gradient: &mut [f64], m: f64) {
         for (g, f) in gradient.iter_mut().zip(&self.high) {
             *g += m * f;
@@ -97,28 +100,28 @@ impl Point {
     }
 }
 
-/// `a + b` as a double and what it lacks (Knuth).
+/// Returns `a + b` as a double and its rounding error (Knuth).
 #[inline(always)]
 pub(in crate::curator) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
-    let back = sum - a;
-    (sum, (a - (sum - back)) + (b - back))
+    let virtual_b = sum - a;
+    (sum, (a - (sum - virtual_b)) + (b - virtual_b))
 }
 
-/// `a·b` as a double and what it lacks (Dekker).
+/// Returns `a·b` as a double and its rounding error (Dekker).
 #[inline(always)]
 pub(in crate::curator) fn two_product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
-    let ((a1, a2), (b1, b2)) = (halves(a), halves(b));
+    let ((a1, a2), (b1, b2)) = (split(a), split(b));
     (
         product,
         a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2),
     )
 }
 
-/// A double as the sum of two of at most 26 digits (Veltkamp).
+/// Splits a double into a sum of two with at most 26 digits each (Veltkamp).
 #[inline(always)]
-fn halves(x: f64) -> (f64, f64) {
+fn split(x: f64) -> (f64, f64) {
     let scaled = 134_217_729.0 * x;
     let high = scaled - (scaled - x);
     (high, x - high)
@@ -129,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_and_sums_lose_nothing() {
+    fn two_product_and_two_sum_are_exact() {
         for k in 1..1000 {
             let (a, b) = (
                 (f64::from(k) * 0.77).sin() * 1e9,
                 (f64::from(k) * 1.3).cos(),
             );
             let (product, error) = two_product(a, b);
-            // A fused operation rounds once, so that it gives the error exactly.
+            // A fused operation rounds once, so it gives the error exactly.
             assert_eq!(a.mul_add(b, -product), error);
             let (sum, error) = two_sum(a, b);
             assert_eq!((sum, error), (a + b, (a - sum) + b), "|a| > |b|");

@@ -1,13 +1,14 @@
-//! The quick way to a minimiser: everything that earlier questions have told of the rows is used again.
+//! A quasi-Newton method that is warm-started from earlier queries.
 //!
-//! A party is asked again and again for minimisers of nearly the same function. CachedHessian from one question to the next are a
-//! Hessian of the rows with its factor, a few pairs of steps and what they changed in the gradient (which mend the Hessian, as
-//! BFGS does), and the last point with the rows' gradient there: so that the first step of a question needs no pass over the
-//! rows at all. There is no line search. A step is good if the gradient shrinks. Where it does not, or where a new Hessian would
-//! have spared as many steps as it costs, it is made anew; where even that is no good, the search ends and [`minimise`](super::solve::minimise)
-//! goes the safe way.
+//! A party is asked again and again for minimisers of nearly the same function. Three things are kept from one query to the
+//! next: a Hessian of the rows with its factor, a few pairs of steps and the gradient changes that they caused (which update
+//! the Hessian as in BFGS), and the last point with the rows' gradient there. So the first step of a query needs no pass over
+//! the rows. There is no line search. A step is accepted if the gradient shrinks by half. Where it does not, or where a new
+//! Hessian would have saved as many steps as it costs, the Hessian is computed anew. Where even that fails, the search ends
+//! and [`minimise`](super::minimise) falls back to Newton's method.
 //!
-//! Privacy: an answer is as good as its certificate says, by any way. Which way it takes does not leave the curator.
+//! Privacy: an answer is as accurate as its certificate says, whatever the method. The choice of method does not leave the
+//! curator.
 
 use super::double_double::Point;
 use super::objective::Objective;
@@ -15,81 +16,84 @@ use super::{Evaluation, Target};
 use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::{dot, norm};
 
-/// Pairs of steps and changes that mend the Hessian.
-const PAIRS: usize = 12;
-/// What a new Hessian may cost, in steps.
+/// The largest number of secant pairs that update the Hessian.
+const MAX_PAIRS: usize = 12;
+/// The cost of a new Hessian, in steps.
 const HESSIAN_COST: f64 = 5.0;
-/// Steps that a question takes even with a good one.
-const NEEDED: f64 = 2.0;
-/// A step that shrinks the gradient by less is no good.
-const GOOD: f64 = 0.5;
-const MOST_STEPS: usize = 40;
-/// A Hessian is kept if it takes no more room than the rows do, or little more: `d² ≤ 16·B`.
-const KEPT_FOR_ROWS: usize = 16;
+/// The number of steps that a query takes even with an up-to-date Hessian.
+const BASELINE_STEPS: f64 = 2.0;
+/// The largest ratio of gradient norms at which a step is accepted.
+const ACCEPTED_RATIO: f64 = 0.5;
+const MAX_STEPS: usize = 40;
+/// A Hessian is kept if it takes about as much memory as the rows at most: `d² ≤ 16·B`.
+const MAX_ENTRIES_PER_ROW: usize = 16;
 
-/// What is known of the rows from earlier questions.
+/// The solver's state between queries about the same rows.
 #[derive(Default)]
 pub struct WarmStart {
-    last: Option<LastGradient>,
-    kept: Option<CachedHessian>,
-    /// Passes over the rows that the last question took; zero if it was not answered by a search.
+    last_gradient: Option<LastGradient>,
+    hessian: Option<CachedHessian>,
+    /// The number of passes over the rows that the last query took; zero if they were not counted.
     passes: u32,
-    /// Steps that a better Hessian would have spared, since it was made.
-    debt: f64,
+    /// The number of steps that a newer Hessian would have saved, since this one was computed.
+    excess_steps: f64,
 }
 
-/// A point, and the rows' gradient there.
+/// The last point, and the rows' gradient there.
 struct LastGradient {
     point: Vec<f64>,
-    slope: Vec<f64>,
+    rows_gradient: Vec<f64>,
 }
 
+/// A Hessian of an earlier point, with the secant pairs since.
 struct CachedHessian {
     /// The lower triangle of the rows' part.
-    hessian: Vec<f64>,
-    /// Of it and `m I`.
+    rows_hessian: Vec<f64>,
+    /// The factor of the rows' part plus `m I`.
     factor: Cholesky,
     modulus: f64,
-    pairs: Vec<Pair>,
+    pairs: Vec<SecantPair>,
 }
 
-/// A step, and how much it changed the rows' gradient.
-struct Pair {
+/// A step, and the change of the rows' gradient along it.
+struct SecantPair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
 
 impl WarmStart {
+    /// Returns the number of passes over the rows that the last query took; zero if they were not counted.
     pub(in crate::curator) fn passes(&self) -> u32 {
         self.passes
     }
 
-    pub(in crate::curator) fn knows_nothing(&self) -> bool {
-        self.last.is_none()
+    /// Returns whether nothing is known of the rows yet.
+    pub(in crate::curator) fn is_cold(&self) -> bool {
+        self.last_gradient.is_none()
     }
 
-    /// For a question that needs so many passes and no search; zero if nobody counts.
-    pub(in crate::curator) fn count(&mut self, passes: u32) {
+    /// Sets the number of passes of a query that needs no quasi-Newton search; zero if they are not counted.
+    pub(in crate::curator) fn set_passes(&mut self, passes: u32) {
         self.passes = passes;
     }
 
-    /// What is not worth its room is forgotten.
-    fn forget(&mut self, objective: &Objective<'_>) {
+    /// Drops the Hessian and the last gradient where they take much more memory than the rows.
+    fn drop_if_too_large(&mut self, objective: &Objective<'_>) {
         let rows: usize = objective.shards.iter().map(|shard| shard.rows()).sum();
-        if objective.linear.len().pow(2) > KEPT_FOR_ROWS * rows {
-            (self.last, self.kept) = (None, None);
+        if objective.linear.len().pow(2) > MAX_ENTRIES_PER_ROW * rows {
+            (self.last_gradient, self.hessian) = (None, None);
         }
     }
 }
 
-/// A minimiser being looked for.
+/// The state of one quasi-Newton search.
 pub(in crate::curator) struct QuasiNewton<'a> {
     objective: &'a Objective<'a>,
     target: Target,
     warm_start: &'a mut WarmStart,
-    here: Option<Iterate>,
-    /// Whose gradient is asked for.
-    asked: Point,
+    best: Option<Iterate>,
+    /// The point whose gradient is needed next.
+    trial: Point,
     steps: usize,
 }
 
@@ -98,22 +102,22 @@ struct Iterate {
     point: Point,
     gradient: Vec<f64>,
     residual: f64,
-    /// Whether the Hessian is of this point.
-    fresh: bool,
+    /// Whether the cached Hessian was computed at this point.
+    hessian_is_current: bool,
 }
 
-/// What comes of a gradient.
+/// The outcome of one gradient evaluation.
 pub(in crate::curator) enum Progress {
-    /// There is another one to be told.
+    /// The search goes on with the gradient at the next trial point.
     NeedsGradient,
-    /// It was the last one needed.
+    /// The evaluated point meets the target.
     Found(Evaluation),
-    /// This is not the way; here is a start for another.
+    /// The search has failed; this is a start for another method.
     Failed(Vec<f64>),
 }
 
 impl<'a> QuasiNewton<'a> {
-    /// Begins at what is known, or near a given point.
+    /// Starts from the last point of the warm start, or at `near` if there is none.
     pub(in crate::curator) fn new(
         objective: &'a Objective<'a>,
         near: &[f64],
@@ -121,133 +125,144 @@ impl<'a> QuasiNewton<'a> {
         warm_start: &'a mut WarmStart,
     ) -> Self {
         warm_start.passes = 0;
-        let last = warm_start.last.take();
+        let last_gradient = warm_start.last_gradient.take();
         let mut search = Self {
             objective,
             target,
             warm_start,
-            here: None,
-            asked: Point::plain(near),
+            best: None,
+            trial: Point::plain(near),
             steps: 0,
         };
-        if let Some(LastGradient { point, slope }) = last {
+        if let Some(LastGradient {
+            point,
+            rows_gradient,
+        }) = last_gradient
+        {
             let rest = objective.linear.iter().zip(&point);
             let rest = rest.map(|(b, f)| b + objective.modulus * f);
-            let gradient: Vec<f64> = slope.iter().zip(rest).map(|(g, rest)| g + rest).collect();
-            search.here = Some(Iterate {
+            let gradient: Vec<f64> = rows_gradient
+                .iter()
+                .zip(rest)
+                .map(|(g, rest)| g + rest)
+                .collect();
+            search.best = Some(Iterate {
                 point: Point::plain(&point),
                 residual: norm(&gradient),
                 gradient,
-                fresh: false,
+                hessian_is_current: false,
             });
-            search.step(1.0);
+            search.propose_step(1.0);
         }
         search
     }
 
-    /// The point whose gradient is to be told next.
-    pub(in crate::curator) fn asks(&self) -> &Point {
-        &self.asked
+    /// Returns the point whose gradient is needed next.
+    pub(in crate::curator) fn trial(&self) -> &Point {
+        &self.trial
     }
 
-    /// Goes on with a gradient.
-    pub(in crate::curator) fn told(&mut self, there: Evaluation) -> Progress {
+    /// Continues the search with the gradient at the trial point.
+    pub(in crate::curator) fn advance(&mut self, there: Evaluation) -> Progress {
         self.warm_start.passes += 1;
         self.steps += 1;
         if there.meets(&self.target) {
-            self.remember(&there);
+            self.store_warm_start(&there);
             return Progress::Found(there);
         }
         if there.residual <= self.target.tolerance {
-            // Good but for its digits.
-            self.asked = there.point.doubled();
+            // Accurate enough, but not yet in double-double arithmetic.
+            self.trial = there.point.doubled();
             return Progress::NeedsGradient;
         }
-        let Some(here) = &mut self.here else {
-            self.here = Some(Iterate::of(there));
-            return self.renew();
+        let Some(best) = &mut self.best else {
+            self.best = Some(Iterate::new(there));
+            return self.compute_hessian();
         };
-        let shrunk = there.residual / here.residual;
-        let good = shrunk <= GOOD;
-        // A NaN is no good either.
-        if !good {
-            return match here.fresh {
-                true => self.lost(),
-                false => self.renew(),
+        let ratio = there.residual / best.residual;
+        // A NaN is not accepted either.
+        let accepted = ratio <= ACCEPTED_RATIO;
+        if !accepted {
+            return match best.hessian_is_current {
+                true => self.fail(),
+                false => self.compute_hessian(),
             };
         }
-        if let Some(kept) = &mut self.warm_start.kept {
-            kept.learn(here, &there, self.objective.modulus);
+        if let Some(hessian) = &mut self.warm_start.hessian {
+            hessian.add_pair(best, &there, self.objective.modulus);
         }
-        self.here = Some(Iterate::of(there));
-        let left = self.here.as_ref().map_or(0.0, |here| {
-            libm::log(self.target.tolerance / here.residual) / libm::log(shrunk)
+        self.best = Some(Iterate::new(there));
+        let steps_left = self.best.as_ref().map_or(0.0, |best| {
+            libm::log(self.target.tolerance / best.residual) / libm::log(ratio)
         });
-        if self.steps >= MOST_STEPS {
-            return self.lost();
+        if self.steps >= MAX_STEPS {
+            return self.fail();
         }
-        // A new one pays if it spares as many steps as it costs, together with those that it could have spared before.
-        if left > 1.0 && self.warm_start.debt + left > HESSIAN_COST {
-            return self.renew();
+        // A new Hessian pays if it saves as many steps as it costs, including those that it could have saved before.
+        if steps_left > 1.0 && self.warm_start.excess_steps + steps_left > HESSIAN_COST {
+            return self.compute_hessian();
         }
-        self.step(shrunk);
+        self.propose_step(ratio);
         Progress::NeedsGradient
     }
 
-    /// Makes the Hessian anew, here.
-    fn renew(&mut self) -> Progress {
-        let Some(here) = &mut self.here else {
-            return self.lost();
+    /// Computes the Hessian at the best point.
+    fn compute_hessian(&mut self) -> Progress {
+        let Some(best) = &mut self.best else {
+            return self.fail();
         };
         self.warm_start.passes += 1;
-        here.fresh = true;
+        best.hessian_is_current = true;
         let modulus = self.objective.modulus;
-        let hessian = self.objective.hessian(&here.point);
-        self.warm_start.debt = 0.0;
-        self.warm_start.kept = CachedHessian::new(hessian, self.objective.linear.len(), modulus);
-        match self.warm_start.kept {
+        let rows_hessian = self.objective.rows_hessian(&best.point);
+        self.warm_start.excess_steps = 0.0;
+        self.warm_start.hessian =
+            CachedHessian::new(rows_hessian, self.objective.linear.len(), modulus);
+        match self.warm_start.hessian {
             Some(_) => {
-                self.step(1.0);
+                self.propose_step(1.0);
                 Progress::NeedsGradient
             }
-            None => self.lost(),
+            None => self.fail(),
         }
     }
 
-    /// Asks for the gradient a step further; the last one shrank it by `shrunk`.
-    fn step(&mut self, shrunk: f64) {
-        let Some(here) = &self.here else { return };
+    /// Sets the trial point one step from the best; `ratio` is that of gradient norms over the last step.
+    fn propose_step(&mut self, ratio: f64) {
+        let Some(best) = &self.best else { return };
         let modulus = self.objective.modulus;
-        if let Some(kept) = self.warm_start.kept.take() {
-            self.warm_start.kept = kept.at(modulus);
+        if let Some(hessian) = self.warm_start.hessian.take() {
+            self.warm_start.hessian = hessian.with_modulus(modulus);
         }
-        let Some(kept) = &self.warm_start.kept else {
-            // The Hessian is made with the gradient here, which has to be asked for then.
-            self.asked = here.point.clone();
-            self.here = None;
+        let Some(hessian) = &self.warm_start.hessian else {
+            // The Hessian is computed after the gradient at this point, which is needed first.
+            self.trial = best.point.clone();
+            self.best = None;
             return;
         };
-        self.asked = here.point.moved(1.0, &kept.direction(&here.gradient));
-        let expected = shrunk * here.residual;
-        if self.target.doubled && !here.point.is_doubled() && expected <= self.target.tolerance {
-            self.asked = self.asked.doubled();
+        self.trial = best.point.moved(1.0, &hessian.direction(&best.gradient));
+        let expected = ratio * best.residual;
+        if self.target.doubled && !best.point.is_doubled() && expected <= self.target.tolerance {
+            self.trial = self.trial.doubled();
         }
     }
 
-    fn lost(&mut self) -> Progress {
+    /// Ends the search without a result, and clears the warm start.
+    fn fail(&mut self) -> Progress {
         *self.warm_start = WarmStart::default();
-        match self.here.take() {
-            Some(here) => Progress::Failed(here.point.into_values()),
-            None => Progress::Failed(self.asked.high().to_vec()),
+        match self.best.take() {
+            Some(best) => Progress::Failed(best.point.into_values()),
+            None => Progress::Failed(self.trial.high().to_vec()),
         }
     }
 
-    fn remember(&mut self, found: &Evaluation) {
+    /// Stores the found point and its gradient for the next query.
+    fn store_warm_start(&mut self, found: &Evaluation) {
         let (objective, point) = (self.objective, found.point.high());
         let rest = objective.linear.iter().zip(point);
         let rest = rest.map(|(b, f)| b + objective.modulus * f);
-        self.warm_start.last = Some(LastGradient {
-            slope: found
+        self.warm_start.last_gradient = Some(LastGradient {
+            rows_gradient: found
                 .gradient
                 .iter()
                 .zip(rest)
@@ -255,72 +270,77 @@ impl<'a> QuasiNewton<'a> {
                 .collect(),
             point: point.to_vec(),
         });
-        self.warm_start.debt += (self.steps as f64 - NEEDED).max(0.0);
-        self.warm_start.forget(objective);
+        self.warm_start.excess_steps += (self.steps as f64 - BASELINE_STEPS).max(0.0);
+        self.warm_start.drop_if_too_large(objective);
     }
 }
 
 impl Iterate {
-    fn of(place: Evaluation) -> Self {
+    fn new(evaluation: Evaluation) -> Self {
         Self {
-            point: place.point,
-            gradient: place.gradient,
-            residual: place.residual,
-            fresh: false,
+            point: evaluation.point,
+            gradient: evaluation.gradient,
+            residual: evaluation.residual,
+            hessian_is_current: false,
         }
     }
 }
 
 impl CachedHessian {
-    /// `None` if rounding hides that the matrix is positive definite.
-    fn new(hessian: Vec<f64>, d: usize, modulus: f64) -> Option<Self> {
+    /// Factors the Hessian; `None` if rounding hides that it is positive definite.
+    fn new(rows_hessian: Vec<f64>, d: usize, modulus: f64) -> Option<Self> {
         Some(Self {
-            factor: Cholesky::of(hessian.clone(), d, modulus)?,
-            hessian,
+            factor: Cholesky::new(rows_hessian.clone(), d, modulus)?,
+            rows_hessian,
             modulus,
             pairs: Vec::new(),
         })
     }
 
-    /// The same rows with another `m`.
-    fn at(self, modulus: f64) -> Option<Self> {
+    /// Returns the Hessian of the same rows with another `m`.
+    fn with_modulus(self, modulus: f64) -> Option<Self> {
         if self.modulus == modulus {
             return Some(self);
         }
-        let d = self.hessian.len().isqrt();
+        let d = self.rows_hessian.len().isqrt();
         let pairs = self.pairs;
-        let kept = Self::new(self.hessian, d, modulus)?;
-        Some(Self { pairs, ..kept })
+        let refactored = Self::new(self.rows_hessian, d, modulus)?;
+        Some(Self {
+            pairs,
+            ..refactored
+        })
     }
 
-    fn learn(&mut self, here: &Iterate, there: &Evaluation, modulus: f64) {
-        let step = here.point.to(&there.point);
-        let change = there.gradient.iter().zip(&here.gradient).zip(&step);
+    /// Adds the secant pair of an accepted step, in the place of the oldest one if there are too many.
+    fn add_pair(&mut self, from: &Iterate, to: &Evaluation, modulus: f64) {
+        let step = from.point.step_to(&to.point);
+        let change = to.gradient.iter().zip(&from.gradient).zip(&step);
         let change: Vec<f64> = change.map(|((a, b), s)| a - b - modulus * s).collect();
-        if self.pairs.len() == PAIRS {
+        if self.pairs.len() == MAX_PAIRS {
             self.pairs.remove(0);
         }
-        self.pairs.push(Pair { step, change });
+        self.pairs.push(SecantPair { step, change });
     }
 
-    /// `−H⁻¹g`, with `H` mended by the pairs.
+    /// Returns `−H⁻¹g`, with `H` updated by the pairs (the two-loop recursion of L-BFGS).
     fn direction(&self, gradient: &[f64]) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let mut shares = Vec::with_capacity(self.pairs.len());
-        for Pair { step, change } in self.pairs.iter().rev() {
-            // Of F: the rows' own change and m times the step. Positive, since the rows' part is convex.
-            let along = dot(step, change) + self.modulus * dot(step, step);
-            let share = dot(step, &direction) / along;
+        let mut coefficients = Vec::with_capacity(self.pairs.len());
+        for SecantPair { step, change } in self.pairs.iter().rev() {
+            // The curvature of F: the rows' own change plus m times the step. Positive, since the rows' part is convex.
+            let curvature = dot(step, change) + self.modulus * dot(step, step);
+            let alpha = dot(step, &direction) / curvature;
             for ((p, y), s) in direction.iter_mut().zip(change).zip(step) {
-                *p -= share * (y + self.modulus * s);
+                *p -= alpha * (y + self.modulus * s);
             }
-            shares.push((share, along));
+            coefficients.push((alpha, curvature));
         }
         self.factor.solve(&mut direction);
-        for (Pair { step, change }, (share, along)) in self.pairs.iter().zip(shares.iter().rev()) {
-            let back = (dot(change, &direction) + self.modulus * dot(step, &direction)) / along;
+        let pairs = self.pairs.iter().zip(coefficients.iter().rev());
+        for (SecantPair { step, change }, (alpha, curvature)) in pairs {
+            let beta = (dot(change, &direction) + self.modulus * dot(step, &direction)) / curvature;
             for (p, s) in direction.iter_mut().zip(step) {
-                *p += (share - back) * s;
+                *p += (alpha - beta) * s;
             }
         }
         direction
@@ -366,7 +386,7 @@ mod tests {
         }
     }
 
-    fn exactly(tolerance: f64) -> Target {
+    fn plain_target(tolerance: f64) -> Target {
         Target {
             tolerance,
             doubled: false,
@@ -374,9 +394,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was asked before, an answer is as good as one from scratch.
         #[test]
-        fn memory_changes_the_way_and_not_the_goal(
+        fn a_warm_started_minimiser_is_as_accurate_as_a_cold_one(
             seed in 0usize..500,
             moduli in proptest::collection::vec(-2f64..1.0, 1..8),
             jump in -2f64..3.0,
@@ -391,28 +410,28 @@ mod tests {
                 let wave = |k: usize| ((k + 12 * n + seed) as f64 * 1.3).sin();
                 let linear: Vec<f64> = (0..12).map(|k| 10f64.powf(jump) * wave(k)).collect();
                 let objective = objective(&shard, loss, modulus, &linear);
-                let target = Target { doubled, ..exactly(1e-9) };
+                let target = Target { doubled, ..plain_target(1e-9) };
                 let found = minimise(&objective, &[0.0; 12], &target, &mut warm_start).unwrap();
-                let fresh = minimise(&objective, &[0.0; 12], &target, &mut WarmStart::default()).unwrap();
-                let apart: Vec<f64> = found.point.iter().zip(&fresh.point).map(|(a, b)| a - b).collect();
-                let digit = f64::EPSILON * norm(&fresh.point);
-                prop_assert!(norm(&apart) <= 2e-9 / modulus + 4.0 * digit, "{}", norm(&apart));
+                let cold = minimise(&objective, &[0.0; 12], &target, &mut WarmStart::default()).unwrap();
+                let distance: Vec<f64> = found.point.iter().zip(&cold.point).map(|(a, b)| a - b).collect();
+                let digit = f64::EPSILON * norm(&cold.point);
+                prop_assert!(norm(&distance) <= 2e-9 / modulus + 4.0 * digit, "{}", norm(&distance));
                 prop_assert!(found.residual <= 1e-9);
             }
         }
     }
 
     #[test]
-    fn questions_that_change_little_take_three_passes_or_fewer() {
+    fn slowly_changing_queries_take_at_most_three_passes() {
         let shard = shard(200, 20);
         let mut warm_start = WarmStart::default();
         let mut passes = Vec::new();
         for n in 0..40 {
-            // A slow turn, as of duals that converge.
+            // A slow change, as of duals that converge.
             let turned = |k: usize| (k as f64 + 2.0 * 0.9f64.powi(n)).sin();
             let linear: Vec<f64> = (0..20).map(turned).collect();
             let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
-            minimise(&objective, &[0.0; 20], &exactly(1e-8), &mut warm_start).unwrap();
+            minimise(&objective, &[0.0; 20], &plain_target(1e-8), &mut warm_start).unwrap();
             passes.push(warm_start.passes());
         }
         passes.sort_unstable();
@@ -420,11 +439,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_question_again_takes_one_pass() {
+    fn a_repeated_query_takes_one_pass() {
         let (shard, linear) = (shard(200, 20), [0.3; 20]);
         let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
         let mut warm_start = WarmStart::default();
-        let mut ask = || minimise(&objective, &[0.0; 20], &exactly(1e-8), &mut warm_start).unwrap();
+        let mut ask =
+            || minimise(&objective, &[0.0; 20], &plain_target(1e-8), &mut warm_start).unwrap();
         let first = ask().point;
         let again = ask().point;
         assert!(first.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-8));
@@ -432,25 +452,28 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_not_worth_a_hessian_of_many_columns() {
-        // 144 entries for 16 numbers a row.
+    fn a_hessian_much_larger_than_the_rows_is_not_kept() {
+        // 144 entries against 16 numbers per row.
         for (rows, kept) in [(8, false), (9, true)] {
             let (shard, linear) = (shard(rows, 12), [0.3; 12]);
             let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
             let mut warm_start = WarmStart::default();
-            minimise(&objective, &[0.0; 12], &exactly(1e-8), &mut warm_start).unwrap();
+            minimise(&objective, &[0.0; 12], &plain_target(1e-8), &mut warm_start).unwrap();
             assert_eq!(
-                (warm_start.kept.is_some(), warm_start.last.is_some()),
+                (
+                    warm_start.hessian.is_some(),
+                    warm_start.last_gradient.is_some()
+                ),
                 (kept, kept)
             );
         }
     }
 
     #[test]
-    fn pairs_mend_the_hessian() {
-        // Of a quadratic, a pair tells the whole truth in its direction.
-        let near = |kept: &CachedHessian, gradient: [f64; 2], right: [f64; 2]| {
-            let direction = kept.direction(&gradient);
+    fn secant_pairs_update_the_hessian() {
+        // For a quadratic, a pair gives the exact curvature in its direction.
+        let assert_direction = |hessian: &CachedHessian, gradient: [f64; 2], right: [f64; 2]| {
+            let direction = hessian.direction(&gradient);
             let pairs = direction.iter().zip(right);
             assert!(
                 pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14),
@@ -458,54 +481,65 @@ mod tests {
             );
         };
         let (step, change) = (vec![1.0, 0.0], vec![4.0, 0.0]);
-        let mut kept = CachedHessian::new(vec![1.0, 0.0, 0.0, 1.0], 2, 1.0).unwrap();
-        near(&kept, [5.0, 2.0], [-2.5, -1.0]);
-        kept.pairs.push(Pair { step, change });
-        near(&kept, [5.0, 2.0], [-1.0, -1.0]);
-        // With another m, the same rows.
-        near(&kept.at(3.0).unwrap(), [7.0, 2.0], [-1.0, -0.5]);
+        let mut hessian = CachedHessian::new(vec![1.0, 0.0, 0.0, 1.0], 2, 1.0).unwrap();
+        assert_direction(&hessian, [5.0, 2.0], [-2.5, -1.0]);
+        hessian.pairs.push(SecantPair { step, change });
+        assert_direction(&hessian, [5.0, 2.0], [-1.0, -1.0]);
+        // The same rows with another m.
+        assert_direction(
+            &hessian.with_modulus(3.0).unwrap(),
+            [7.0, 2.0],
+            [-1.0, -0.5],
+        );
     }
 
     #[test]
-    fn a_search_that_meets_no_number_is_lost_and_remembers_nothing() {
+    fn a_search_that_meets_nan_fails_and_clears_the_warm_start() {
         let (shard, linear) = (shard(200, 20), [0.3; 20]);
         let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
         let mut warm_start = WarmStart::default();
-        minimise(&objective, &[0.0; 20], &exactly(1e-8), &mut warm_start).unwrap();
+        minimise(&objective, &[0.0; 20], &plain_target(1e-8), &mut warm_start).unwrap();
         let other = [-0.3; 20];
         let objective = Objective {
             shards: vec![&shard],
             linear: &other,
             ..objective
         };
-        let mut search = QuasiNewton::new(&objective, &[0.0; 20], exactly(1e-8), &mut warm_start);
-        let told = |search: &mut QuasiNewton<'_>| {
-            search.told(Evaluation {
-                point: search.asks().clone(),
+        let mut search =
+            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start);
+        let advance_with_nan = |search: &mut QuasiNewton<'_>| {
+            search.advance(Evaluation {
+                point: search.trial().clone(),
                 gradient: vec![f64::NAN; 20],
                 residual: f64::NAN,
             })
         };
         // With the old Hessian, then with a new one.
-        assert!(matches!(told(&mut search), Progress::NeedsGradient));
-        assert!(matches!(told(&mut search), Progress::Failed(_)));
-        assert!(warm_start.last.is_none() && warm_start.kept.is_none());
+        assert!(matches!(
+            advance_with_nan(&mut search),
+            Progress::NeedsGradient
+        ));
+        assert!(matches!(advance_with_nan(&mut search), Progress::Failed(_)));
+        assert!(warm_start.last_gradient.is_none() && warm_start.hessian.is_none());
     }
 
     #[test]
-    fn a_step_that_does_not_halve_the_gradient_is_not_taken() {
+    fn a_step_that_does_not_halve_the_gradient_is_rejected() {
         let (shard, linear) = (shard(200, 20), [0.3; 20]);
         let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
         let mut warm_start = WarmStart::default();
-        let mut search = QuasiNewton::new(&objective, &[0.0; 20], exactly(1e-8), &mut warm_start);
-        let first = objective.at(search.asks().clone());
+        let mut search =
+            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start);
+        let first = objective.evaluate(search.trial().clone());
         let residual = first.residual;
-        assert!(matches!(search.told(first), Progress::NeedsGradient));
-        let poor = Evaluation {
-            point: search.asks().clone(),
+        assert!(matches!(search.advance(first), Progress::NeedsGradient));
+        let insufficient = Evaluation {
+            point: search.trial().clone(),
             gradient: vec![1.0; 20],
             residual: 0.6 * residual,
         };
-        assert!(matches!(search.told(poor), Progress::Failed(start) if start == [0.0; 20]));
+        assert!(
+            matches!(search.advance(insufficient), Progress::Failed(start) if start == [0.0; 20])
+        );
     }
 }

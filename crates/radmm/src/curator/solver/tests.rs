@@ -1,11 +1,9 @@
-//! The solver against finite differences, its certificates, and its ways out.
+//! Tests of the solver: derivatives against finite differences, certificates, and fallbacks.
 
 use super::objective::mean_loss_and_accuracy;
 use super::*;
-use crate::curator::Shard;
-use crate::curator::{NormPolicy, ShardBuilder};
-use crate::exec::ChunkExecutor;
-use crate::exec::Sequential;
+use crate::curator::{NormPolicy, Shard, ShardBuilder};
+use crate::exec::{ChunkExecutor, Sequential};
 use crate::linalg::dot::{dot, norm};
 use crate::problem::Loss;
 use proptest::prelude::*;
@@ -43,7 +41,7 @@ fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
     objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
 }
 
-fn to(tolerance: f64) -> Target {
+fn plain_target(tolerance: f64) -> Target {
     Target {
         tolerance,
         doubled: false,
@@ -88,7 +86,7 @@ fn hessian_products_agree_with_finite_differences_of_the_gradient() {
     let along: Vec<f64> = (0..12).map(|k| (k as f64 * 0.9).sin()).collect();
     for loss in LOSSES {
         let objective = objective(&shard, loss, &linear);
-        let product = objective.hessian_times(&objective.curvatures(&Point::plain(&f)), &along);
+        let product = objective.hessian_product(&objective.curvatures(&Point::plain(&f)), &along);
         let step = 1e-6;
         let moved = |s: f64| -> Vec<f64> {
             objective.gradient(
@@ -106,21 +104,21 @@ fn hessian_products_agree_with_finite_differences_of_the_gradient() {
 }
 
 #[test]
-fn both_directions_are_newtons() {
+fn both_direction_methods_give_newtons_direction() {
     let shard = shard(60, 30, 5, 3);
     let linear = vec![0.1; 30];
     for loss in LOSSES {
         let objective = objective(&shard, loss, &linear);
-        let here = objective.at(Point::plain(&[0.2; 30]));
-        let by_factor = objective.direction_by_factor(&here);
+        let here = objective.evaluate(Point::plain(&[0.2; 30]));
+        let by_cholesky = objective.direction_by_cholesky(&here);
         let curvatures = objective.curvatures(&here.point);
-        let product = objective.hessian_times(&curvatures, &by_factor);
+        let product = objective.hessian_product(&curvatures, &by_cholesky);
         for (p, g) in product.iter().zip(&here.gradient) {
             assert!((p + g).abs() < 1e-10);
         }
-        let by_products = objective.direction_by_products(&here);
+        let by_conjugate_gradients = objective.direction_by_conjugate_gradients(&here);
         let rest: Vec<f64> = objective
-            .hessian_times(&curvatures, &by_products)
+            .hessian_product(&curvatures, &by_conjugate_gradients)
             .iter()
             .zip(&here.gradient)
             .map(|(p, g)| p + g)
@@ -131,16 +129,16 @@ fn both_directions_are_newtons() {
 
 #[test]
 fn wide_problems_are_certified_by_conjugate_gradients() {
-    let columns = DENSE_COLUMNS + 1000;
+    let columns = MAX_DENSE_COLUMNS + 1000;
     let shard = shard(500, columns, 13, 4);
     let linear = vec![0.001; columns];
     let objective = objective(&shard, Loss::Logistic, &linear);
-    let solution = minimised(&objective, &vec![0.0; columns], &to(1e-10)).unwrap();
+    let solution = minimised(&objective, &vec![0.0; columns], &plain_target(1e-10)).unwrap();
     assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-10);
 }
 
 #[test]
-fn descent_alone_gets_to_the_public_floor_in_the_steps_it_is_given() {
+fn descent_alone_reaches_the_public_floor_in_its_number_of_steps() {
     for (seed, loss) in [(8, Loss::Logistic), (9, Loss::SmoothHinge { width: 0.1 })] {
         let shard = shard(30, 12, 4, seed);
         let mut linear = vec![0.1; 12];
@@ -152,17 +150,17 @@ fn descent_alone_gets_to_the_public_floor_in_the_steps_it_is_given() {
         let slopes = objective.weight * (1.0 + loss.curvature());
         let floor = f64::EPSILON
             * (96.0 * slopes + 2.25 * 256.0 * objective.weight + 128.0 * norm(&linear));
-        let place = objective.descend(&[0.0; 12], floor);
-        assert!(place.residual <= floor, "{}", place.residual);
-        let newton = minimised(&objective, &[0.0; 12], &to(floor)).unwrap();
-        let apart = place.point.into_values().into_iter().zip(newton.point);
-        let apart: Vec<f64> = apart.map(|(a, b)| a - b).collect();
-        assert!(norm(&apart) <= 3.0 * floor / objective.modulus);
+        let descent = objective.minimise_by_descent(&[0.0; 12], floor);
+        assert!(descent.residual <= floor, "{}", descent.residual);
+        let newton = minimised(&objective, &[0.0; 12], &plain_target(floor)).unwrap();
+        let pairs = descent.point.into_values().into_iter().zip(newton.point);
+        let distance: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
+        assert!(norm(&distance) <= 3.0 * floor / objective.modulus);
     }
 }
 
 #[test]
-fn a_doubled_aim_is_met_by_a_doubled_point() {
+fn a_doubled_target_is_met_by_a_doubled_point() {
     let shard = shard(40, 12, 4, 5);
     let linear = vec![0.1; 12];
     let objective = objective(&shard, Loss::Logistic, &linear);
@@ -171,14 +169,14 @@ fn a_doubled_aim_is_met_by_a_doubled_point() {
             tolerance: 1e-10,
             doubled,
         };
-        let place = objective.by_newton(&[0.0; 12], &target);
-        assert!(place.meets(&target) && place.point.is_doubled() == doubled);
+        let found = objective.minimise_by_newton(&[0.0; 12], &target);
+        assert!(found.meets(&target) && found.point.is_doubled() == doubled);
     }
 }
 
 #[test]
-fn a_rough_start_spares_passes_and_changes_nothing_else() {
-    // Labels that the rows nearly tell, so that the minimiser is far out and takes many steps from zero.
+fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
+    // Nearly separable labels, so that the minimiser is far out and takes many steps from zero.
     let wave = |n: usize| (n as f64 * 78.233).sin();
     let shards: Vec<Shard> = (0..16)
         .map(|part| {
@@ -197,46 +195,46 @@ fn a_rough_start_spares_passes_and_changes_nothing_else() {
         weight: 1e4,
         ..objective(&shards[0], Loss::Logistic, &linear)
     };
-    let target = to(1e-8);
-    let (mut from_rough, mut from_zero) = (WarmStart::default(), WarmStart::default());
-    let rough = minimise(&objective, &[0.0; 12], &target, &mut from_rough).unwrap();
-    let plain = objective.search(&[0.0; 12], &target, &mut from_zero);
-    let (rough_passes, passes) = (from_rough.passes(), from_zero.passes());
-    assert!(rough_passes < passes, "{rough_passes} {passes}");
-    let apart = rough
+    let target = plain_target(1e-8);
+    let (mut from_subsample, mut from_zero) = (WarmStart::default(), WarmStart::default());
+    let subsampled = minimise(&objective, &[0.0; 12], &target, &mut from_subsample).unwrap();
+    let plain = objective.minimise_by_quasi_newton(&[0.0; 12], &target, &mut from_zero);
+    let (fewer, passes) = (from_subsample.passes(), from_zero.passes());
+    assert!(fewer < passes, "{fewer} {passes}");
+    let distance = subsampled
         .point
         .iter()
         .zip(plain.point.high())
         .map(|(a, b)| a - b);
-    assert!(norm(&apart.collect::<Vec<_>>()) <= 2e-8 / objective.modulus);
-    // Two of sixteen weigh as much as all.
-    let some = Objective {
+    assert!(norm(&distance.collect::<Vec<_>>()) <= 2e-8 / objective.modulus);
+    // Two chunks of sixteen have the total weight of all.
+    let subsample = Objective {
         shards: shards.iter().collect(),
         stride: 8,
         ..objective
     };
-    let weigh = |objective: &Objective<'_>| {
+    let total_weight = |objective: &Objective<'_>| {
         let chunks = objective.chunks().into_iter();
         chunks
             .map(|(chunk, weight)| weight * chunk.rows() as f64)
             .sum::<f64>()
     };
-    assert_eq!(some.chunks().len(), 2);
-    assert!((weigh(&some) - weigh(&objective)).abs() < 1e-9);
+    assert_eq!(subsample.chunks().len(), 2);
+    assert!((total_weight(&subsample) - total_weight(&objective)).abs() < 1e-9);
 }
 
-/// From the last to the first, and some not at all.
-struct Contrary;
+/// An executor that runs from last to first, and leaves some work out.
+struct ReversedWithGaps;
 
-impl ChunkExecutor for Contrary {
+impl ChunkExecutor for ReversedWithGaps {
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         (0..count).rev().filter(|k| k % 5 != 3).for_each(work);
     }
 }
 
 #[test]
-fn any_hands_give_the_same_bits() {
-    // More chunks than are added up at once, and than a Hessian has pieces.
+fn every_executor_gives_the_same_bits() {
+    // More chunks than are added up at once, and than a Hessian has parts.
     let shards: Vec<Shard> = (0..40).map(|seed| shard(50, 12, 4, seed)).collect();
     let many = shard(40_000, 12, 4, 77);
     let linear = vec![0.1; 12];
@@ -248,11 +246,11 @@ fn any_hands_give_the_same_bits() {
             ..objective(&many, Loss::Logistic, &linear)
         };
         let point = Point::plain(&f);
-        let product = objective.hessian_times(&objective.curvatures(&point), &f);
+        let product = objective.hessian_product(&objective.curvatures(&point), &f);
         let (loss, accuracy) = mean_loss_and_accuracy(&many, Loss::Logistic, &f, executor);
         let all = [
             objective.gradient(&f, false),
-            objective.hessian(&point),
+            objective.rows_hessian(&point),
             product,
             vec![loss, accuracy],
         ];
@@ -261,7 +259,7 @@ fn any_hands_give_the_same_bits() {
             .map(f64::to_bits)
             .collect::<Vec<_>>()
     };
-    assert!(bits(&Sequential) == bits(&Contrary));
+    assert!(bits(&Sequential) == bits(&ReversedWithGaps));
 }
 
 #[test]
@@ -272,7 +270,7 @@ fn an_impossible_tolerance_is_refused() {
         modulus: 1.0,
         ..objective(&shard, Loss::Logistic, &linear)
     };
-    let failed = minimised(&objective, &[0.0; 40], &to(1e-30));
+    let failed = minimised(&objective, &[0.0; 40], &plain_target(1e-30));
     assert_eq!(failed.err(), Some(NotCertified { tolerance: 1e-30 }));
 }
 
@@ -286,13 +284,13 @@ fn neither_nan_nor_infinity_is_certified() {
     ] {
         let linear = vec![value; 12];
         let objective = objective(&shard, Loss::Logistic, &linear);
-        assert!(minimised(&objective, &[0.0; 12], &to(tolerance)).is_err());
+        assert!(minimised(&objective, &[0.0; 12], &plain_target(tolerance)).is_err());
     }
 }
 
 #[test]
 fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
-    // Iterate a full Newton step overshoots by orders of magnitude, and the gradient must grow before it shrinks.
+    // A full Newton step overshoots by orders of magnitude, and the gradient must grow before it shrinks.
     let shard = shard(300, 12, 4, 6);
     let linear = vec![0.1; 12];
     for width in [0.5, 0.01, 0.001] {
@@ -301,14 +299,14 @@ fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
             modulus: 1e-4,
             ..objective(&shard, Loss::SmoothHinge { width }, &linear)
         };
-        let solution = minimised(&objective, &[0.0; 12], &to(1e-8)).unwrap();
+        let solution = minimised(&objective, &[0.0; 12], &plain_target(1e-8)).unwrap();
         assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-8);
     }
 }
 
 #[test]
-fn an_intercept_over_many_rows_does_not_spoil_the_gradient() {
-    // Equal addends, whose sum is known; added up plainly they drift from it by more than what is allowed here.
+fn the_gradient_of_an_intercept_is_accurate_over_many_rows() {
+    // Equal addends with a known sum. A plain sum drifts from it by more than is allowed here.
     let count = 45_000;
     let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
     for _ in 0..count {
@@ -321,8 +319,11 @@ fn an_intercept_over_many_rows_does_not_spoil_the_gradient() {
     };
     let (exact, addend) = (-0.5 * 0.7 * 1750.0, -0.5 * 0.7 * 1750.0 / f64::from(count));
     let plain: f64 = (0..count).map(|_| addend).sum();
-    assert!((plain - exact).abs() > 1e-10, "a plain sum would do");
-    // What a block of equal addends can lose, and no more for all the blocks together.
+    assert!(
+        (plain - exact).abs() > 1e-10,
+        "a plain sum is accurate enough here"
+    );
+    // The rounding error of one block of equal addends, and no more for all blocks together.
     let ours = objective.gradient(&[0.0], false)[0];
     assert!(
         (ours - exact).abs() < 128.0 * f64::EPSILON * exact.abs(),
@@ -332,7 +333,7 @@ fn an_intercept_over_many_rows_does_not_spoil_the_gradient() {
 
 proptest! {
     #[test]
-    fn whatever_rows_and_question_there_are_the_public_floor_is_reached(
+    fn the_public_floor_is_reached_for_any_rows_and_query(
         seed in 0usize..1000,
         rows in 1usize..60,
         weight in 0.01f64..1e5,
@@ -342,8 +343,8 @@ proptest! {
         width in 0.01f64..2.0,
         hinge in any::<bool>(),
     ) {
-        // A hostile neighbour's question: one huge coefficient, in a column that few rows or none have. With a penalty
-        // or ridge below a thousandth, one in a hundred thousand of these is not certified.
+        // A hostile query: one huge coefficient, in a column that few rows or none have. With a penalty or ridge below a
+        // thousandth, one in a hundred thousand of these is not certified.
         let modulus = 10f64.powf(modulus);
         let shard = shard(rows, 20, 5, seed);
         let mut linear = vec![0.1; 20];
@@ -360,15 +361,15 @@ proptest! {
             stride: 1,
         };
         let floor = f64::EPSILON * (96.0 * slopes + 2.25 * 256.0 * weight + 128.0 * norm(&linear));
-        // Without the descent that would find it in any case.
+        // Without gradient descent, which would succeed in any case.
         for doubled in [false, true] {
-            let target = Target { doubled, ..to(floor.max(1e-10)) };
-            prop_assert!(objective.by_newton(&[0.0; 20], &target).meets(&target));
+            let target = Target { doubled, ..plain_target(floor.max(1e-10)) };
+            prop_assert!(objective.minimise_by_newton(&[0.0; 20], &target).meets(&target));
         }
     }
 
     #[test]
-    fn the_residual_is_true_and_within_the_tolerance(
+    fn the_residual_is_correct_and_within_the_tolerance(
         seed in 0usize..1000,
         rows in 1usize..80,
         weight in 0.01f64..1e4,
@@ -389,10 +390,10 @@ proptest! {
         };
         let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
         let tolerance = 1e-9;
-        let solution = minimised(&objective, &near, &to(tolerance)).unwrap();
+        let solution = minimised(&objective, &near, &plain_target(tolerance)).unwrap();
         prop_assert!(solution.residual <= tolerance);
-        // Computed anew, at the nearest doubles to a point that may have had more digits: far out the last of them is
-        // worth more than the tolerance.
+        // Recomputed at the nearest doubles of a point that may have had more digits. Far out, the last digit is worth more
+        // than the tolerance.
         let again = norm(&objective.gradient(&solution.point, true));
         let digit = f64::EPSILON * norm(&solution.point) * objective.lipschitz();
         prop_assert!((again - solution.residual).abs() <= 1e-9 + digit, "{} {}", again, solution.residual);
