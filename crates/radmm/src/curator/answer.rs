@@ -5,8 +5,8 @@
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e
 //! gradient    ∇O(f)  +  e
 //! ```
-//! The price of an answer is in `privacy::mechanism`. Answering consumes the proof of payment, and the noise is drawn from
-//! the distribution in the event that was charged.
+//! The price of an answer is in `privacy::mechanism`. Answering consumes the proof of payment, and the noise is drawn
+//! from the distribution in the event that was charged.
 
 #[cfg(test)]
 mod tests;

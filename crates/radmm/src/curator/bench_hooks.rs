@@ -1,6 +1,7 @@
 //! Entry points for measuring passes over rows, for `bench/` alone.
 //!
-//! Privacy: these give unprotected sums of rows. They exist only with the feature `bench`, which no other crate turns on.
+//! Privacy: these give unprotected sums of rows. They exist only with the feature `bench`, which no other crate turns
+//! on.
 
 use super::kernel::{hessian, passes};
 use super::rows::chunk::Chunk;

@@ -1,21 +1,21 @@
-//! The error model: a bound on the distance of a computed answer from the exact one, from public facts alone, for any rows
-//! and any noise.
+//! The error model: a bound on the distance of a computed answer from the exact one, from public facts alone, for any
+//! rows and any noise.
 //!
-//! With `u = 2⁻⁵³`, every operation has a relative error of at most `u`. After one pass over the rows, the computed gradient
-//! of `F` at `p` is within
+//! With `u = 2⁻⁵³`, every operation has a relative error of at most `u`. After one pass over the rows, the computed
+//! gradient of `F` at `p` is within
 //!
 //! ```text
 //! E(p) = u·( 32·C(1 + c₁) + 256·C + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
 //! ```
-//! of the exact one. Slopes have an error of at most `8u(1 + c₁)`, and their products with values one of `2u`. Sums over the
-//! 256 rows of a block are plain. Sums over blocks are compensated, so that only the sum of their corrections is rounded,
-//! `(Bu)²·C`. The rest is a handful of additions per coordinate. A margin has an error of at most `ϑ‖p‖`, with `ϑ = (d + 1)u`
-//! for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much. (The last rounding of a
-//! doubled margin is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
+//! of the exact one. Slopes have an error of at most `8u(1 + c₁)`, and their products with values one of `2u`. Sums
+//! over the 256 rows of a block are plain. Sums over blocks are compensated, so that only the sum of their corrections
+//! is rounded, `(Bu)²·C`. The rest is a handful of additions per coordinate. A margin has an error of at most `ϑ‖p‖`,
+//! with `ϑ = (d + 1)u` for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much.
+//! (The last rounding of a doubled margin is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
 //!
-//! A point with a computed gradient of at most `τ` is thus within `(τ + E)/m` of the minimiser. Noise is drawn with a relative
-//! error of [`SAMPLING_ERROR`], which moves the minimiser by `1/m` as much. Where a bound is in terms of the computed point
-//! or noise, the factor two turns it into one in terms of the exact answer.
+//! A point with a computed gradient of at most `τ` is thus within `(τ + E)/m` of the minimiser. Noise is drawn with a
+//! relative error of [`SAMPLING_ERROR`], which moves the minimiser by `1/m` as much. Where a bound is in terms of the
+//! computed point or noise, the factor two turns it into one in terms of the exact answer.
 
 use super::rows::chunk::BLOCK_ROWS;
 use super::samplers::SAMPLING_ERROR;
@@ -27,7 +27,8 @@ use crate::protocol::query::Query;
 /// The unit roundoff: half the spacing of doubles at one.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// An error bound in the Euclidean norm: the computed answer is within `absolute + relative·‖z‖` of the exact answer `z`.
+/// An error bound in the Euclidean norm: the computed answer is within `absolute + relative·‖z‖` of the exact answer
+/// `z`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ErrorBound {
     pub absolute: f64,
@@ -75,7 +76,8 @@ impl ErrorModel<'_> {
                 NoisePlacement::Objective,
             ) => {
                 let (m, b) = (self.problem.share() + quadratic, norm(linear));
-                // At the minimiser z of the problem with noise ‖b + e‖ ≤ C + m‖z‖: an error relative to b + e is relative to z.
+                // At the minimiser z of the problem with noise ‖b + e‖ ≤ C + m‖z‖: an error relative to b + e is
+                // relative to z.
                 let error = self.residual_bound(weight) + self.error_at_zero(weight);
                 let drawn = SAMPLING_ERROR * (b + weight) + U * weight;
                 let per_length =
@@ -108,8 +110,8 @@ impl ErrorModel<'_> {
         }
     }
 
-    /// Returns whether the solver is certain to reach the required residual: `ϑ·C·c₁` at doubled margins must not outweigh
-    /// the other errors, which the residual accounts for.
+    /// Returns whether the solver is certain to reach the required residual: `ϑ·C·c₁` at doubled margins must not
+    /// outweigh the other errors, which the residual accounts for.
     pub(super) fn is_solvable(&self, query: &Query) -> bool {
         let m = match query {
             Query::Minimise { quadratic, .. } => self.problem.share() + quadratic,
@@ -149,8 +151,8 @@ impl ErrorModel<'_> {
         8.0 * U * m + self.problem.weight * self.problem.loss.curvature() * margin
     }
 
-    /// Returns a bound on the minimiser's norm for a linear term of this norm. The gradient vanishes at the minimiser, so
-    /// `m‖z‖ ≤ C + ‖l‖`. The objective there is at most its value at zero, so `½m‖z‖² − ‖l‖‖z‖ ≤ C·L(0)`.
+    /// Returns a bound on the minimiser's norm for a linear term of this norm. The gradient vanishes at the minimiser,
+    /// so `m‖z‖ ≤ C + ‖l‖`. The objective there is at most its value at zero, so `½m‖z‖² − ‖l‖‖z‖ ≤ C·L(0)`.
     fn minimiser_norm_bound(&self, m: f64, linear: f64) -> f64 {
         let weight = self.problem.weight;
         let at_zero = weight * self.problem.loss.value(0.0);
@@ -160,14 +162,15 @@ impl ErrorModel<'_> {
 }
 
 impl Problem {
-    /// Returns a gradient norm that the solver can reach for a query with a linear term of this norm, whatever the rows are.
-    /// It is more than four times the rounding error of a gradient at doubled margins (see the module's documentation),
-    /// where `m‖f‖` is at most `C + ‖b‖` near the minimum.
+    /// Returns a gradient norm that the solver can reach for a query with a linear term of this norm, whatever the rows
+    /// are. It is more than four times the rounding error of a gradient at doubled margins (see the module's
+    /// documentation), where `m‖f‖` is at most `C + ‖b‖` near the minimum.
     pub(in crate::curator) fn residual_floor(&self, linear: f64) -> f64 {
         f64::EPSILON * (96.0 * self.slopes() + 2.25 * self.block_sum_error() + 128.0 * linear)
     }
 
-    /// Returns the residual to which a query with this linear term is certified: `τ`, or what double precision can noise_radius.
+    /// Returns the residual to which a query with this linear term is certified: `τ`, or what double precision can
+    /// noise_radius.
     pub(in crate::curator) fn required_residual(&self, linear: &[f64]) -> f64 {
         self.tolerance.max(self.residual_floor(norm(linear)))
     }
@@ -183,8 +186,8 @@ impl Problem {
     }
 }
 
-/// Returns the error bound of an answer with added noise, if the answer alone has an error of at most `error` and a norm of
-/// at most `length`. The norm of the noise is at most `length + ‖z‖`.
+/// Returns the error bound of an answer with added noise, if the answer alone has an error of at most `error` and a
+/// norm of at most `length`. The norm of the noise is at most `length + ‖z‖`.
 fn with_noise_added(error: f64, length: f64, noise_radius: f64) -> ErrorBound {
     ErrorBound {
         absolute: error + 2.0 * SAMPLING_ERROR * length,

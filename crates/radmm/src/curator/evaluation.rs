@@ -1,15 +1,15 @@
 //! Scores of a model on held-out rows.
 //!
-//! The area under the ROC curve (AUC) is the probability that a positive row scores higher than a negative one, both drawn
-//! at random, with ties counted half. With ranks from 1 in ascending order of the scores, and equal scores sharing their
-//! mean rank,
+//! The area under the ROC curve (AUC) is the probability that a positive row scores higher than a negative one, both
+//! drawn at random, with ties counted half. With ranks from 1 in ascending order of the scores, and equal scores
+//! sharing their mean rank,
 //! ```text
 //! AUC = (Σ ranks of the positive rows − P(P+1)/2) / (P·N)
 //! ```
 //! for P positive and N negative rows (Mann and Whitney 1947).
 //!
-//! Privacy: these numbers are unprotected functions of rows. Only the simulator computes them. [`auc`] sees scores and no
-//! rows, so it is open to any caller that scores its own rows.
+//! Privacy: these numbers are unprotected functions of rows. Only the simulator computes them. [`auc`] sees scores and
+//! no rows, so it is open to any caller that scores its own rows.
 
 use serde::Serialize;
 
@@ -45,8 +45,8 @@ pub(crate) fn evaluate(shard: &Shard, loss: Loss, model: &[f64]) -> HeldOutScore
     }
 }
 
-/// Returns the area under the ROC curve of scores, each paired with whether its row is positive; one half if all rows are
-/// of one class.
+/// Returns the area under the ROC curve of scores, each paired with whether its row is positive; one half if all rows
+/// are of one class.
 pub fn auc(mut labelled_scores: Vec<(f64, bool)>) -> f64 {
     // Adding zero turns -0 into 0, since `total_cmp` distinguishes them.
     labelled_scores

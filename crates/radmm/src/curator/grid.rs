@@ -2,13 +2,14 @@
 //! precision.
 //!
 //! The proofs are about the exact answer. The computed answer is near it, by a public bound. So the computed answer is
-//! projected onto a ball of public radius, rounded to the grid, and gets independent discrete Laplace noise of scale `s` in
-//! each coordinate. The exact answer, treated alike, would give integers that differ by at most `n` in ℓ₁. So no release is
-//! more than `e^{n/s}` times as likely or unlikely as the ideal says, and `s` is chosen such that `n/s ≤ κ`, the slack that
-//! was charged.
+//! projected onto a ball of public radius, rounded to the grid, and gets independent discrete Laplace noise of scale
+//! `s` in each coordinate. The exact answer, treated alike, would give integers that differ by at most `n` in ℓ₁. So no
+//! release is more than `e^{n/s}` times as likely or unlikely as the ideal says, and `s` is chosen such that `n/s ≤ κ`,
+//! the slack that was charged.
 //!
-//! The ball turns a relative error into an absolute one: for answers longer than twice its radius `R` only their direction
-//! counts. With an error of at most `A + η‖z‖ ≤ ¼‖z‖` there, projecting both onto the ball leaves them within `A + 2ηR`.
+//! The ball turns a relative error into an absolute one: for answers longer than twice its radius `R` only their
+//! direction counts. With an error of at most `A + η‖z‖ ≤ ¼‖z‖` there, projecting both onto the ball leaves them within
+//! `A + 2ηR`.
 
 use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
@@ -69,7 +70,8 @@ impl GridRounding {
     pub(super) fn release(&self, answer: Vec<f64>, rng: &mut ChaCha20Rng) -> Release {
         let unit = |coordinate: f64| {
             let unit = nearest_unit(coordinate) + discrete_laplace(self.scale, rng);
-            // Privacy: values beyond the grid are clamped to its end. This is a function of the noisy value, so it reveals nothing more.
+            // Privacy: values beyond the grid are clamped to its end. This is a function of the noisy value, so it
+            // reveals nothing more.
             unit.clamp(-i128::from(FARTHEST), FARTHEST.into()) as i64
         };
         let units = self.project(answer).into_iter().map(unit).collect();
@@ -114,7 +116,8 @@ mod tests {
     }
 
     proptest! {
-        /// The ratio of discrete Laplace probabilities of scale s around integers that differ by n in ℓ₁ is at most e^{n/s}.
+        /// The ratio of discrete Laplace probabilities of scale s around integers that differ by n in ℓ₁ is at most
+        /// e^{n/s}.
         #[test]
         fn the_noise_hides_every_error_within_the_bound(
             absolute in -15f64..-6.0, relative in -16f64..-8.0, radius in -3f64..6.0,

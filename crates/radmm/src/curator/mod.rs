@@ -183,9 +183,9 @@ impl Curator {
         self
     }
 
-    // Privacy: noise must depend on everything that an answer depends on except the rows, or two answers to one query could
-    // differ by a quantity without noise. The solver's state is not in the noise's seed. A real party may be restarted and
-    // asked again, so it keeps no state. A simulation protects nobody, so it may.
+    // Privacy: noise must depend on everything that an answer depends on except the rows, or two answers to one query
+    // could differ by a quantity without noise. The solver's state is not in the noise's seed. A real party may be
+    // restarted and asked again, so it keeps no state. A simulation protects nobody, so it may.
     pub(crate) fn set_warm_start(&mut self, warm_start: WarmStart) {
         self.warm_start = self.config.noise.repeats().then_some(warm_start);
     }
@@ -271,8 +271,9 @@ impl Curator {
 
     /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
     /// holds the charge already.
-    // Privacy: the answer is the one on record, never a second one. Rows are read only where noise repeats, since there the
-    // solver keeps state between queries and later answers depend on it. The computed answer is compared and dropped.
+    // Privacy: the answer is the one on record, never a second one. Rows are read only where noise repeats, since there
+    // the solver keeps state between queries and later answers depend on it. The computed answer is compared and
+    // dropped.
     pub(crate) fn replay(
         &mut self,
         iteration: u32,

@@ -1,7 +1,8 @@
 //! The key from which a party's noise is derived.
 //!
-//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the query, the problem and
-//! the price. No two answers share noise. The same query asked twice gets the same answer, which reveals nothing new.
+//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the query, the problem
+//! and the price. No two answers share noise. The same query asked twice gets the same answer, which reveals nothing
+//! new.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -26,8 +27,8 @@ impl NoiseKey {
         }
     }
 
-    /// Creates a key whose noise repeats, for simulations. Anyone who knows the seed can subtract the noise, so it protects
-    /// nobody.
+    /// Creates a key whose noise repeats, for simulations. Anyone who knows the seed can subtract the noise, so it
+    /// protects nobody.
     pub fn repeating(seed: u64, repetition: u32, node: u32) -> Self {
         let mut key = *b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0radmm noise v1\0\0";
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -42,8 +43,8 @@ impl NoiseKey {
     }
 
     /// Returns the generator for one answer.
-    // Privacy: if noise did not depend on everything that an answer depends on except the rows, two answers under one key
-    // could be made to differ by a noise-free quantity.
+    // Privacy: if noise did not depend on everything that an answer depends on except the rows, two answers under one
+    // key could be made to differ by a noise-free quantity.
     pub(super) fn generator(&self, inputs: &SeedInputs<'_>) -> ChaCha20Rng {
         let mut hash = Sha256::new();
         hash.update(self.key);
@@ -113,8 +114,8 @@ mod tests {
     use crate::privacy::NoiseDistribution;
     use std::collections::BTreeSet;
 
-    /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so these
-    /// tests fail always or never. The chance that a correct sampler has a bad seed is 1e-6.
+    /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so
+    /// these tests fail always or never. The chance that a correct sampler has a bad seed is 1e-6.
     fn assert_follows(mut samples: Vec<f64>, cdf: impl Fn(f64) -> f64) {
         samples.sort_by(f64::total_cmp);
         let n = samples.len() as f64;
@@ -212,8 +213,8 @@ mod tests {
 
     #[test]
     fn the_direction_of_gamma_noise_is_uniform() {
-        // On the sphere in R³ every coordinate of the direction is uniform on [−1, 1] (Archimedes), in any rotated frame,
-        // and the direction is independent of the norm.
+        // On the sphere in R³ every coordinate of the direction is uniform on [−1, 1] (Archimedes), in any rotated
+        // frame, and the direction is independent of the norm.
         let all = draws(NoiseDistribution::Gamma { rate: 1.0 }, 3, 20_000);
         let frames = [
             [1.0, 0.0, 0.0],
@@ -258,8 +259,8 @@ mod tests {
 
     #[test]
     fn gaussian_noise_has_its_variance() {
-        // The mean of 100,000 squares has a relative standard error of √(2/100,000). Five standard errors are exceeded once
-        // in 10⁶.
+        // The mean of 100,000 squares has a relative standard error of √(2/100,000). Five standard errors are exceeded
+        // once in 10⁶.
         let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 5, 20_000);
         let mean = all.iter().flatten().map(|e| e * e).sum::<f64>() / 1e5;
         assert!((mean / 4.0 - 1.0).abs() < 5.0 * 2e-5f64.sqrt(), "{mean}");

@@ -1,6 +1,7 @@
 //! The quadratic model of an objective near a point: its Hessian alone.
 //!
-//! Answers are those of `O(f) = ½fᵀHf`, whose minimum is at zero, so that every algorithm becomes a linear map of its state.
+//! Answers are those of `O(f) = ½fᵀHf`, whose minimum is at zero, so that every algorithm becomes a linear map of its
+//! state.
 
 use crate::linalg::cholesky::Cholesky;
 use crate::protocol::query::Query;
@@ -26,7 +27,8 @@ impl QuadraticModel {
         }
     }
 
-    /// Returns the answer without noise: `−(H + aI)⁻¹b`, or `Hf`; `None` if rounding hides that `H + aI` is positive definite.
+    /// Returns the answer without noise: `−(H + aI)⁻¹b`, or `Hf`; `None` if rounding hides that `H + aI` is positive
+    /// definite.
     pub(crate) fn answer(&mut self, query: &Query) -> Option<Vec<f64>> {
         match query {
             Query::Gradient { at } => {

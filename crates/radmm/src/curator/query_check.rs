@@ -7,8 +7,8 @@ use crate::linalg::dot::norm;
 use crate::problem::Problem;
 use crate::protocol::query::Query;
 
-/// The least strong convexity of a query with a linear term. Below it, a hostile query can be found that is certified for
-/// some rows and not for others. A query without a linear term, as in training alone, comes from the party itself.
+/// The least strong convexity of a query with a linear term. Below it, a hostile query can be found that is certified
+/// for some rows and not for others. A query without a linear term, as in training alone, comes from the party itself.
 const LEAST_MODULUS: f64 = 1e-3;
 
 /// Refuses a query that is malformed or too large.

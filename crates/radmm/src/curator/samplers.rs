@@ -1,8 +1,9 @@
-//! Exact samplers: rounding never decides what is drawn, so samples follow their distribution exactly and not approximately.
+//! Exact samplers: rounding never decides what is drawn, so samples follow their distribution exactly and not
+//! approximately.
 //!
-//! Real numbers are drawn digit by digit, with as many digits as a comparison needs (von Neumann 1951 for the exponential
-//! distribution, Karney 2016 for the normal distribution), and rounded once, at the end. Integers are drawn by comparing
-//! integers (Canonne, Kamath and Steinke 2020 for the discrete Laplace distribution).
+//! Real numbers are drawn digit by digit, with as many digits as a comparison needs (von Neumann 1951 for the
+//! exponential distribution, Karney 2016 for the normal distribution), and rounded once, at the end. Integers are drawn
+//! by comparing integers (Canonne, Kamath and Steinke 2020 for the discrete Laplace distribution).
 
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -11,8 +12,8 @@ use super::solver::double_double::two_sum;
 use crate::privacy::NoiseDistribution;
 
 impl NoiseDistribution {
-    /// Draws a vector of `columns` coordinates. It is within [`SAMPLING_ERROR`] times its length of a vector that follows the
-    /// distribution exactly.
+    /// Draws a vector of `columns` coordinates. It is within [`SAMPLING_ERROR`] times its length of a vector that
+    /// follows the distribution exactly.
     pub(in crate::curator) fn sample(&self, columns: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
         let mut noise: Vec<f64> = (0..columns).map(|_| normal(rng)).collect();
         let factor = match *self {
@@ -50,8 +51,8 @@ fn compensated_sum(numbers: impl Iterator<Item = f64>) -> f64 {
     sum + correction
 }
 
-/// The relative distance of a drawn number from the double that represents it: one rounding to nearest, and the digits that
-/// were not drawn.
+/// The relative distance of a drawn number from the double that represents it: one rounding to nearest, and the digits
+/// that were not drawn.
 #[cfg(test)]
 const ROUNDING_ERROR: f64 = 0.501 * f64::EPSILON;
 
@@ -114,8 +115,8 @@ impl Uniform {
 
 const TWO_TO_MINUS_64: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// Returns how many of `bound > U₁ > U₂ > …` hold before one does not. For a bound of x, `n` or more hold with probability
-/// `xⁿ/n!`, so that the count is even with probability `e^−x`.
+/// Returns how many of `bound > U₁ > U₂ > …` hold before one does not. For a bound of x, `n` or more hold with
+/// probability `xⁿ/n!`, so that the count is even with probability `e^−x`.
 fn descending_run(bound: &mut Uniform, rng: &mut impl Rng) -> u32 {
     let mut last = Uniform::draw(rng);
     if !last.is_below(bound, rng) {
@@ -136,7 +137,8 @@ pub(super) fn exponential(rng: &mut impl Rng) -> f64 {
     let mut whole = 0;
     loop {
         let mut fraction = Uniform::draw(rng);
-        // Accepted with probability e^−fraction. The overall rejection probability is 1/e, that of each further whole step.
+        // Accepted with probability e^−fraction. The overall rejection probability is 1/e, that of each further whole
+        // step.
         if descending_run(&mut fraction, rng).is_multiple_of(2) {
             return fraction.plus(whole, rng);
         }
@@ -171,8 +173,8 @@ fn bernoulli_exp_half(rng: &mut impl Rng) -> bool {
     !first.is_below_one_half() || !descending_run(&mut first, rng).is_multiple_of(2)
 }
 
-/// Returns true with probability `e^{−x(2k+x)/(2k+2)}`: as in a descending run below `x`, but each step in addition holds
-/// only with probability `(2k + x)/(2k + 2)`.
+/// Returns true with probability `e^{−x(2k+x)/(2k+2)}`: as in a descending run below `x`, but each step in addition
+/// holds only with probability `(2k + x)/(2k + 2)`.
 fn accepts_fraction(k: u64, x: &mut Uniform, rng: &mut impl Rng) -> bool {
     let sides = 2 * u128::from(k) + 2;
     let mut last: Option<Uniform> = None;
@@ -281,8 +283,8 @@ mod tests {
         }
     }
 
-    /// Compares Pearson's statistic over cells of the given probabilities with the value that a correct sampler exceeds once
-    /// in 10⁶: the Wilson–Hilferty approximation of the quantile, accurate to a percent here. Seeds are fixed.
+    /// Compares Pearson's statistic over cells of the given probabilities with the value that a correct sampler exceeds
+    /// once in 10⁶: the Wilson–Hilferty approximation of the quantile, accurate to a percent here. Seeds are fixed.
     fn assert_fits(counts: &[u64], probabilities: &[f64]) {
         let total: u64 = counts.iter().sum();
         let expected = probabilities.iter().map(|p| p * total as f64);
@@ -303,7 +305,8 @@ mod tests {
         );
     }
 
-    /// Returns the discrete Laplace probabilities of the cells `−∞..=edge₀, …, edge_n+1..=∞`, from its distribution function in closed form.
+    /// Returns the discrete Laplace probabilities of the cells `−∞..=edge₀, …, edge_n+1..=∞`, from its distribution
+    /// function in closed form.
     fn laplace_cells(scale: f64, edges: &[i64]) -> Vec<f64> {
         let r = (-1.0 / scale).exp();
         let at_most = |k: i64| match k < 0 {

@@ -159,7 +159,8 @@ fn a_linear_term_with_too_small_a_penalty_is_refused() {
 
 #[test]
 fn refusals_do_not_depend_on_rows() {
-    // Fifty rows, a column that only the last one may have, and a neighbour whose coefficient there is as large as allowed.
+    // Fifty rows, a column that only the last one may have, and a neighbour whose coefficient there is as large as
+    // allowed.
     for rare in [false, true] {
         for exponent in [0, 2, 4, 6] {
             for sign in [1.0, -1.0] {

@@ -1,8 +1,8 @@
 //! The Cholesky factorisation `A = L Lᵀ` of a symmetric positive definite matrix, row-major, in place.
 //!
-//! It is written here because every machine must give the same bits: plain multiplications and additions in a fixed order and
-//! no fused operations, whatever the vector units. Dot products run over eight independent sums, which the compiler turns into
-//! vector instructions, and over panels of rows, which stay in the cache.
+//! It is written here because every machine must give the same bits: plain multiplications and additions in a fixed
+//! order and no fused operations, whatever the vector units. Dot products run over eight independent sums, which the
+//! compiler turns into vector instructions, and over panels of rows, which stay in the cache.
 
 use super::simd::Simd;
 

@@ -1,9 +1,9 @@
 //! The spectral radius of a linear map that is given only by its application to vectors.
 //!
-//! Arnoldi's method gives a small matrix whose outer eigenvalues are close to the map's. Where many eigenvalues cluster near
-//! the largest one, as with convergence rates near one, it is applied to a power of the map, which separates them. The radius
-//! of the small matrix comes from Gelfand's formula, `lim ‖Aᵏ‖^(1/k)` with `k` doubled each time, which handles complex pairs
-//! and multiple eigenvalues alike.
+//! Arnoldi's method gives a small matrix whose outer eigenvalues are close to the map's. Where many eigenvalues cluster
+//! near the largest one, as with convergence rates near one, it is applied to a power of the map, which separates them.
+//! The radius of the small matrix comes from Gelfand's formula, `lim ‖Aᵏ‖^(1/k)` with `k` doubled each time, which
+//! handles complex pairs and multiple eigenvalues alike.
 
 /// The largest dimension of a Krylov space.
 const MAX_BASIS: usize = 60;

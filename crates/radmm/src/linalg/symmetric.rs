@@ -1,7 +1,7 @@
 //! Small dense symmetric matrices: the least eigenvalue, the inverse, and a proof of positive definiteness.
 //!
-//! They are written here because every machine must give the same bits, and because a proof must hold in exact arithmetic,
-//! which no library promises. Sizes are numbers of parties, a few hundred at most.
+//! They are written here because every machine must give the same bits, and because a proof must hold in exact
+//! arithmetic, which no library promises. Sizes are numbers of parties, a few hundred at most.
 
 /// A symmetric matrix, with all entries stored row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,8 +154,8 @@ impl Symmetric {
         (residual < 0.5).then_some((inverse, error))
     }
 
-    /// Returns whether every matrix within `error` of this one, in the spectral norm, is positive definite: a proof, not an
-    /// estimate.
+    /// Returns whether every matrix within `error` of this one, in the spectral norm, is positive definite: a proof,
+    /// not an estimate.
     ///
     /// A factor of `A − sI` that exists in floating point shows that `A` is positive definite if
     /// `s ≥ (n + 1)u/(1 − 3(n + 1)u)·tr A`, `u = 2⁻⁵³` (Rump 2006). Twice that covers the subtraction of `s` as well.
@@ -201,7 +201,8 @@ fn solve(lower: &[f64], b: &mut [f64]) {
     }
 }
 
-/// Returns the dot product as four partial sums, which the compiler turns into vector instructions, added in a fixed order.
+/// Returns the dot product as four partial sums, which the compiler turns into vector instructions, added in a fixed
+/// order.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, a_rest) = a.as_chunks::<4>();
     let (b4, b_rest) = b.as_chunks::<4>();

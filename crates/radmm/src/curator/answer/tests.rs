@@ -442,8 +442,9 @@ fn the_grid_costs_less_than_two_thousandths_of_a_steps_price() {
 
 #[test]
 fn in_a_real_study_grid_noise_is_negligible() {
-    // Adult among five parties: C = 100 and σ = 12 as in the built-in study, C = 1750 and α = 2 or 4 as in the paper's figures,
-    // and totals of one half in twenty steps. Grid noise is at most a thousandth of the mechanism's own noise per coordinate.
+    // Adult among five parties: C = 100 and σ = 12 as in the built-in study, C = 1750 and α = 2 or 4 as in the paper's
+    // figures, and totals of one half in twenty steps. Grid noise is at most a thousandth of the mechanism's own noise
+    // per coordinate.
     let laws = [
         (100.0, NoiseDistribution::Gaussian { sigma: 12.0 }),
         (1750.0, NoiseDistribution::Gamma { rate: 2.0 }),
@@ -565,7 +566,8 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
 
 #[test]
 fn a_plan_with_doubled_margins_computes_them() {
-    // Far out and with almost no ridge, the rounding of plain margins is visible. The tolerance is loose, so that it may stay.
+    // Far out and with almost no ridge, the rounding of plain margins is visible. The tolerance is loose, so that it
+    // may stay.
     let shard = shard(&vec![([0.6, -0.6], true), ([0.0, 0.3], false)]);
     let problem = Problem {
         ridge: 1e-12,
@@ -595,7 +597,8 @@ fn a_plan_with_doubled_margins_computes_them() {
         let answer = exact(&problem, &shard, &gradient, doubled);
         assert_eq!(answer.point, slope(doubled));
     }
-    // The solver starts at the minimiser. With doubled margins the residual vanishes; with plain ones it is their rounding error.
+    // The solver starts at the minimiser. With doubled margins the residual vanishes; with plain ones it is their
+    // rounding error.
     assert!(residual(true) < 1e-12 && residual(false) > 1e-6);
 }
 

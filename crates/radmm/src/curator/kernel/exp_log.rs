@@ -1,8 +1,8 @@
 //! Exponentials and logarithms of eight numbers at a time.
 //!
-//! They use plain multiplications, additions and divisions in a fixed order, no branches and no fused operations. The compiler
-//! turns these into vector instructions of any width, and every width gives the same bits. The coefficients interpolate at
-//! Chebyshev nodes and were computed with sixty digits.
+//! They use plain multiplications, additions and divisions in a fixed order, no branches and no fused operations. The
+//! compiler turns these into vector instructions of any width, and every width gives the same bits. The coefficients
+//! interpolate at Chebyshev nodes and were computed with sixty digits.
 
 /// The number of lanes.
 pub(in crate::curator) const LANES: usize = 8;
@@ -20,8 +20,8 @@ const EXP_CUTOFF: f64 = 707.0;
 
 /// Returns `e^−|z|`, within 1.5 units in the last place.
 ///
-/// With `n` the integer nearest to `−|z|/ln 2`, the rest `r = −|z| − n ln 2` is at most `½ ln 2`, and `e^r = 1 + r + r²q(r)` with
-/// `q` of degree nine, accurate to 2·10⁻¹⁷.
+/// With `n` the integer nearest to `−|z|/ln 2`, the rest `r = −|z| − n ln 2` is at most `½ ln 2`, and
+/// `e^r = 1 + r + r²q(r)` with `q` of degree nine, accurate to 2·10⁻¹⁷.
 #[inline(always)]
 pub(in crate::curator) fn exp_minus_abs(z: &Lanes) -> Lanes {
     /// Adding this leaves the nearest integer in the last digits.

@@ -135,8 +135,8 @@ impl IndicatorColumns {
         Self { groups }
     }
 
-    /// Adds a block's products of indicators, one pair of groups at a time, so that their part of the matrix stays in the
-    /// nearest cache.
+    /// Adds a block's products of indicators, one pair of groups at a time, so that their part of the matrix stays in
+    /// the nearest cache.
     #[inline(always)]
     fn add(&self, block: &Block<'_>, c: &[f64], lower: &mut LowerTriangle<'_>) {
         let width = c.len();

@@ -134,7 +134,8 @@ mod tests {
                     loss.slope_and_curvature(z + step).0,
                     loss.slope_and_curvature(z - step).0,
                 );
-                // L'' of the smooth hinge has kinks at 1 ± h. There the error of the difference is its jump in slope · step.
+                // L'' of the smooth hinge has kinks at 1 ± h. There the error of the difference is its jump in slope ·
+                // step.
                 assert!(
                     (curvature - (right - left) / (2.0 * step)).abs() < 1e-4,
                     "{loss:?} at {z}"

@@ -1,7 +1,7 @@
 //! Passes over a chunk of rows: margins, gradients, losses and Hessian products.
 //!
-//! With [`Simd`], a pass runs on the widest vector units that the processor has. All units run the same code, without fused
-//! operations and in the same order, so they give the same bits.
+//! With [`Simd`], a pass runs on the widest vector units that the processor has. All units run the same code, without
+//! fused operations and in the same order, so they give the same bits.
 
 use super::exp_log::LANES;
 use crate::curator::rows::chunk::{BLOCK_ROWS, Block, Chunk};

@@ -1,8 +1,8 @@
 //! A chunk: up to [`CHUNK_ROWS`] rows, stored compactly in the parts of its [`layout`](super::layout).
 //!
-//! A row is `z = y·x`. Entries that are equal to the row's indicator value are stored as that value once and their columns.
-//! Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time. The last block is
-//! padded with rows of zeros.
+//! A row is `z = y·x`. Entries that are equal to the row's indicator value are stored as that value once and their
+//! columns. Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time.
+//! The last block is padded with rows of zeros.
 
 use super::layout::{ChunkLayout, ColumnSlot, ColumnStats};
 use crate::curator::kernel::exp_log::LANES;
@@ -98,8 +98,8 @@ impl Chunk {
         })
     }
 
-    /// Calls `visit` for every row with its index, its columns in no particular order, their values, and the position of its
-    /// first sparse entry.
+    /// Calls `visit` for every row with its index, its columns in no particular order, their values, and the position
+    /// of its first sparse entry.
     pub(in crate::curator) fn for_each_row(&self, visit: impl FnMut(usize, &[u32], &[f64], usize)) {
         self.for_each_selected_row(|_| true, visit);
     }
@@ -288,8 +288,8 @@ impl PendingRows {
     }
 }
 
-/// Reserves space for `additional` items. Lists grow by an eighth at a time: doubling would need three times the memory while
-/// copying, and leave half of it unused.
+/// Reserves space for `additional` items. Lists grow by an eighth at a time: doubling would need three times the memory
+/// while copying, and leave half of it unused.
 fn reserve<T>(list: &mut Vec<T>, additional: usize) {
     if list.capacity() - list.len() < additional {
         list.reserve_exact(additional.max(list.len() / 8));

@@ -1,9 +1,10 @@
 //! The layout of a chunk of rows: the storage slot of each column.
 //!
 //! Encoded tables have a few numbers that nearly every row has, and one-hot groups of indicators. A row has at most one
-//! indicator of a group, and all its indicators have the same value. So a row is stored as its *dense* numbers, one *code* for
-//! several groups of indicators together, and *sparse* entries. The layout is derived from the first rows of a chunk. An entry
-//! that does not fit its slot is stored as a sparse one, so that a bad guess costs memory and time, and nothing else.
+//! indicator of a group, and all its indicators have the same value. So a row is stored as its *dense* numbers, one
+//! *code* for several groups of indicators together, and *sparse* entries. The layout is derived from the first rows of
+//! a chunk. An entry that does not fit its slot is stored as a sparse one, so that a bad guess costs memory and time,
+//! and nothing else.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ use std::ops::Range;
 pub(in crate::curator) const CODE_VALUES: usize = 256;
 /// The share of rows with an entry from which a numeric column is dense.
 const DENSE_SHARE: f64 = 0.25;
-/// The share of rows with an entry from which a numeric column may be dense if there are few such columns: dense storage is
-/// much faster than sparse storage.
+/// The share of rows with an entry from which a numeric column may be dense if there are few such columns: dense
+/// storage is much faster than sparse storage.
 const RARE_SHARE: f64 = 0.02;
 /// The number of rare dense columns that are allowed in addition to one for each frequent column.
 const EXTRA_RARE: usize = 2;
@@ -34,8 +35,8 @@ pub(in crate::curator) enum ColumnSlot {
 
 /// Groups of indicators that are stored as one mixed-radix code, `Σ_g digit_g·stride_g`.
 ///
-/// The digit of a group is 0 if the row has none of its columns, and otherwise the column's position in the group, counted
-/// from 1.
+/// The digit of a group is 0 if the row has none of its columns, and otherwise the column's position in the group,
+/// counted from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::curator) struct Code {
     /// Ranges of columns, ascending.
@@ -137,8 +138,8 @@ impl ColumnStats {
         }
     }
 
-    /// Records which indicator columns occur together in a row. Must be called after all rows were counted, since only columns
-    /// that are indicators in every row take part.
+    /// Records which indicator columns occur together in a row. Must be called after all rows were counted, since only
+    /// columns that are indicators in every row take part.
     pub(in crate::curator) fn record_cooccurrence(&mut self, columns: impl Iterator<Item = u32>) {
         let mut last = 0;
         for column in columns {
@@ -216,8 +217,8 @@ impl ColumnStats {
     }
 }
 
-/// Packs groups into few codes, each of at most `max_values` values unless one group alone has more: the largest group first,
-/// each into the first code that has room for it.
+/// Packs groups into few codes, each of at most `max_values` values unless one group alone has more: the largest group
+/// first, each into the first code that has room for it.
 fn pack(mut groups: Vec<Range<u32>>, max_values: usize) -> Vec<Code> {
     groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group.start));
     let mut codes: Vec<Code> = Vec::new();

@@ -1,7 +1,7 @@
 //! The rows of one party: sparse, of norm at most one, multiplied by their labels.
 //!
-//! A row is stored as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again. The label is stored
-//! beside it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
+//! A row is stored as `z = y·x`, so that a margin is `fᵀz`. Training needs neither `x` nor `y` again. The label is
+//! stored beside it, since ranking rows of both classes takes the score `fᵀx = y·fᵀz`.
 //!
 //! Nothing outside `curator/` can read a row back:
 //! ```compile_fail
@@ -53,7 +53,8 @@ pub enum NormPolicy {
 }
 
 impl NormPolicy {
-    /// Overwrites `row` with the scaled, non-zero entries that a shard of this many columns would store for a positive label.
+    /// Overwrites `row` with the scaled, non-zero entries that a shard of this many columns would store for a positive
+    /// label.
     ///
     /// Use it to score rows by a model that was trained on such shards.
     pub fn apply(
@@ -219,8 +220,8 @@ fn normalise(
     Ok(scale)
 }
 
-/// Returns the absolute value of a row's indicators. It is `one`, the scaled value of one, if an entry has it, and otherwise
-/// that of the last entry where that is neither large nor tiny.
+/// Returns the absolute value of a row's indicators. It is `one`, the scaled value of one, if an entry has it, and
+/// otherwise that of the last entry where that is neither large nor tiny.
 // Privacy: sums are multiplied by it, so it must neither overflow nor underflow them, whatever the row is.
 fn indicator_value(entries: &[(u32, f64)], one: f64) -> f64 {
     let size = match entries.last() {
@@ -253,9 +254,9 @@ impl RowScale {
 
 /// Returns the scale that makes the norm of a row with `count` non-zero entries at most one.
 // Privacy: sensitivities require ‖x‖ ≤ 1 in exact arithmetic. The computed norm of k numbers has relative error below
-// (k + 4)·2⁻⁵³ and scaling adds three roundings per entry, so a row is scaled to 1 − (k + 8)·2⁻⁵², and counts as short enough
-// only if it is below that already. Zeros are added without error: k is `count`, the number of non-zero entries, so that a
-// row is the same with and without its zeros.
+// (k + 4)·2⁻⁵³ and scaling adds three roundings per entry, so a row is scaled to 1 − (k + 8)·2⁻⁵², and counts as short
+// enough only if it is below that already. Zeros are added without error: k is `count`, the number of non-zero entries,
+// so that a row is the same with and without its zeros.
 fn norm_scale(entries: &[(u32, f64)], count: usize, policy: NormPolicy) -> RowScale {
     let largest = entries.iter().fold(0.0, |m: f64, e| m.max(e.1.abs()));
     if largest == 0.0 {

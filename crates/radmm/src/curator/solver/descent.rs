@@ -7,9 +7,9 @@ use super::objective::Objective;
 impl Objective<'_> {
     /// Minimises by gradient descent in double-double arithmetic.
     ///
-    /// A step of `1/L` lowers `F` by at least `‖g‖²/4L` as long as the computed gradient `g` is four times as large as its
-    /// error, and `‖∇F‖² ≥ 2m(F − min F)`. So after the steps taken here the gradient is below any tolerance of more than four
-    /// times that error. The number of steps grows with `L/m`. The method is hardly ever needed.
+    /// A step of `1/L` lowers `F` by at least `‖g‖²/4L` as long as the computed gradient `g` is four times as large as
+    /// its error, and `‖∇F‖² ≥ 2m(F − min F)`. So after the steps taken here the gradient is below any tolerance of
+    /// more than four times that error. The number of steps grows with `L/m`. The method is hardly ever needed.
     pub(in crate::curator) fn minimise_by_descent(
         &self,
         near: &[f64],

@@ -2,8 +2,8 @@
 //!
 //! If a query drives `f` far out, the spacing of doubles there moves margins, and with them slopes, by more than the
 //! tolerance allows. Then `f = high + low` is kept as an unevaluated sum, and margins are summed without error (the
-//! doubled-precision dot product of Ogita, Rump and Oishi 2005). There are no fused operations, so that every machine gives
-//! the same bits.
+//! doubled-precision dot product of Ogita, Rump and Oishi 2005). There are no fused operations, so that every machine
+//! gives the same bits.
 
 /// The point `f`: plain (one double per coordinate) or doubled (an unevaluated sum of two).
 #[derive(Clone)]

@@ -2,10 +2,10 @@
 //!
 //! A curator has one shard `i` and `m = ρ/N + a`. The centralised optimum of a simulation has all shards and `m = ρ`.
 //!
-//! The methods form a ladder. A quasi-Newton search ([`quasi_newton`]) comes first. Where it fails, Newton's method follows
-//! ([`newton`]), which converges from anywhere in exact arithmetic. Plain gradient descent in double-double arithmetic
-//! ([`descent`]) comes last and cannot fail. Whatever the method, only a point whose computed gradient meets the tolerance is
-//! returned.
+//! The methods form a ladder. A quasi-Newton search ([`quasi_newton`]) comes first. Where it fails, Newton's method
+//! follows ([`newton`]), which converges from anywhere in exact arithmetic. Plain gradient descent in double-double
+//! arithmetic ([`descent`]) comes last and cannot fail. Whatever the method, only a point whose computed gradient meets
+//! the tolerance is returned.
 
 mod descent;
 pub(super) mod double_double;
@@ -34,8 +34,8 @@ pub(in crate::curator) struct Solution {
     pub residual: f64,
 }
 
-/// The minimiser could not be certified, so nothing is released. The residual that was reached depends on rows, so it is not
-/// reported.
+/// The minimiser could not be certified, so nothing is released. The residual that was reached depends on rows, so it
+/// is not reported.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[error(
     "the minimiser could not be certified to a residual of {tolerance:e}; raise the tolerance or the ridge, or add less noise"
@@ -93,8 +93,8 @@ impl Evaluation {
 }
 
 impl Objective<'_> {
-    /// Minimises without the last step of the ladder: by Newton's method if there are many columns, else by a quasi-Newton
-    /// search, which starts from the minimiser of a subsample if the warm start is cold.
+    /// Minimises without the last step of the ladder: by Newton's method if there are many columns, else by a
+    /// quasi-Newton search, which starts from the minimiser of a subsample if the warm start is cold.
     fn minimise_fast(
         &self,
         near: &[f64],
@@ -130,8 +130,8 @@ impl Objective<'_> {
         }
     }
 
-    /// Returns the minimiser for a subsample of the chunks, if there are many. It is near that of all rows, and is found in a
-    /// fraction of the time.
+    /// Returns the minimiser for a subsample of the chunks, if there are many. It is near that of all rows, and is
+    /// found in a fraction of the time.
     fn subsample_minimiser(&self, near: &[f64]) -> Option<Vec<f64>> {
         let chunks: usize = self.shards.iter().map(|shard| shard.chunks().len()).sum();
         if chunks < SUBSAMPLE_MIN_CHUNKS {

@@ -1,14 +1,14 @@
 //! Newton's method with a line search on slopes.
 //!
-//! The slope of a convex function only grows along a direction, so slopes alone identify an acceptable step. Either `F` still
-//! falls at its end, though less than at its start, or it has overshot little and shrunk the least `‖∇F‖` so far by a tenth.
-//! No difference of nearly equal values is ever taken. Steps of the first kind lower `F` by a share of the possible gain.
-//! Steps of the second kind can raise it, but only as often as a gradient can shrink by a tenth. Hence the method converges
-//! from anywhere.
+//! The slope of a convex function only grows along a direction, so slopes alone identify an acceptable step. Either `F`
+//! still falls at its end, though less than at its start, or it has overshot little and shrunk the least `‖∇F‖` so far
+//! by a tenth. No difference of nearly equal values is ever taken. Steps of the first kind lower `F` by a share of the
+//! possible gain. Steps of the second kind can raise it, but only as often as a gradient can shrink by a tenth. Hence
+//! the method converges from anywhere.
 //!
-//! Up to [`MAX_DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above that from preconditioned conjugate
-//! gradients. Where the method stalls before the tolerance is met, the spacing of doubles is the limit, and it continues with
-//! points in double-double arithmetic.
+//! Up to [`MAX_DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above that from preconditioned
+//! conjugate gradients. Where the method stalls before the tolerance is met, the spacing of doubles is the limit, and
+//! it continues with points in double-double arithmetic.
 
 use super::double_double::Point;
 use super::objective::Objective;
@@ -38,8 +38,8 @@ impl Objective<'_> {
         if found.meets(target) {
             return found;
         }
-        // Far out, a loss is two straight lines and a sharp bend, and Newton's method does not see the bends of other rows.
-        // So the bends are widened to the size of the margins there, and narrowed again stage by stage.
+        // Far out, a loss is two straight lines and a sharp bend, and Newton's method does not see the bends of other
+        // rows. So the bends are widened to the size of the margins there, and narrowed again stage by stage.
         let loose = Target {
             tolerance: (1e-9 * self.weight).max(target.tolerance),
             doubled: false,
@@ -96,7 +96,8 @@ impl Objective<'_> {
         here
     }
 
-    /// Finds an acceptable step along the direction by bisection; `sufficient` is a gradient norm at which a step may overshoot.
+    /// Finds an acceptable step along the direction by bisection; `sufficient` is a gradient norm at which a step may
+    /// overshoot.
     pub(in crate::curator) fn line_search(
         &self,
         here: &Evaluation,
@@ -141,7 +142,8 @@ impl Objective<'_> {
         direction
     }
 
-    /// Returns `p` with `‖H p + ∇F‖ ≤ κ‖∇F‖`, `κ < 1`, by conjugate gradients with the diagonal of `H` as preconditioner.
+    /// Returns `p` with `‖H p + ∇F‖ ≤ κ‖∇F‖`, `κ < 1`, by conjugate gradients with the diagonal of `H` as
+    /// preconditioner.
     pub(in crate::curator) fn direction_by_conjugate_gradients(
         &self,
         here: &Evaluation,

@@ -29,14 +29,14 @@ pub(in crate::curator) struct Objective<'a> {
     pub linear: &'a [f64],
     /// The executor of passes over the rows.
     pub executor: &'a dyn ChunkExecutor,
-    /// The stride between the chunks in use. A stride of 1 uses all rows; a larger one uses a subsample with the same total
-    /// weight.
+    /// The stride between the chunks in use. A stride of 1 uses all rows; a larger one uses a subsample with the same
+    /// total weight.
     pub stride: usize,
 }
 
 impl Objective<'_> {
-    /// Returns the Lipschitz constant `L = Σ_i C·c₁ + m` of the gradient, since rows have norm at most one; with room for its
-    /// rounding.
+    /// Returns the Lipschitz constant `L = Σ_i C·c₁ + m` of the gradient, since rows have norm at most one; with room
+    /// for its rounding.
     pub(in crate::curator) fn lipschitz(&self) -> f64 {
         let shards = self.shards.len() as f64;
         1.01 * (shards * self.weight * self.loss.curvature() + self.modulus)

@@ -1,14 +1,14 @@
 //! A quasi-Newton method that is warm-started from earlier queries.
 //!
-//! A party is asked again and again for minimisers of nearly the same function. Three things are kept from one query to the
-//! next: a Hessian of the rows with its factor, a few pairs of steps and the gradient changes that they caused (which update
-//! the Hessian as in BFGS), and the last point with the rows' gradient there. So the first step of a query needs no pass over
-//! the rows. There is no line search. A step is accepted if the gradient shrinks by half. Where it does not, or where a new
-//! Hessian would have saved as many steps as it costs, the Hessian is computed anew. Where even that fails, the search ends
-//! and [`minimise`](super::minimise) falls back to Newton's method.
+//! A party is asked again and again for minimisers of nearly the same function. Three things are kept from one query to
+//! the next: a Hessian of the rows with its factor, a few pairs of steps and the gradient changes that they caused
+//! (which update the Hessian as in BFGS), and the last point with the rows' gradient there. So the first step of a
+//! query needs no pass over the rows. There is no line search. A step is accepted if the gradient shrinks by half.
+//! Where it does not, or where a new Hessian would have saved as many steps as it costs, the Hessian is computed anew.
+//! Where even that fails, the search ends and [`minimise`](super::minimise) falls back to Newton's method.
 //!
-//! Privacy: an answer is as accurate as its certificate says, whatever the method. The choice of method does not leave the
-//! curator.
+//! Privacy: an answer is as accurate as its certificate says, whatever the method. The choice of method does not leave
+//! the curator.
 
 use super::double_double::Point;
 use super::objective::Objective;

@@ -392,8 +392,8 @@ proptest! {
         let tolerance = 1e-9;
         let solution = minimised(&objective, &near, &plain_target(tolerance)).unwrap();
         prop_assert!(solution.residual <= tolerance);
-        // Recomputed at the nearest doubles of a point that may have had more digits. Far out, the last digit is worth more
-        // than the tolerance.
+        // Recomputed at the nearest doubles of a point that may have had more digits. Far out, the last digit is worth
+        // more than the tolerance.
         let again = norm(&objective.gradient(&solution.point, true));
         let digit = f64::EPSILON * norm(&solution.point) * objective.lipschitz();
         prop_assert!((again - solution.residual).abs() <= 1e-9 + digit, "{} {}", again, solution.residual);
