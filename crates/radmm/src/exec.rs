@@ -1,17 +1,17 @@
-//! Threads for one party's rows: whoever drives the core brings them.
+//! Executors: the threads that the caller of the core brings.
 //!
-//! A pass over many rows is shared out by chunks. What comes of them is added up in their order afterwards, so any executor give the
-//! same bits.
+//! A pass over many rows is divided into chunks. Their results are added up in order afterwards, so any executor gives the same
+//! bits.
 
 use std::sync::OnceLock;
 
-/// Does the pieces of a pass, in any order, on any threads.
+/// Runs the chunks of a pass over one party's rows, in any order, on any threads.
 pub trait ChunkExecutor: Send + Sync {
     /// Calls `work` once with each of `0..count`.
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync));
 }
 
-/// One piece after the other.
+/// An executor that runs everything on the calling thread, in order.
 pub struct Sequential;
 
 impl ChunkExecutor for Sequential {
@@ -20,7 +20,7 @@ impl ChunkExecutor for Sequential {
     }
 }
 
-/// What comes of each of `0..count`, in order.
+/// Returns the results for each of `0..count`, in order.
 pub(super) fn gather<T: Send + Sync>(
     executor: &dyn ChunkExecutor,
     count: usize,
@@ -34,7 +34,7 @@ pub(super) fn gather<T: Send + Sync>(
         made[k].get_or_init(|| of(k));
     });
     let mut made = made.into_iter().enumerate();
-    // A piece that some executor left out is done now.
+    // A chunk that the executor left out is computed now.
     let mut next = || {
         made.next()
             .map(|(k, slot)| slot.into_inner().unwrap_or_else(|| of(k)))

@@ -27,7 +27,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// `c₁`, an upper bound of `L''`.
+    /// Returns `c₁`, an upper bound of `L''`.
     pub fn curvature(&self) -> f64 {
         match *self {
             Self::Logistic => 0.25,
@@ -36,7 +36,7 @@ impl Loss {
         }
     }
 
-    /// Whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
+    /// Returns whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
     pub fn one_signed_slope(&self) -> bool {
         match self {
             Self::Logistic | Self::SmoothHinge { .. } => true,
@@ -60,32 +60,61 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// `ρ/N`.
+    /// Creates a problem for `nodes` parties with loss weight 1, ridge 1 and tolerance 10⁻⁸.
+    pub fn new(loss: Loss, nodes: u32) -> Self {
+        Self {
+            loss,
+            weight: 1.0,
+            ridge: 1.0,
+            nodes,
+            tolerance: 1e-8,
+        }
+    }
+
+    /// Sets the loss weight `C`.
+    #[must_use]
+    pub fn with_weight(self, weight: f64) -> Self {
+        Self { weight, ..self }
+    }
+
+    /// Sets the ridge `ρ`.
+    #[must_use]
+    pub fn with_ridge(self, ridge: f64) -> Self {
+        Self { ridge, ..self }
+    }
+
+    /// Sets the tolerance `τ`.
+    #[must_use]
+    pub fn with_tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Returns `ρ/N`.
     pub(crate) fn share(&self) -> f64 {
         self.ridge / f64::from(self.nodes)
     }
 
-    /// `M = C·c₁ + ρ/N`, a Lipschitz constant of every party's gradient, since rows have norm at most one; rounded up.
+    /// Returns `M = C·c₁ + ρ/N`, a Lipschitz constant of every party's gradient (rows have norm at most one), rounded up.
     pub fn lipschitz(&self) -> f64 {
         ((self.weight * self.loss.curvature()).next_up() + self.share().next_up()).next_up()
     }
 
-    /// The least `τ` that makes sense: double precision does not reach less for the plainest question.
+    /// Returns the least `τ` that double precision can reach for the simplest question.
     pub fn least_tolerance(&self) -> f64 {
         2.0 * f64::EPSILON * self.slopes()
     }
 
-    /// The size of the rows' gradient, and of what rounding makes of it.
+    /// Returns the scale of the rows' gradient and of its rounding error, `C(1 + c₁)`.
     pub(crate) fn slopes(&self) -> f64 {
         self.weight * (1.0 + self.loss.curvature())
     }
 
-    /// `S = 2C/B`.
+    /// Returns `S = 2C/B`, rounded up.
     pub(crate) fn sensitivity(&self, rows: usize) -> f64 {
         up(2.0 * self.weight / rows as f64)
     }
 
-    /// `m = ρ/N + a`, rounded down, since it stands below fraction bars.
+    /// Returns `m = ρ/N + a`, rounded down, since prices divide by it.
     pub(crate) fn modulus(&self, quadratic: f64) -> f64 {
         (self.share().next_down() + quadratic).next_down()
     }

@@ -1,24 +1,24 @@
-//! What a party must say next, computed by somebody else from what was released before.
+//! Verification of a party's steps by anyone who holds the messages of its neighbourhood.
 //!
-//! A fresh algorithm is fed a neighbourhood's messages and the answers that were paid for. What it recycles must be what the
-//! party said, to the bit: then a recycled release is a function of earlier ones, and reveals nothing more. Whoever holds the
-//! messages of a neighbourhood can follow the party in its middle so: a neighbour while the study runs, anyone afterwards.
+//! A fresh algorithm is fed the neighbourhood's messages and the answers that were paid for. Its recycled values must equal
+//! those of the party, to the bit: a recycled release is then a function of earlier ones, and reveals nothing more. A neighbour
+//! can verify so while the study runs, and anyone afterwards.
 
 use crate::algorithm::{Algorithm, Step, View};
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
 
-/// What follows from the messages of an iteration.
+/// The step that follows from the messages of an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedStep {
-    /// The party's next value; `None` if it is out of all bounds, and so cannot be said.
+    /// The party's next value; `None` if it is beyond the grid and cannot be released.
     Recycled(Option<Release>),
-    /// The party asks its rows this.
+    /// A question that the party asks its rows.
     Asked(Query),
 }
 
-/// Follows one party from iteration to iteration: [`expect`](Self::expect), then [`answered`](Self::answered) if the rows
-/// are asked, then [`said`](Self::said).
+/// Recomputes one party's steps: [`expect`](Self::expect), then [`answered`](Self::answered) if the rows are asked, then
+/// [`advance`](Self::advance).
 pub struct StepVerifier {
     algorithm: Box<dyn Algorithm>,
     iteration: u32,
@@ -26,7 +26,7 @@ pub struct StepVerifier {
 }
 
 impl StepVerifier {
-    /// `algorithm` is a fresh one, made like the party's own; `start` is what the party said first.
+    /// Creates a verifier. `algorithm` is a fresh one, built like the party's own; `start` is the party's first value.
     pub fn new(algorithm: Box<dyn Algorithm>, start: Release) -> Self {
         Self {
             algorithm,
@@ -35,44 +35,44 @@ impl StepVerifier {
         }
     }
 
-    /// The iteration of what the party said last.
+    /// Returns the iteration of the party's last value.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// What the party said last.
+    /// Returns the party's last value.
     pub fn last(&self) -> &Release {
         &self.own
     }
 
-    /// What follows once the party has heard these of the iteration of its last value, by neighbour. Called once an iteration.
-    pub fn expect(&mut self, heard: &[Release]) -> ExpectedStep {
+    /// Returns the step that follows from the neighbours' values of the last iteration. Called once an iteration.
+    pub fn expect(&mut self, neighbours: &[Release]) -> ExpectedStep {
         let view = View {
             iteration: self.iteration,
             own: self.own.values(),
-            heard,
+            neighbours,
         };
-        self.algorithm.hear(&view);
-        match self.algorithm.next(&view) {
+        self.algorithm.observe(&view);
+        match self.algorithm.next_step(&view) {
             Step::Recycle(values) => ExpectedStep::Recycled(Release::rounded(&values)),
             Step::Ask(query) => ExpectedStep::Asked(query),
         }
     }
 
-    /// The value that follows from an answer; `None` if it is out of all bounds.
-    pub fn answered(&mut self, heard: &[Release], answer: &Release) -> Option<Release> {
+    /// Returns the value that follows from an answer; `None` if it is beyond the grid.
+    pub fn answered(&mut self, neighbours: &[Release], answer: &Release) -> Option<Release> {
         let view = View {
             iteration: self.iteration,
             own: self.own.values(),
-            heard,
+            neighbours,
         };
-        let next = self.algorithm.answered(&view, answer.values());
+        let next = self.algorithm.absorb_answer(&view, answer.values());
         Release::rounded(&next)
     }
 
-    /// Goes on from what the party said next.
-    pub fn said(&mut self, said: Release) {
+    /// Goes on from the party's next value.
+    pub fn advance(&mut self, next: Release) {
         self.iteration += 1;
-        self.own = said;
+        self.own = next;
     }
 }

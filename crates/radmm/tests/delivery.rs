@@ -132,9 +132,9 @@ impl PartyExecutor for Threads {
 #[test]
 fn the_simulator_gives_the_bits_of_the_messages_on_any_threads() {
     let by_message = bits(&deliver(|_| 0));
-    for crew in [&Sequential as &dyn PartyExecutor, &Threads] {
+    for executor in [&Sequential as &dyn PartyExecutor, &Threads] {
         let mut simulation = network().simulation(recycled);
-        let snapshots: Vec<_> = simulation.run(crew).map(Result::unwrap).collect();
+        let snapshots: Vec<_> = simulation.run(executor).map(Result::unwrap).collect();
         let of_node = |node: &Node| -> Vec<u64> {
             let values = node.model().values().iter().chain(node.dual().unwrap());
             values.map(|x| x.to_bits()).collect()
@@ -214,7 +214,7 @@ fn a_vector_of_the_wrong_dimension_is_rejected_by_name() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} sent a vector of dimension 2 for iteration 0; 3 is right",
+            "{} sent a vector of dimension 2 for iteration 0; expected 3",
             of_neighbours[0].from
         )
     );

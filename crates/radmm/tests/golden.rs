@@ -21,12 +21,12 @@ struct Scripted {
 }
 
 impl Algorithm for Scripted {
-    fn hear(&mut self, view: &View<'_>) {
-        self.inner.hear(view);
+    fn observe(&mut self, view: &View<'_>) {
+        self.inner.observe(view);
     }
 
-    fn next(&mut self, view: &View<'_>) -> Step {
-        let mut step = self.inner.next(view);
+    fn next_step(&mut self, view: &View<'_>) -> Step {
+        let mut step = self.inner.next_step(view);
         if let Step::Ask(Query::Minimise { linear, .. }) = &mut step {
             let noise = self.noise.next().unwrap();
             linear.iter_mut().zip(noise).for_each(|(b, e)| *b += e);
@@ -34,8 +34,8 @@ impl Algorithm for Scripted {
         step
     }
 
-    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
-        self.inner.answered(view, answer)
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.inner.absorb_answer(view, answer)
     }
 
     fn dual(&self) -> Option<&[f64]> {

@@ -53,10 +53,10 @@ fn both_forms_agree_at_constant_penalty_for_every_algorithm_and_topology() {
                         node.neighbours().iter().map(of).collect()
                     };
                     let (before, data) = (heard(t - 2), heard(t - 1));
-                    let view = |t: usize, heard| View {
+                    let view = |t: usize, neighbours| View {
                         iteration: t as u32,
                         own: said[t][i].values(),
-                        heard,
+                        neighbours,
                     };
                     let closed =
                         closed_form(&view(t - 2, &before), &view(t - 1, &data), ETA, GAMMA);

@@ -94,7 +94,7 @@ fn courses(
     repetitions: &[u32],
     make: Make,
     mechanism: Mechanism,
-    crew: &dyn PartyExecutor,
+    executor: &dyn PartyExecutor,
 ) -> Vec<Course> {
     let shards = network(mechanism, 0).shards();
     let nodes = |&r: &u32| network(mechanism, r).replica(&shards, r, make);
@@ -102,13 +102,13 @@ fn courses(
     let mut replicas = Replicas::new(nodes, ITERATIONS).unwrap();
     assert_eq!(replicas.count(), repetitions.len());
     let mut all: Vec<Vec<_>> = repetitions.iter().map(|_| Vec::new()).collect();
-    for made in replicas.run(crew).flatten() {
+    for made in replicas.run(executor).flatten() {
         all[made.replica].push(made.result);
     }
-    let everywhere = replicas.everywhere(crew);
+    let global_fit = replicas.global_fit(executor);
     let test = shard(&invented(1, 30, COLUMNS)[0]);
     let loss = network(mechanism, 0).loss;
-    let scores: Vec<HeldOutScore> = replicas.held_out(crew, &test, loss);
+    let scores: Vec<HeldOutScore> = replicas.held_out(executor, &test, loss);
     let course = |(k, made): (usize, Vec<_>)| {
         let nodes = || replicas.nodes(k);
         let model = |node: &Node| {
@@ -120,8 +120,8 @@ fn courses(
             (ledger.charges(), ledger.spent().epsilon.to_bits())
         };
         let ends = [
-            everywhere[k].loss,
-            everywhere[k].accuracy,
+            global_fit[k].loss,
+            global_fit[k].accuracy,
             scores[k].auc,
             replicas.largest_residual(k),
         ];
@@ -158,19 +158,19 @@ fn every_replica_is_what_it_is_alone_on_any_threads() {
         let alone: Vec<Course> = (0..10)
             .flat_map(|r| courses(&[r], make, mechanism, &Sequential))
             .collect();
-        for crew in [&Sequential as &dyn PartyExecutor, &Threads(2), &Threads(5)] {
+        for executor in [&Sequential as &dyn PartyExecutor, &Threads(2), &Threads(5)] {
             assert_eq!(
-                courses(&[0], make, mechanism, crew)[..],
+                courses(&[0], make, mechanism, executor)[..],
                 alone[..1],
                 "{name}"
             );
             assert_eq!(
-                courses(&[0, 1, 2], make, mechanism, crew)[..],
+                courses(&[0, 1, 2], make, mechanism, executor)[..],
                 alone[..3],
                 "{name}"
             );
             let all: Vec<u32> = (0..10).collect();
-            assert_eq!(courses(&all, make, mechanism, crew), alone, "{name}");
+            assert_eq!(courses(&all, make, mechanism, executor), alone, "{name}");
         }
     }
 }
@@ -233,10 +233,10 @@ fn what_is_passed_over_changes_nothing_of_the_end() {
         let whole: Vec<_> = replicas().run(&Sequential).collect();
         let mut passing = replicas();
         // The first iteration cannot be passed over.
-        assert_eq!(passing.pass(&Sequential), None);
+        assert_eq!(passing.skip_measuring(&Sequential), None);
         assert_eq!(passing.run(&Sequential).next().as_ref(), whole.first());
         let mut passed = 0;
-        while let Some(out) = passing.pass(&Sequential) {
+        while let Some(out) = passing.skip_measuring(&Sequential) {
             assert_eq!(out, []);
             passed += 1;
         }

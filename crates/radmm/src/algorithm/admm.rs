@@ -23,7 +23,7 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// `θ = η`, the same for all nodes.
+    /// Returns `θ = η`, the same for all nodes.
     pub fn common(eta: Schedule) -> Self {
         Self {
             primal: eta,
@@ -54,7 +54,7 @@ impl Lagrangian {
         &self.lambda
     }
 
-    /// `(a, b)` of the next iteration's primal problem.
+    /// Returns `(a, b)` of the next iteration's primal problem.
     pub fn coefficients(&self, view: &View<'_>) -> (f64, Vec<f64>) {
         let eta = self.eta(view.iteration + 1);
         let mut b = view.sum_with_neighbours();
@@ -64,16 +64,16 @@ impl Lagrangian {
         (2.0 * eta * view.degree(), b)
     }
 
-    /// `2λ_i + η Σ_j (f_i − f_j)`: the gradient of all terms but `O_i` at `f_i`.
-    pub fn pull(&self, view: &View<'_>, eta: f64) -> Vec<f64> {
-        let mut pull = view.difference_to_neighbours();
-        for (pull, lambda) in pull.iter_mut().zip(&self.lambda) {
-            *pull = 2.0 * lambda + eta * *pull;
+    /// Returns `2λ_i + η Σ_j (f_i − f_j)`, the gradient at `f_i` of all terms but `O_i`.
+    pub fn penalty_gradient(&self, view: &View<'_>, eta: f64) -> Vec<f64> {
+        let mut gradient = view.difference_to_neighbours();
+        for (g, lambda) in gradient.iter_mut().zip(&self.lambda) {
+            *g = 2.0 * lambda + eta * *g;
         }
-        pull
+        gradient
     }
 
-    /// `λ_i(t) = λ_i(t−1) + (θ/2) Σ_j (f_i(t) − f_j(t))`; before the first iteration there is nothing to update.
+    /// Updates the dual: `λ_i(t) = λ_i(t−1) + (θ/2) Σ_j (f_i(t) − f_j(t))`. Before the first iteration there is none.
     pub fn update_dual(&mut self, view: &View<'_>) {
         if view.iteration == 0 {
             return;
@@ -88,36 +88,36 @@ impl Lagrangian {
 /// Conventional ADMM or M-ADMM at one node.
 pub struct Admm {
     lagrangian: Lagrangian,
-    /// `(a, b)` of the question that is open, if one is.
-    asked: (f64, Vec<f64>),
+    /// `(a, b)` of the pending question.
+    pending: (f64, Vec<f64>),
     model: Linearisation,
 }
 
 impl Admm {
-    /// A node's part, with `λ_i = 0`.
+    /// Creates a node's part, with `λ_i = 0`.
     pub fn new(penalty: Penalty, columns: usize) -> Self {
         Self::with_dual(penalty, vec![0.0; columns])
     }
 
-    /// A node's part, going on from `λ_i`.
+    /// Creates a node's part that continues from `λ_i`.
     pub fn with_dual(penalty: Penalty, lambda: Vec<f64>) -> Self {
         let columns = lambda.len();
         Self {
             lagrangian: Lagrangian::new(penalty, lambda),
-            asked: (0.0, Vec::new()),
+            pending: (0.0, Vec::new()),
             model: Linearisation::flat(columns),
         }
     }
 }
 
 impl Algorithm for Admm {
-    fn hear(&mut self, view: &View<'_>) {
+    fn observe(&mut self, view: &View<'_>) {
         self.lagrangian.update_dual(view);
     }
 
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         let (a, b) = self.lagrangian.coefficients(view);
-        self.asked = (a, b.clone());
+        self.pending = (a, b.clone());
         Step::Ask(Query::Minimise {
             quadratic: a,
             linear: b,
@@ -125,10 +125,10 @@ impl Algorithm for Admm {
         })
     }
 
-    fn answered(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+    fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         // Optimality executor the gradient over for nothing: ∇O_i(f) + e = −(b + a·f), with whatever noise e the curator
         // put into the question. It is a function of the answer, so using it reveals nothing more.
-        let (a, mut gradient) = std::mem::take(&mut self.asked);
+        let (a, mut gradient) = std::mem::take(&mut self.pending);
         for (b, f) in gradient.iter_mut().zip(answer) {
             *b = -(*b + a * f);
         }
@@ -149,7 +149,7 @@ impl Recyclable for Admm {
         &self.lagrangian
     }
 
-    fn model(&self) -> &Linearisation {
+    fn linearisation(&self) -> &Linearisation {
         &self.model
     }
 }

@@ -1,4 +1,4 @@
-//! What any collaboration has to beat: training alone, and averaging once.
+//! Baselines that any collaboration has to beat: local training, and averaging once.
 //!
 //! Both ask one question, `argmin O_i(f) + (a/2)‖f‖²`, in the first iteration, and nothing after it. A single noisy answer
 //! needs more ridge than the common objective has, so `a` is theirs to choose.
@@ -6,20 +6,20 @@
 use super::{Algorithm, Step, View};
 use crate::protocol::query::Query;
 
-/// Each node on its own rows. It hears its neighbours and learns nothing from them.
+/// Local training: each node on its own rows, whatever its neighbours send.
 pub struct Local {
     extra_ridge: f64,
 }
 
 impl Local {
-    /// `extra_ridge` is `a ≥ 0`.
+    /// Creates a node's part; `extra_ridge` is `a ≥ 0`.
     pub fn new(extra_ridge: f64) -> Self {
         Self { extra_ridge }
     }
 }
 
 impl Algorithm for Local {
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         match view.iteration {
             0 => ask_alone(self.extra_ridge, view),
             _ => Step::Recycle(view.own.to_vec()),
@@ -37,7 +37,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// `extra_ridge` is `a ≥ 0`; `weights` are those of the neighbours, in ascending order of their numbers.
+    /// Creates a node's part. `extra_ridge` is `a ≥ 0`; `weights` are those of the neighbours, in ascending order of their numbers.
     pub fn new(extra_ridge: f64, weights: Vec<f64>) -> Self {
         Self {
             extra_ridge,
@@ -47,7 +47,7 @@ impl Average {
 }
 
 impl Algorithm for Average {
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         match view.iteration {
             0 => ask_alone(self.extra_ridge, view),
             _ => Step::Recycle(view.mix(&self.weights)),

@@ -14,20 +14,20 @@ pub struct Dgd {
 }
 
 impl Dgd {
-    /// `weights` are those of the neighbours, in ascending order of their numbers.
+    /// Creates a node's part. `weights` are those of the neighbours, in ascending order of their numbers.
     pub fn new(weights: Vec<f64>, step: Schedule) -> Self {
         Self { weights, step }
     }
 }
 
 impl Algorithm for Dgd {
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         Step::Ask(Query::Gradient {
             at: view.own.to_vec(),
         })
     }
 
-    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         let step = self.step.at(view.iteration + 1);
         let mut next = view.mix(&self.weights);
         for (next, gradient) in next.iter_mut().zip(answer) {

@@ -1,4 +1,4 @@
-//! Algorithms that ask for gradients: DLM and DGD.
+//! DLM: decentralised linearised ADMM.
 
 use super::admm::{Lagrangian, Penalty};
 use super::recycled::{Linearisation, Recyclable, linearised_step};
@@ -19,12 +19,12 @@ pub struct Dlm {
 }
 
 impl Dlm {
-    /// A node's part, with `λ_i = 0`.
+    /// Creates a node's part, with `λ_i = 0`.
     pub fn new(penalty: Penalty, damping: Schedule, columns: usize) -> Self {
         Self::with_dual(penalty, damping, vec![0.0; columns])
     }
 
-    /// A node's part, going on from `λ_i`.
+    /// Creates a node's part that continues from `λ_i`.
     pub fn with_dual(penalty: Penalty, damping: Schedule, lambda: Vec<f64>) -> Self {
         let columns = lambda.len();
         Self {
@@ -36,17 +36,17 @@ impl Dlm {
 }
 
 impl Algorithm for Dlm {
-    fn hear(&mut self, view: &View<'_>) {
+    fn observe(&mut self, view: &View<'_>) {
         self.lagrangian.update_dual(view);
     }
 
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         Step::Ask(Query::Gradient {
             at: view.own.to_vec(),
         })
     }
 
-    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         self.model = Linearisation {
             point: view.own.to_vec(),
             gradient: answer.to_vec(),
@@ -69,7 +69,7 @@ impl Recyclable for Dlm {
         &self.lagrangian
     }
 
-    fn model(&self) -> &Linearisation {
+    fn linearisation(&self) -> &Linearisation {
         &self.model
     }
 }

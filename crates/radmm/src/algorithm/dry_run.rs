@@ -1,31 +1,32 @@
-//! What a node is going to ask, known before anyone answers.
+//! A dry run: the questions of a node, known before anyone answers.
 //!
-//! When an algorithm asks, and with which quadratic term, is fixed by its schedules; only the linear term depends on
-//! releases. So an algorithm that runs on vectors of no columns asks the questions of the real run as far as their price
-//! depends on them, and noise can be found for a total before the first row is read.
+//! An algorithm's schedules fix when it asks and with which quadratic term; only the linear term depends on releases. An
+//! algorithm that runs on vectors of no columns therefore asks the questions of the real run, as far as their price depends on
+//! them. Noise can thus be calibrated to a total before the first row is read.
 
 use super::{Algorithm, Step, View};
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
 
-/// The questions of iterations `1..=iterations` of a node with `degree` neighbours, each with its iteration. `algorithm` is
-/// a fresh one of no columns.
+/// Returns the questions of iterations `1..=iterations` of a node with `degree` neighbours, each with its iteration.
+///
+/// `algorithm` is a fresh one of no columns.
 pub fn questions(
     algorithm: &mut dyn Algorithm,
     degree: usize,
     iterations: u32,
 ) -> Vec<(u32, Query)> {
-    let heard = vec![Release::imagined(Vec::new()); degree];
+    let received = vec![Release::imagined(Vec::new()); degree];
     let mut asked = Vec::new();
     for iteration in 0..iterations {
         let view = View {
             iteration,
             own: &[],
-            heard: &heard,
+            neighbours: &received,
         };
-        algorithm.hear(&view);
-        if let Step::Ask(query) = algorithm.next(&view) {
-            algorithm.answered(&view, &[]);
+        algorithm.observe(&view);
+        if let Step::Ask(query) = algorithm.next_step(&view) {
+            algorithm.absorb_answer(&view, &[]);
             asked.push((iteration + 1, query));
         }
     }

@@ -1,4 +1,4 @@
-//! Where the models start: `f_i(0)`, which is public and depends on nobody's rows.
+//! Initial models `f_i(0)`, which are public and depend on nobody's rows.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::graph::NodeId;
 
-/// Independent normal coordinates, the same for all repetitions: these differ in their noise alone.
+/// Returns independent normal coordinates, the same for all repetitions, which differ in their noise alone.
 pub fn normal(seed: u64, node: NodeId, deviation: f64, columns: usize) -> Vec<f64> {
     // Kept apart from noise and graphs by the end of the key.
     let mut key = *b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0radmm start v1\0\0";
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_node_starts_elsewhere_and_always_there() {
+    fn each_node_and_seed_has_its_own_fixed_start() {
         let of = |seed, node| normal(seed, NodeId(node), 0.1, 5);
         assert_eq!(of(1, 0), of(1, 0));
         assert_ne!(of(1, 0), of(1, 1));

@@ -11,11 +11,11 @@
 //! with `η = η_i(t)`, `γ = γ_i(t)`. The first recycled step after an exact minimisation has `p = f_i(t−1)`, which is the
 //! paper's eq. 10. Since `g` and `p` come out of released values, so does `f_i(t)`: it costs no privacy.
 
-use super::admm::Lagrangian;
+use super::admm::{Admm, Lagrangian, Penalty};
 use super::schedule::Schedule;
 use super::{Algorithm, Step, View};
 
-/// What is known of `O_i` after a data step: its (noisy) gradient at a point.
+/// The linear model of `O_i` that a data step leaves behind: its (noisy) gradient at a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linearisation {
     /// `p`.
@@ -25,7 +25,7 @@ pub struct Linearisation {
 }
 
 impl Linearisation {
-    /// Before anything is known.
+    /// Returns the model before the first data step.
     pub(super) fn flat(columns: usize) -> Self {
         Self {
             point: vec![0.0; columns],
@@ -36,11 +36,11 @@ impl Linearisation {
 
 /// An algorithm whose data steps leave a [`Linearisation`] behind.
 pub trait Recyclable: Algorithm {
-    /// Its penalty and dual.
+    /// Returns its penalty and dual.
     fn lagrangian(&self) -> &Lagrangian;
 
-    /// The model that the last data step left.
-    fn model(&self) -> &Linearisation;
+    /// Returns the model that the last data step left behind.
+    fn linearisation(&self) -> &Linearisation;
 }
 
 /// `A` with `m` recycled steps after each data step: R-ADMM over ADMM, linearised R-ADMM over DLM.
@@ -50,8 +50,16 @@ pub struct Recycled<A> {
     period: u32,
 }
 
+impl Recycled<Admm> {
+    /// Creates the paper's R-ADMM at one node: constant penalty `η` and damping `γ`, one recycled step after each data step.
+    pub fn admm(penalty: f64, damping: f64, columns: usize) -> Self {
+        let admm = Admm::new(Penalty::common(Schedule::Constant(penalty)), columns);
+        Self::new(admm, Schedule::Constant(damping), 1)
+    }
+}
+
 impl<A: Recyclable> Recycled<A> {
-    /// `recycle` is `m`; the paper's algorithm has `m = 1`.
+    /// Wraps `inner` with `recycle = m` recycled steps after each data step; the paper's algorithm has `m = 1`.
     pub fn new(inner: A, damping: Schedule, recycle: u32) -> Self {
         Self {
             inner,
@@ -66,28 +74,28 @@ impl<A: Recyclable> Recycled<A> {
 }
 
 impl<A: Recyclable> Algorithm for Recycled<A> {
-    fn hear(&mut self, view: &View<'_>) {
+    fn observe(&mut self, view: &View<'_>) {
         if view.iteration > 0 && self.asks_at(view.iteration) {
-            self.inner.hear(view);
+            self.inner.observe(view);
         }
     }
 
-    fn next(&mut self, view: &View<'_>) -> Step {
+    fn next_step(&mut self, view: &View<'_>) -> Step {
         let t = view.iteration + 1;
         if self.asks_at(t) {
-            return self.inner.next(view);
+            return self.inner.next_step(view);
         }
         let lagrangian = self.inner.lagrangian();
         Step::Recycle(linearised_step(
             view,
             lagrangian,
-            self.inner.model(),
+            self.inner.linearisation(),
             self.damping.at(t),
         ))
     }
 
-    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
-        self.inner.answered(view, answer)
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.inner.absorb_answer(view, answer)
     }
 
     fn dual(&self) -> Option<&[f64]> {
@@ -95,7 +103,7 @@ impl<A: Recyclable> Algorithm for Recycled<A> {
     }
 }
 
-/// ADMM's primal step for iteration `view.iteration + 1` with `O_i` replaced by `model` and `(γ/2)‖f − p‖²`.
+/// Returns ADMM's primal step for iteration `view.iteration + 1`, with `O_i` replaced by `model` and `(γ/2)‖f − p‖²`.
 pub fn linearised_step(
     view: &View<'_>,
     lagrangian: &Lagrangian,
@@ -104,7 +112,7 @@ pub fn linearised_step(
 ) -> Vec<f64> {
     let eta = lagrangian.eta(view.iteration + 1);
     let scale = 2.0 * eta * view.degree() + gamma;
-    let mut next = lagrangian.pull(view, eta);
+    let mut next = lagrangian.penalty_gradient(view, eta);
     for (k, next) in next.iter_mut().enumerate() {
         let own = view.own[k];
         let slope = model.gradient[k] + gamma * (own - model.point[k]);
@@ -113,16 +121,16 @@ pub fn linearised_step(
     next
 }
 
-/// The first recycled step after a data step, from messages alone: duals and rows drop out at constant `η`.
+/// Returns the first recycled step after a data step from messages alone: duals and rows drop out at constant `η`.
 /// ```text
 /// f_i(t) = f_i(t−1) + η/(2ηV_i + γ) · Σ_j ( 2f_j(t−1) − f_i(t−2) − f_j(t−2) )
 /// ```
-/// Whoever holds a neighbourhood's messages can check a recycled step with it. `data` is the view after the data step,
+/// Anyone who holds a neighbourhood's messages can check a recycled step with it. `data` is the view after the data step,
 /// `before` the one before it.
 pub fn closed_form(before: &View<'_>, data: &View<'_>, eta: f64, gamma: f64) -> Vec<f64> {
     let factor = eta / (2.0 * eta * data.degree() + gamma);
     let mut next = data.own.to_vec();
-    for (theirs, theirs_before) in data.heard.iter().zip(before.heard) {
+    for (theirs, theirs_before) in data.neighbours.iter().zip(before.neighbours) {
         for (k, next) in next.iter_mut().enumerate() {
             let change = 2.0 * theirs.values()[k] - before.own[k] - theirs_before.values()[k];
             *next += factor * change;

@@ -27,8 +27,9 @@ pub enum Schedule {
     },
 }
 
-/// Why a schedule cannot be used.
+/// An invalid schedule.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum ScheduleError {
     /// A value that must be finite and above (or, for a damping, at least) zero is not.
     #[error("is {value} at iteration {iteration}; it must be {needed}")]
@@ -37,7 +38,7 @@ pub enum ScheduleError {
         iteration: u32,
         /// The value there.
         value: f64,
-        /// What would be right.
+        /// The requirement.
         needed: &'static str,
     },
     /// M-ADMM needs penalties that do not decrease.
@@ -53,7 +54,7 @@ pub enum ScheduleError {
 }
 
 impl Schedule {
-    /// The value at iteration `t`.
+    /// Returns the value at iteration `t`.
     pub fn at(&self, t: u32) -> f64 {
         match *self {
             Self::Constant(value) => value,

@@ -1,4 +1,4 @@
-//! How fast an algorithm converges near the optimum.
+//! The rate at which an algorithm converges near the optimum.
 //!
 //! Near `f*` every `O_i` is a quadratic with the Hessian `H_i = ∇²O_i(f*)`, and one period of an algorithm (a data step and
 //! the recycled steps after it) is an affine map of the state `(f_1, …, f_N, λ_1, …, λ_N)`. Its linear part is what the
@@ -8,8 +8,8 @@
 //! place of rows. `Σ_i λ_i` is conserved, zero from the start, and kept so: otherwise it would show as an eigenvalue one.
 //!
 //! Duals are of the size of `η·f`. They are measured in a unit of their own, in which both halves of the state weigh the same:
-//! beside duals of 10¹⁷ a model would be less than their rounding. What is left are a few roundings an iteration, and a rate
-//! nearer to one than a few hundred of these is not told.
+//! beside duals of 10¹⁷ a model would be less than their rounding. What is left are a few roundings an iteration. A rate
+//! nearer to one than a few hundred of these is reported as unknown.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -25,7 +25,7 @@ use crate::protocol::release::Release;
 /// The Hessians of all parties may have this many entries together: a gigabyte with their factors.
 const MOST_ENTRIES: usize = 1 << 26;
 
-/// How near to zero the logarithm of an iteration's rate may be to be told from zero: some hundred roundings.
+/// The least logarithm of an iteration's rate that differs from zero by more than rounding: some hundred roundings.
 const NEAREST: f64 = 512.0 * f64::EPSILON;
 
 /// The Hessians of the parties would not fit in memory.
@@ -38,27 +38,28 @@ pub struct HessiansTooLarge {
     pub columns: usize,
 }
 
-/// The factor by which distances to the optimum shrink in the long run; above one, they grow. Not a number where double
-/// precision cannot tell it: see [`LocalRate::is_told`].
+/// The factor by which distances to the optimum shrink in the long run; above one, they grow.
+///
+/// NaN if double precision cannot determine it: see [`LocalRate::is_known`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LocalRate {
-    /// In a data step and the recycled steps after it.
+    /// The factor for a data step and the recycled steps after it.
     pub per_data_step: f64,
-    /// The same, spread evenly over these iterations.
+    /// The same factor, spread evenly over these iterations.
     pub per_iteration: f64,
-    /// Iterations until a distance is a tenth; `None` if it never is.
+    /// Iterations until a distance shrinks to a tenth; `None` if it never does.
     pub iterations_per_digit: Option<f64>,
-    /// By how much the logarithm of the rate may be off, as a share of it.
+    /// The relative uncertainty of the logarithm of the rate.
     pub uncertainty: f64,
 }
 
 impl LocalRate {
     fn new(per_period: f64, period: u32, uncertainty: f64) -> Self {
         let iterations = f64::from(period);
-        let told = per_period > 0.0
+        let known = per_period > 0.0
             && per_period.is_finite()
             && libm::log(per_period).abs() >= NEAREST * iterations;
-        if !told {
+        if !known {
             return Self {
                 per_data_step: f64::NAN,
                 per_iteration: f64::NAN,
@@ -76,14 +77,16 @@ impl LocalRate {
         }
     }
 
-    /// Whether double precision tells the rate. It does not where penalties or dampings are so far from the Hessians that a
-    /// period's map overflows, or is so near to one that contracts nothing that rounding hides the difference.
-    pub fn is_told(&self) -> bool {
+    /// Returns whether double precision determines the rate.
+    ///
+    /// It does not if penalties or dampings are so far from the Hessians that a period's map overflows, or if the map is so near
+    /// to one without contraction that rounding hides the difference.
+    pub fn is_known(&self) -> bool {
         !self.per_iteration.is_nan()
     }
 }
 
-/// The rate at a point.
+/// Computes the rate at a point.
 pub(crate) fn local<'a>(
     nodes: impl ExactSizeIterator<Item = &'a Node>,
     at: &[f64],
@@ -97,11 +100,11 @@ pub(crate) fn local<'a>(
             columns,
         });
     }
-    let mut map = Period {
+    let mut map = PeriodMap {
         columns,
         length: period,
         parties: nodes
-            .map(|node| Linear {
+            .map(|node| QuadraticParty {
                 id: node.id(),
                 neighbours: node.neighbours().iter().map(|j| j.0 as usize).collect(),
                 quadratic: node.curator().quadratic(at),
@@ -120,23 +123,23 @@ pub(crate) fn local<'a>(
     Ok(LocalRate::new(radius.value, period, radius.uncertainty))
 }
 
-/// One party, its rows replaced by a quadratic.
-struct Linear {
+/// One party, with its rows replaced by a quadratic.
+struct QuadraticParty {
     id: NodeId,
     neighbours: Vec<usize>,
     quadratic: QuadraticModel,
 }
 
 /// A period of the algorithm as a map of the state: all `f_i`, then all `λ_i`.
-struct Period<'a> {
+struct PeriodMap<'a> {
     columns: usize,
     length: u32,
-    parties: Vec<Linear>,
+    parties: Vec<QuadraticParty>,
     make: &'a dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
 }
 
-impl Period<'_> {
-    /// A generic state with `Σ_i λ_i = 0`.
+impl PeriodMap<'_> {
+    /// Returns a generic state with `Σ_i λ_i = 0`.
     fn start(&self, seed: u64) -> Vec<f64> {
         let half = self.parties.len() * self.columns;
         let mut state = init::normal(seed, NodeId(0), 1.0, 2 * half);
@@ -144,7 +147,7 @@ impl Period<'_> {
         state
     }
 
-    /// The unit of duals in which models move duals as much as duals move models.
+    /// Returns the unit of duals in which models move duals as much as duals move models.
     fn dual_unit(&mut self, start: &[f64]) -> f64 {
         let half = start.len() / 2;
         // Largest entries, since squares would overflow.
@@ -181,16 +184,16 @@ impl Period<'_> {
             let mut next = Vec::with_capacity(models.len());
             for (i, (party, algorithm)) in self.parties.iter_mut().zip(&mut algorithms).enumerate()
             {
-                let heard = party.heard(&models);
+                let received = party.received(&models);
                 let view = View {
                     iteration: t,
                     own: models[i].values(),
-                    heard: &heard,
+                    neighbours: &received,
                 };
-                let model = match algorithm.next(&view) {
+                let model = match algorithm.next_step(&view) {
                     Step::Recycle(values) => values,
                     Step::Ask(query) => match party.quadratic.answer(&query) {
-                        Some(answer) => algorithm.answered(&view, &answer),
+                        Some(answer) => algorithm.absorb_answer(&view, &answer),
                         None => vec![f64::NAN; d],
                     },
                 };
@@ -198,10 +201,10 @@ impl Period<'_> {
             }
             models = next;
             for (i, (party, algorithm)) in self.parties.iter().zip(&mut algorithms).enumerate() {
-                algorithm.hear(&View {
+                algorithm.observe(&View {
                     iteration: t + 1,
                     own: models[i].values(),
-                    heard: &party.heard(&models),
+                    neighbours: &party.received(&models),
                 });
             }
         }
@@ -215,7 +218,7 @@ impl Period<'_> {
         self.balance(&mut state[half..]);
     }
 
-    /// Takes from every dual its share of what rounding has left of `Σ_i λ_i`.
+    /// Restores `Σ_i λ_i = 0`, from which rounding departs.
     fn balance(&self, duals: &mut [f64]) {
         let count = self.parties.len() as f64;
         for k in 0..self.columns {
@@ -226,8 +229,8 @@ impl Period<'_> {
     }
 }
 
-impl Linear {
-    fn heard(&self, models: &[Release]) -> Vec<Release> {
+impl QuadraticParty {
+    fn received(&self, models: &[Release]) -> Vec<Release> {
         self.neighbours.iter().map(|&j| models[j].clone()).collect()
     }
 }

@@ -14,7 +14,7 @@
 //! left of the second is concave in `L`: `−1/L` times a positive semidefinite matrix and `−pL/(p−L)` both are, and so is
 //! the least eigenvalue. One golden-section search over `L` decides.
 //!
-//! What is found is then proved: see [`Certificate`].
+//! The values found are then proved: see [`Certificate`].
 
 use serde::Serialize;
 use thiserror::Error;
@@ -22,20 +22,22 @@ use thiserror::Error;
 use crate::graph::{Graph, NodeId};
 use crate::linalg::symmetric::Symmetric;
 
-/// As many parties take about a minute, and the time grows with the cube of their number.
+/// The largest number of parties. They take about a minute, and the time grows with the cube of their number.
 pub const MOST_NODES: usize = 256;
 
-/// How near `p` may come to its bound: a millionth.
+/// The relative distance of `p` from its bound: a millionth.
 const CLOSEST: i32 = 20;
-/// Of a golden-section search over `L/p = 1/(1 + e^−u)`, `u` from −60 to 30, which leaves `u` to a hundred-millionth.
+/// Steps of the golden-section search over `L/p = 1/(1 + e^−u)`, `u` from −60 to 30, which leave `u` to a hundred-millionth.
 const SECTIONS: usize = 48;
-/// How far `M` and `η` may be from one another, and `η` from one: beyond, their squares and products overflow.
+/// The largest ratio of `M` and `η`, and of `η` and one: beyond, their squares and products overflow.
 const FARTHEST: f64 = 1e100;
 /// The relative accuracy of the least `γ`.
 const FINE: f64 = 1e-4;
 
-/// `L` and `μ` for which the condition holds. Both inequalities were proved in floating point: each holds with all that
-/// rounding may have done to its matrices, so that a certificate is right in exact arithmetic.
+/// Values of `L` and `μ` for which the condition holds.
+///
+/// Both inequalities are proved in floating point: each holds whatever rounding did to its matrices, so a certificate is right
+/// in exact arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Certificate {
     /// `γ`.
@@ -50,8 +52,9 @@ pub struct Certificate {
     pub second_margin: f64,
 }
 
-/// Why no damping can be certified.
+/// The reason why no damping can be certified.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum Uncertifiable {
     /// `D+A` is singular, so the second inequality fails along its null vector whatever `γ`, `L` and `μ` are.
     #[error(
@@ -92,7 +95,7 @@ pub struct Condition {
     spread: f64,
 }
 
-/// What does not depend on `L` and `μ`.
+/// The matrices at one damping, which do not depend on `L` and `μ`.
 struct AtDamping {
     /// `σ`.
     least: f64,
@@ -105,7 +108,7 @@ struct AtDamping {
 }
 
 impl Condition {
-    /// The condition at `η > 0` and `M > 0`, unless it cannot hold whatever `γ` is.
+    /// Creates the condition at `η > 0` and `M > 0`, unless it cannot hold whatever `γ` is.
     pub fn new(graph: &Graph, eta: f64, lipschitz: f64) -> Result<Self, Uncertifiable> {
         let n = graph.len();
         if graph.is_bipartite() {
@@ -146,7 +149,7 @@ impl Condition {
         })
     }
 
-    /// `L` and `μ` that meet the condition at this `γ ≥ 0`, with as much room in the first inequality as the second
+    /// Returns `L` and `μ` that meet the condition at this `γ ≥ 0`, with as much room in the first inequality as the second
     /// allows; `None` if there are none.
     pub fn certify(&self, gamma: f64) -> Option<Certificate> {
         let at = self.at(gamma);
@@ -155,7 +158,7 @@ impl Condition {
         (1..=CLOSEST).find_map(|k| self.search(&at, gamma, room(most, k)))
     }
 
-    /// The least `γ` that can be certified, to a ten-thousandth of it, and its certificate.
+    /// Returns the certificate of the least `γ` that can be certified, to a ten-thousandth of it.
     ///
     /// On a regular graph all matrices commute, and every eigenvalue's margin grows with `γ`. On others that was seen and
     /// not proved; what is returned is certified in any case.
@@ -229,7 +232,7 @@ impl Condition {
         self.lipschitz * self.lipschitz / (2.0 * at.least)
     }
 
-    /// The upper bound on `p = Lμ` that the first inequality sets, from below.
+    /// Returns the upper bound on `p = Lμ` that the first inequality sets, rounded down.
     fn largest_product(&self, at: &AtDamping) -> Option<f64> {
         let unit = self.stiffness(at) / self.eta;
         let holds = |p: f64| {
@@ -253,7 +256,7 @@ impl Condition {
         (low > 0.0).then_some(low)
     }
 
-    /// The best `L` for a product `p = Lμ`, if the condition then holds.
+    /// Searches the best `L` for a product `p = Lμ`, and returns it if the condition then holds.
     fn search(&self, at: &AtDamping, gamma: f64, p: f64) -> Option<Certificate> {
         let c = self.stiffness(at);
         let l_at = |u: f64| p / (1.0 + libm::exp(-u));
@@ -282,7 +285,7 @@ impl Condition {
         self.prove(at, gamma, l, p / l)
     }
 
-    /// The certificate of `L` and `μ`, if both inequalities can be proved.
+    /// Returns the certificate of `L` and `μ`, if both inequalities can be proved.
     fn prove(&self, at: &AtDamping, gamma: f64, l: f64, mu: f64) -> Option<Certificate> {
         let (c, n) = (self.stiffness(at), self.degrees.len() as f64);
         let factor = l * mu * c / self.eta;
@@ -306,7 +309,7 @@ impl Condition {
         })
     }
 
-    /// What rounding may have done to the first inequality's difference.
+    /// Bounds what rounding did to the first inequality's difference.
     fn first_error(&self, at: &AtDamping, factor: f64) -> f64 {
         let twice = 2.0 * self.degrees.iter().copied().fold(0.0, f64::max) * self.eta;
         let size = 1.0 + twice / at.least + factor * self.pseudo_inverse.norm();
@@ -314,7 +317,7 @@ impl Condition {
     }
 }
 
-/// `p` below its bound by a `2^k`-th of it.
+/// Returns `p` below its bound by a `2^k`-th of it.
 fn room(most: f64, k: i32) -> f64 {
     most * (1.0 - 0.5f64.powi(k))
 }

@@ -60,6 +60,7 @@ pub struct Graph {
 
 /// Why a graph cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum GraphError {
     /// One node has nobody to talk to, two make no small world.
     #[error("{nodes} nodes are too few; this topology needs at least {needed}")]

@@ -30,6 +30,7 @@ pub struct DatasetLimits {
 
 /// DatasetLimits that limit nothing.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum InvalidLimits {
     /// No limit was given.
     #[error("there is no limit; give a pure epsilon, or an epsilon and a delta, or both")]
@@ -80,6 +81,7 @@ impl DatasetLimits {
 
 /// The reason why the account of a data set refused a charge.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum AccountRefusal {
     /// The total over all studies would exceed a limit.
     #[error(

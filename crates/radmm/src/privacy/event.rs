@@ -72,10 +72,7 @@ impl PrivacyEvent {
 
 impl IdealRelease {
     pub(super) fn is_well_formed(&self) -> bool {
-        let law_is = |law: &NoiseDistribution| match *law {
-            NoiseDistribution::Gamma { rate } => rate > 0.0 && rate.is_finite(),
-            NoiseDistribution::Gaussian { sigma } => sigma > 0.0 && sigma.is_finite(),
-        };
+        let valid = |law: &NoiseDistribution| law.amount() > 0.0 && law.amount().is_finite();
         match self {
             Self::Exact => true,
             Self::Objective {
@@ -83,8 +80,8 @@ impl IdealRelease {
                 spread,
                 law,
                 ..
-            } => *sensitivity >= 0.0 && *spread >= 0.0 && law_is(law),
-            Self::Additive { sensitivity, law } => *sensitivity >= 0.0 && law_is(law),
+            } => *sensitivity >= 0.0 && *spread >= 0.0 && valid(law),
+            Self::Additive { sensitivity, law } => *sensitivity >= 0.0 && valid(law),
         }
     }
 }

@@ -19,6 +19,7 @@ pub struct Budget {
 
 /// An invalid limit.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum InvalidBudget {
     /// ε must be positive and finite.
     #[error("invalid epsilon limit {0}: must be positive and finite")]
@@ -61,6 +62,7 @@ impl Budget {
 
 /// The reason why a charge was refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum SpendError {
     /// The total would exceed the limit.
     #[error(

@@ -58,6 +58,7 @@ pub enum Mechanism {
 
 /// A question that a mechanism cannot answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unanswerable {
     /// Objective and output perturbation protect minimisers only, gradient perturbation gradients only.
     #[error("{mechanism} perturbation does not protect {question}")]
@@ -73,6 +74,45 @@ pub enum Unanswerable {
 }
 
 impl Mechanism {
+    /// Returns objective perturbation with this noise.
+    pub fn objective(noise: NoiseDistribution) -> Self {
+        Self::Objective {
+            law: noise,
+            scale: NoiseScaling::Fixed,
+        }
+    }
+
+    /// Returns output perturbation with this noise.
+    pub fn output(noise: NoiseDistribution) -> Self {
+        Self::Output { law: noise }
+    }
+
+    /// Returns gradient perturbation with this noise.
+    pub fn gradient(noise: NoiseDistribution) -> Self {
+        Self::Gradient { law: noise }
+    }
+
+    /// Returns the distribution of the noise, if there is any.
+    pub fn noise(&self) -> Option<NoiseDistribution> {
+        match *self {
+            Self::None => None,
+            Self::Objective { law, .. } | Self::Output { law } | Self::Gradient { law } => {
+                Some(law)
+            }
+        }
+    }
+
+    /// Returns the same mechanism with another distribution of its noise; without noise, itself.
+    #[must_use]
+    pub fn with_noise(self, noise: NoiseDistribution) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Objective { scale, .. } => Self::Objective { law: noise, scale },
+            Self::Output { .. } => Self::output(noise),
+            Self::Gradient { .. } => Self::gradient(noise),
+        }
+    }
+
     /// Prices an answer from public facts, before a row is read and whether or not it is then given.
     pub fn price(
         &self,

@@ -51,5 +51,5 @@ pub use guarantee::Guarantee;
 pub use ledger::{Budget, InvalidBudget, Ledger, Paid, SpendError};
 pub(crate) use ledger::{LedgerState, StateCache};
 pub use mechanism::{Mechanism, NoiseScaling, Unanswerable};
-pub use noise_distribution::NoiseDistribution;
+pub use noise_distribution::{NoiseDistribution, NoiseFamily};
 pub(crate) use privacy_loss::up;

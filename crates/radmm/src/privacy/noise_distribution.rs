@@ -23,7 +23,52 @@ pub enum NoiseDistribution {
     },
 }
 
+/// The family of a [`NoiseDistribution`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseFamily {
+    /// Density ∝ exp(−rate·‖e‖₂).
+    Gamma,
+    /// Independent normal coordinates.
+    Gaussian,
+}
+
+impl NoiseFamily {
+    /// Returns the distribution of this family with a rate or a sigma.
+    pub fn with_amount(self, amount: f64) -> NoiseDistribution {
+        match self {
+            Self::Gamma => NoiseDistribution::gamma(amount),
+            Self::Gaussian => NoiseDistribution::gaussian(amount),
+        }
+    }
+}
+
 impl NoiseDistribution {
+    /// Returns gamma noise of rate `α`.
+    pub fn gamma(rate: f64) -> Self {
+        Self::Gamma { rate }
+    }
+
+    /// Returns Gaussian noise of standard deviation `σ`.
+    pub fn gaussian(sigma: f64) -> Self {
+        Self::Gaussian { sigma }
+    }
+
+    /// Returns the family.
+    pub fn family(&self) -> NoiseFamily {
+        match self {
+            Self::Gamma { .. } => NoiseFamily::Gamma,
+            Self::Gaussian { .. } => NoiseFamily::Gaussian,
+        }
+    }
+
+    /// Returns `α` or `σ`.
+    pub fn amount(&self) -> f64 {
+        match *self {
+            Self::Gamma { rate } => rate,
+            Self::Gaussian { sigma } => sigma,
+        }
+    }
+
     /// Returns a length that noise in `columns` coordinates exceeds with probability below `e^−47` (Chernoff).
     pub(crate) fn reach(&self, columns: usize) -> f64 {
         let columns = columns as f64;

@@ -1,4 +1,4 @@
-//! What a node says to its neighbours.
+//! The message that a node sends to its neighbours.
 
 use crate::graph::NodeId;
 use crate::protocol::release::Release;

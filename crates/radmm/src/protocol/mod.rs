@@ -1,4 +1,4 @@
-//! What parties say to each other, and what an algorithm asks of rows.
+//! Messages between parties, released values, and questions to rows.
 
 pub mod message;
 pub mod query;

@@ -9,7 +9,7 @@ pub enum Query {
         quadratic: f64,
         /// `b`.
         linear: Vec<f64>,
-        /// Where to look first, unless earlier questions have shown a better place. It is public too.
+        /// The starting point of the solver, unless it keeps a better one. It is public too.
         near: Vec<f64>,
     },
     /// `∇O(f)`.

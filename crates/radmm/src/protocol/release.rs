@@ -10,11 +10,11 @@ pub const FARTHEST: i64 = 1 << 62;
 
 /// A vector that the parties may see: an answer that was paid for, or a function of such answers.
 ///
-/// Built by a curator, or by a node from its start, from other releases, and from what it hears.
+/// A curator builds one from a paid answer; a node builds one from its start, from other releases, and from messages.
 #[derive(Clone, Debug)]
 pub struct Release {
     values: Arc<[f64]>,
-    /// On the grid, if one is so far out that its double is not itself.
+    /// Grid units, kept where one is so large that its double differs from it.
     far: Option<Arc<[i64]>>,
 }
 

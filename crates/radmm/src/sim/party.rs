@@ -1,4 +1,4 @@
-//! One party's work in an iteration, for all replicas at once: they ask the same rows.
+//! One party's work in an iteration, for all replicas at once, which ask the same rows.
 
 use super::SimError;
 use crate::curator::{Curator, HeldOutScore, PendingQuery, RowFit, Shard, evaluate};
@@ -15,19 +15,19 @@ pub struct PartyReplicas {
 /// A party's node in one replica, and what was measured of it last.
 pub(super) struct ReplicaState {
     pub(super) node: Node,
-    /// Boxed, since hardly anyone stops.
+    /// Boxed, since few nodes stop.
     pub(super) stopped: Option<Box<SimError>>,
-    /// Of the party's own model.
+    /// The fit of the party's own model.
     pub(super) own: RowFit,
-    /// Of a model that is everybody's; where several were tried, their sum.
+    /// The fit of a common model; of several, their sum.
     pub(super) common: RowFit,
     pub(super) score: HeldOutScore,
 }
 
-/// What all nodes of one replica said last, by number.
+/// The last values of all nodes of one replica, by number.
 pub(super) struct ReplicaRound {
     pub(super) replica: usize,
-    pub(super) said: Vec<Release>,
+    pub(super) sent: Vec<Release>,
 }
 
 impl PartyReplicas {
@@ -44,29 +44,29 @@ impl PartyReplicas {
         }
     }
 
-    /// How many rows it has: a measure of its work.
+    /// Returns the number of its rows, a measure of its work.
     pub fn rows(&self) -> usize {
         self.curator().rows()
     }
 
-    /// The first replica's.
+    /// Returns the first replica's curator.
     pub(super) fn curator(&self) -> &Curator {
         self.states[0].node.curator()
     }
 
-    /// Hears the neighbours and makes the next iteration, in the replicas of these rounds.
+    /// Receives the neighbours' values and makes the next iteration, in the replicas of these rounds.
     pub(super) fn advance(&mut self, rounds: &[ReplicaRound]) {
         for round in rounds {
             let state = &mut self.states[round.replica];
-            state.hear(&round.said);
-            let answer = state.node.asking().map(PendingQuery::answer);
-            if let Some(Err(stop)) = answer.map(|answer| state.node.answered(answer)) {
-                state.halt(stop);
+            state.receive(&round.sent);
+            let answer = state.node.pending_query().map(PendingQuery::answer);
+            if let Some(Err(stop)) = answer.map(|answer| state.node.absorb_answer(answer)) {
+                state.fail(stop);
             }
         }
     }
 
-    /// Measures, in each of these replicas, the party's own model and one that is everybody's.
+    /// Measures, in each of these replicas, the party's own model and a common one.
     pub(super) fn measure(&mut self, common: &[(usize, Vec<f64>)]) {
         for (replica, model) in common {
             let state = &mut self.states[*replica];
@@ -76,7 +76,7 @@ impl PartyReplicas {
         }
     }
 
-    /// Measures models of every replica, as many of each, and keeps their sums.
+    /// Measures models of every replica, equally many of each, and keeps their sums.
     pub(super) fn measure_sums(&mut self, models: &[&[f64]]) {
         let curator = self.curator();
         let fits: Vec<RowFit> = models.iter().map(|model| curator.observe(model)).collect();
@@ -91,7 +91,7 @@ impl PartyReplicas {
         }
     }
 
-    /// Tries the party's model of every replica on rows that nobody trained on.
+    /// Evaluates the party's model of every replica on held-out rows.
     pub(super) fn evaluate(&mut self, rows: &Shard, loss: Loss) {
         for state in &mut self.states {
             state.score = evaluate(rows, loss, state.node.model().values());
@@ -100,27 +100,27 @@ impl PartyReplicas {
 }
 
 impl ReplicaState {
-    /// Hears what the neighbours said, and goes on as far as no rows are needed.
-    fn hear(&mut self, said: &[Release]) {
-        for place in 0..self.node.neighbours().len() {
-            let from = self.node.neighbours()[place];
+    /// Receives the neighbours' values, and goes on as far as no rows are needed.
+    fn receive(&mut self, sent: &[Release]) {
+        for k in 0..self.node.neighbours().len() {
+            let from = self.node.neighbours()[k];
             let message = Message {
                 from,
                 iteration: self.node.iteration(),
-                release: said[from.0 as usize].clone(),
+                release: sent[from.0 as usize].clone(),
             };
-            if let Err(error) = self.node.hear(message) {
-                self.halt(error);
+            if let Err(error) = self.node.store_message(message) {
+                self.fail(error);
             }
         }
         if self.node.is_ready()
             && let Err(stop) = self.node.close()
         {
-            self.halt(stop);
+            self.fail(stop);
         }
     }
 
-    fn halt(&mut self, halt: impl Into<SimError>) {
-        self.stopped = Some(Box::new(halt.into()));
+    fn fail(&mut self, error: impl Into<SimError>) {
+        self.stopped = Some(Box::new(error.into()));
     }
 }

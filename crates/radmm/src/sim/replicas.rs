@@ -1,7 +1,7 @@
 //! Several runs of one study that differ in their noise alone, side by side over the same rows.
 //!
-//! The questions that replicas ask a party in an iteration are answered together, and their models are measured together:
-//! a row that is read serves all of them. What comes of a replica is what would have come of it alone, bit for bit.
+//! The questions that replicas ask a party in an iteration are answered together, and their models are measured together. Each
+//! replica gives the same bits as if it ran alone.
 
 use super::ledger_cache::LedgerSharing;
 use super::party::{PartyReplicas, ReplicaRound, ReplicaState};
@@ -12,13 +12,12 @@ use crate::privacy::Guarantee;
 use crate::problem::Loss;
 use crate::protocol::release::Release;
 
-/// Whether collaborating was worth it shows on everybody's rows; to try every model on every row takes too long where
-/// there are many parties.
+/// The number of parties whose models are evaluated on all rows. Evaluating every model takes too long with many parties.
 const MODELS: usize = 32;
 
 /// Several runs of one study.
 ///
-/// Rows are there once. Beside them, a node of `d` columns and `V` neighbours takes, in each replica, its model (`8d` bytes, and
+/// Rows are held once. Beside them, a node of `d` columns and `V` neighbours takes, in each replica, its model (`8d` bytes, and
 /// as much again while the next one is made) and its algorithm's vectors: none for gradient descent, averaging and training
 /// alone, one (`λ`) and the last answer (a point and a gradient) for ADMM and DLM, recycled or not. So R-ADMM holds `4·8d` bytes
 /// and `8d` in passing; what else a node has is below a kilobyte and `4V` bytes. A party at work needs the solver's `8d²` bytes,
@@ -28,22 +27,23 @@ pub struct Replicas {
     iterations: u32,
     /// The iteration that the next step makes.
     next: u32,
-    /// Which replicas go on, in ascending order: one that stops drops out, the others do not notice.
+    /// The replicas that still run, in ascending order. One that stops does not affect the others.
     running: Vec<usize>,
 }
 
-/// What came of an iteration in one replica.
+/// The result of an iteration in one replica.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaStep {
-    /// Which one, from 0 on.
+    /// The replica's index.
     pub replica: usize,
-    /// The iteration, or why there is none; then there will be no more of this replica.
+    /// The measured iteration, or the error that ended the replica.
     pub result: Result<Snapshot, SimError>,
 }
 
 impl Replicas {
-    /// The nodes of each replica in the order of their numbers, `0..N`, each knowing its neighbours among them. Their noise
-    /// repeats, and a party has the same rows and problem in all replicas.
+    /// Creates replicas from their nodes, each in the order of their numbers, `0..N`.
+    ///
+    /// Noise must repeat, and a party must have the same rows and problem in all replicas.
     pub fn new(replicas: Vec<Vec<Node>>, iterations: u32) -> Result<Self, InvalidSimulation> {
         let running: Vec<usize> = (0..replicas.len()).collect();
         let count = replicas.first().map_or(0, Vec::len);
@@ -84,90 +84,93 @@ impl Replicas {
         Ok(PartyReplicas::new(nodes))
     }
 
-    /// The iterations `0..=T`, as they are made by those replicas that get so far.
+    /// Iterates over the iterations `0..=T`, with the results of the replicas that get so far.
     pub fn run<'a>(
         &'a mut self,
-        crew: &'a dyn PartyExecutor,
+        executor: &'a dyn PartyExecutor,
     ) -> impl Iterator<Item = Vec<ReplicaStep>> + 'a {
         std::iter::from_fn(move || {
             let more = self.next <= self.iterations && !self.running.is_empty();
-            more.then(|| self.step(crew))
+            more.then(|| self.step(executor))
         })
     }
 
-    /// Makes the next iteration and measures nothing: for whoever wants to know how an algorithm ends and knows that it does
-    /// not stop on the way. Returns the replicas that do. The first and the last iteration are not to be passed over.
-    pub fn pass(&mut self, crew: &dyn PartyExecutor) -> Option<Vec<ReplicaStep>> {
+    /// Makes the next iteration without measuring it, and returns the replicas that stopped. `None` for the first and the last
+    /// iteration, which are always measured.
+    pub fn skip_measuring(&mut self, executor: &dyn PartyExecutor) -> Option<Vec<ReplicaStep>> {
         let between = self.next > 0 && self.next < self.iterations && !self.running.is_empty();
         between.then(|| {
             self.next += 1;
-            self.exchange(crew)
+            self.exchange(executor)
         })
     }
 
-    /// How many replicas there are.
+    /// Returns the number of replicas.
     pub fn count(&self) -> usize {
         self.parties[0].states.len()
     }
 
-    /// The nodes of a replica, in order.
+    /// Returns the nodes of a replica, in order.
     pub fn nodes(&self, replica: usize) -> impl ExactSizeIterator<Item = &Node> {
         self.parties
             .iter()
             .map(move |party| &party.states[replica].node)
     }
 
-    /// The largest gradient norm at which any node's minimiser was released in a replica.
+    /// Returns the largest gradient norm at which any node's minimiser was released in a replica.
     pub fn largest_residual(&self, replica: usize) -> f64 {
         self.nodes(replica)
             .map(|node| node.curator().largest_residual())
             .fold(0.0, f64::max)
     }
 
-    /// How many passes over a party's rows each answer of a replica took, where they were counted; more than 255 count as that.
+    /// Returns the number of passes over a party's rows for each answer of a replica, if counted; at most 255.
     pub fn passes(&self, replica: usize) -> impl Iterator<Item = u8> {
         self.nodes(replica)
             .flat_map(|node| node.curator().passes().iter().copied())
     }
 
-    /// How good the parties' models are on everybody's rows, by replica: the mean over at most 32 of them, evenly spread.
-    pub fn everywhere(&mut self, crew: &dyn PartyExecutor) -> Vec<GlobalFit> {
-        let shown = self.shown();
+    /// Evaluates the parties' models on all rows, by replica: the mean over at most 32 of them, evenly spread.
+    pub fn global_fit(&mut self, executor: &dyn PartyExecutor) -> Vec<GlobalFit> {
+        let sampled = self.sampled_parties();
         let model = |replica: usize, i: usize| self.parties[i].states[replica].node.model().clone();
         let models: Vec<Release> = (0..self.count())
-            .flat_map(|replica| shown.iter().map(move |&i| model(replica, i)))
+            .flat_map(|replica| sampled.iter().map(move |&i| model(replica, i)))
             .collect();
         let models: Vec<&[f64]> = models.iter().map(Release::values).collect();
-        crew.each(&mut self.parties, &|party| party.measure_sums(&models));
+        executor.each(&mut self.parties, &|party| party.measure_sums(&models));
         let of = |replica| {
             let sums = self.common_over_rows(replica);
             GlobalFit {
-                loss: sums.loss / shown.len() as f64,
-                accuracy: sums.accuracy / shown.len() as f64,
+                loss: sums.loss / sampled.len() as f64,
+                accuracy: sums.accuracy / sampled.len() as f64,
             }
         };
         (0..self.count()).map(of).collect()
     }
 
-    /// How good the parties' models are on rows that nobody trained on, by replica: the mean over at most 32 of them, evenly
-    /// spread.
+    /// Evaluates the parties' models on held-out rows, by replica: the mean over at most 32 of them, evenly spread.
     pub fn held_out(
         &mut self,
-        crew: &dyn PartyExecutor,
+        executor: &dyn PartyExecutor,
         rows: &Shard,
         loss: Loss,
     ) -> Vec<HeldOutScore> {
-        let shown = self.shown();
-        crew.each(&mut self.parties, &|party| {
+        let sampled = self.sampled_parties();
+        executor.each(&mut self.parties, &|party| {
             let id = party.states[0].node.id().0 as usize;
-            if shown.binary_search(&id).is_ok() {
+            if sampled.binary_search(&id).is_ok() {
                 party.evaluate(rows, loss);
             }
         });
         let of = |replica: usize| {
-            let scores = || shown.iter().map(|&i| self.parties[i].states[replica].score);
+            let scores = || {
+                sampled
+                    .iter()
+                    .map(|&i| self.parties[i].states[replica].score)
+            };
             let mean =
-                |of: fn(HeldOutScore) -> f64| scores().map(of).sum::<f64>() / shown.len() as f64;
+                |of: fn(HeldOutScore) -> f64| scores().map(of).sum::<f64>() / sampled.len() as f64;
             HeldOutScore {
                 loss: mean(|score| score.loss),
                 accuracy: mean(|score| score.accuracy),
@@ -177,55 +180,55 @@ impl Replicas {
         (0..self.count()).map(of).collect()
     }
 
-    /// Whose models are tried, in ascending order.
-    fn shown(&self) -> Vec<usize> {
+    /// Returns the parties whose models are evaluated, in ascending order.
+    fn sampled_parties(&self) -> Vec<usize> {
         let count = self.parties.len();
-        let shown = count.min(MODELS);
-        (0..shown).map(|k| k * count / shown).collect()
+        let sampled = count.min(MODELS);
+        (0..sampled).map(|k| k * count / sampled).collect()
     }
 
-    fn step(&mut self, crew: &dyn PartyExecutor) -> Vec<ReplicaStep> {
-        let mut made = Vec::new();
+    fn step(&mut self, executor: &dyn PartyExecutor) -> Vec<ReplicaStep> {
+        let mut steps = Vec::new();
         if self.next > 0 {
-            made.extend(self.exchange(crew));
+            steps.extend(self.exchange(executor));
         }
         if self.next == self.iterations {
-            // The last values are heard too, so that the duals are those of T.
-            made.extend(self.exchange(crew));
+            // The last values are exchanged too, so that the duals are those of T.
+            steps.extend(self.exchange(executor));
         }
         let mean = |&replica: &usize| (replica, self.mean_model(replica));
         let means: Vec<(usize, Vec<f64>)> = self.running.iter().map(mean).collect();
-        crew.each(&mut self.parties, &|party| party.measure(&means));
-        made.extend(means.iter().map(|(replica, mean)| ReplicaStep {
+        executor.each(&mut self.parties, &|party| party.measure(&means));
+        steps.extend(means.iter().map(|(replica, mean)| ReplicaStep {
             replica: *replica,
             result: Ok(self.snapshot(*replica, mean)),
         }));
         self.next += 1;
-        made
+        steps
     }
 
-    /// ChunkExecutor every party what its neighbours said, and lets it go on. Returns the replicas that dropped out.
-    fn exchange(&mut self, crew: &dyn PartyExecutor) -> Vec<ReplicaStep> {
-        let said = |&replica: &usize| ReplicaRound {
+    /// Hands every party its neighbours' values and lets it go on. Returns the replicas that stopped.
+    fn exchange(&mut self, executor: &dyn PartyExecutor) -> Vec<ReplicaStep> {
+        let sent = |&replica: &usize| ReplicaRound {
             replica,
-            said: self
+            sent: self
                 .nodes(replica)
                 .map(|node| node.model().clone())
                 .collect(),
         };
-        let rounds: Vec<ReplicaRound> = self.running.iter().map(said).collect();
-        crew.each(&mut self.parties, &|party| party.advance(&rounds));
+        let rounds: Vec<ReplicaRound> = self.running.iter().map(sent).collect();
+        executor.each(&mut self.parties, &|party| party.advance(&rounds));
         let stopped = |&replica: &usize| {
             let mut states = self.parties.iter().map(|party| &party.states[replica]);
-            let halt = states.find_map(|state| state.stopped.as_deref().cloned())?;
+            let error = states.find_map(|state| state.stopped.as_deref().cloned())?;
             Some(ReplicaStep {
                 replica,
-                result: Err(halt),
+                result: Err(error),
             })
         };
         let out: Vec<ReplicaStep> = self.running.iter().filter_map(stopped).collect();
         self.running
-            .retain(|replica| out.iter().all(|made| made.replica != *replica));
+            .retain(|replica| out.iter().all(|step| step.replica != *replica));
         out
     }
 
@@ -246,7 +249,7 @@ impl Replicas {
         }
     }
 
-    /// How good everybody's model is, each row counting the same.
+    /// Returns the fit of the common model, with equal weight for each row.
     fn common_over_rows(&self, replica: usize) -> GlobalFit {
         let rows = |party: &PartyReplicas| party.curator().rows() as f64;
         let all: f64 = self.parties.iter().map(rows).sum();
@@ -260,7 +263,7 @@ impl Replicas {
         }
     }
 
-    /// The largest distance of a party's model from a point.
+    /// Returns the largest distance of a party's model from a point.
     pub(super) fn distance_from(&self, replica: usize, point: &[f64]) -> f64 {
         let distance = |node: &Node| {
             let pairs = node.model().values().iter().zip(point);

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use radmm::algorithm::Algorithm;
 use radmm::algorithm::baseline::Local;
-use radmm::curator::{Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder, WarmStart};
+use radmm::curator::{
+    Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder, WarmStart,
+};
 use radmm::exec::Sequential;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::node::{Node, NodeConfig};
