@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use radmm_lab::accuracy::{Contest, Contested};
+use radmm_paper::accuracy::{AccuracyExperiment, AccuracyTable};
 
 use crate::args::ReproduceArgs;
 use crate::failure::Failure;
@@ -13,9 +13,9 @@ use crate::render::plain;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     let pool = typed.work.pool()?;
-    let contest = pool.install(|| Contest::usual(typed.repetitions))?;
-    let progress = Progress::counting(contest.cells(), "cells", typed.work.quiet);
-    let contested = pool.install(|| contest.run(&|cell| progress.named(cell.entrant.title())))?;
+    let contest = pool.install(|| AccuracyExperiment::standard(typed.repetitions))?;
+    let progress = Progress::counting(contest.cell_count(), "cells", typed.work.quiet);
+    let contested = pool.install(|| contest.run(&|cell| progress.named(cell.method.title())))?;
     progress.done();
     let json = files::json(&contested);
     for (name, text) in [
@@ -34,10 +34,10 @@ pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     }
 }
 
-fn tables(contested: &Contested) -> String {
+fn tables(contested: &AccuracyTable) -> String {
     let mut text = String::new();
-    let mut all = contested.accuracy();
-    all.push(contested.parties());
+    let mut all = contested.accuracy_tables();
+    all.push(contested.party_table());
     for grid in &all {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}\n{}\n", grid.caption, plain(grid));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
 use radmm_data::Format;
-use radmm_lab::Rival;
+use radmm_lab::PriorMethod;
 
 /// Train one linear classifier on many parties' rows: no server, neighbours only, one privacy guarantee over every message.
 #[derive(Parser)]
@@ -277,7 +277,7 @@ pub(crate) struct CompareArgs {
 
     /// Also a rival made from the first study: dvp, pp or pvp; may be given several times
     #[arg(long, value_name = "RIVAL", value_parser = rival)]
-    pub with: Vec<Rival>,
+    pub with: Vec<PriorMethod>,
 
     /// The total ε of every party over the whole run [default: what the first study spends]
     #[arg(long, value_parser = limit, allow_negative_numbers = true)]
@@ -535,8 +535,10 @@ fn delta(typed: &str) -> Result<f64, String> {
     }
 }
 
-fn rival(typed: &str) -> Result<Rival, String> {
-    let named = Rival::ALL.into_iter().find(|rival| rival.name() == typed);
+fn rival(typed: &str) -> Result<PriorMethod, String> {
+    let named = PriorMethod::ALL
+        .into_iter()
+        .find(|rival| rival.name() == typed);
     named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use radmm_lab::audit::{Attacked, Audit, Audited, Verdict};
+use radmm_lab::audit::{AttackResult, Audit, AuditResult, AuditVerdict};
 use radmm_lab::shown::count;
 use radmm_report::TextTable;
 
@@ -34,11 +34,11 @@ pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
     let audit = pool.install(|| match &experiment {
         Some(experiment) => {
             let seed = typed.seed.unwrap_or(experiment.study().run.seed);
-            Audit::of_study(experiment, typed.runs, seed)
+            Audit::for_study(experiment, typed.runs, seed)
         }
-        None => Ok(Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED))),
+        None => Ok(Audit::builtin(typed.runs, typed.seed.unwrap_or(SEED))),
     })?;
-    let progress = Progress::counting(audit.steps(), "steps", quiet);
+    let progress = Progress::counting(audit.progress_steps(), "steps", quiet);
     let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
     progress.done();
     if let Some(out) = &typed.out {
@@ -64,7 +64,7 @@ fn first_of(failures: &[String]) -> String {
     }
 }
 
-fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
+fn write(out: &Path, audited: &AuditResult, quiet: bool) -> Result<(), Failure> {
     let mut all = vec![
         ("audit.json".to_owned(), files::json(audited)),
         ("report.html".to_owned(), audited.page().to_html()),
@@ -83,8 +83,8 @@ fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tables(audited: &Audited) -> String {
-    let attacked = match audited.attacked.is_empty() {
+fn tables(audited: &AuditResult) -> String {
+    let attacked = match audited.attacks.is_empty() {
         true => "no noise, or releases in doubles: no ε is claimed, nothing to attack\n".to_owned(),
         false => format!("{}\n{}\n", plain(&narrow(audited.table())), legend(audited)),
     };
@@ -111,14 +111,15 @@ fn narrow(mut grid: TextTable) -> TextTable {
 const RETRACED_LEGEND: &str =
     " what parties said, computed again by somebody else from earlier releases";
 
-fn legend(audited: &Audited) -> String {
-    let largest = audited.attacked.iter().map(|one| one.claimed.delta);
+fn legend(audited: &AuditResult) -> String {
+    let largest = audited.attacks.iter().map(|one| one.claimed.delta);
     let delta = match largest.fold(0.0, f64::max) {
         0.0 => "at δ = 0".to_owned(),
         delta => format!("at δ = {delta} with gaussian noise, else 0"),
     };
-    let unresolved = |one: &Attacked| matches!(one.verdict, Verdict::TooSmall | Verdict::TooLarge);
-    let unseen = match audited.attacked.iter().any(unresolved) {
+    let unresolved =
+        |one: &AttackResult| matches!(one.verdict, AuditVerdict::TooSmall | AuditVerdict::TooLarge);
+    let unseen = match audited.attacks.iter().any(unresolved) {
         true => "\n too small, too large: for so few victims to show that it does not hold",
         false => "",
     };

@@ -7,7 +7,7 @@ use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
 use radmm_lab::shown::{brief, count, thousands};
-use radmm_lab::{Certification, Observed, Rated, Verdict};
+use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
 use radmm_report::TextTable;
 use radmm_study::Method;
 
@@ -21,7 +21,7 @@ use crate::render::{block, plain};
 pub(crate) fn certify(typed: CertifyArgs) -> Result<(), Failure> {
     let experiment = prepare::study(typed.study.as_deref(), typed.work.quiet)?.rows()?;
     let pool = typed.work.pool()?;
-    let progress = Progress::new(experiment.certify_steps(), typed.work.quiet);
+    let progress = Progress::new(experiment.certify_progress_steps(), typed.work.quiet);
     let certified = pool.install(|| experiment.certify(&|done| progress.named(done)))?;
     progress.done();
     match typed.json {
@@ -42,7 +42,7 @@ fn page(certified: &Certification) -> String {
         }
         None => {
             let _ = writeln!(page, "{}\n{RATES}\n", rates(certified));
-            if let Some(reason) = certified.rates.iter().find_map(|rated| rated.untold) {
+            if let Some(reason) = certified.rates.iter().find_map(|rated| rated.undetermined) {
                 let words = format!("untold: it {UNTOLD} in double precision: {reason}");
                 let _ = writeln!(page, "{}\n", block("rate", &words));
             }
@@ -85,19 +85,19 @@ fn headline(certified: &Certification) -> String {
 
 fn theorem(certified: &Certification) -> String {
     let text = match &certified.theorem {
-        Verdict::NotCovered { reason } => format!("Theorem III.1 is silent: {reason}"),
-        Verdict::Untold { reason } => format!(
+        TheoremVerdict::NotCovered { reason } => format!("Theorem III.1 is silent: {reason}"),
+        TheoremVerdict::Undetermined { reason } => format!(
             "whether the condition of Theorem III.1 is met cannot be told in double precision: {reason}"
         ),
-        Verdict::Impossible { reason } => {
+        TheoremVerdict::Impossible { reason } => {
             format!("the condition of Theorem III.1 cannot be met: {reason}")
         }
-        Verdict::Met { certificate, least } => format!(
+        TheoremVerdict::Met { certificate, least } => format!(
             "the condition of Theorem III.1 is met, with {}. The least γ that meets it is {}",
             constants(certificate),
             brief_up(least.damping),
         ),
-        Verdict::NotMet { least } => format!(
+        TheoremVerdict::NotMet { least } => format!(
             "the condition of Theorem III.1 is not met, for no L and μ. The least γ that meets it is {}, with {}",
             brief_up(least.damping),
             constants(least),
@@ -117,12 +117,12 @@ fn constants(certificate: &Certificate) -> String {
 }
 
 fn rates(certified: &Certification) -> Table {
-    let row = |Rated {
+    let row = |AlgorithmRate {
                    algorithm,
                    rate,
-                   untold,
-               }: &Rated| {
-        if untold.is_some() {
+                   undetermined,
+               }: &AlgorithmRate| {
+        if undetermined.is_some() {
             let dash = || "–".to_owned();
             return vec![
                 with_parameters(algorithm),
@@ -155,7 +155,7 @@ fn rates(certified: &Certification) -> Table {
 }
 
 fn observed(certified: &Certification) -> String {
-    let Observed {
+    let ObservedConvergence {
         distance,
         per_iteration,
         per_iteration_late,
@@ -194,7 +194,7 @@ fn long_run(certified: &Certification) -> Option<&LocalRate> {
         return None;
     }
     let rated = certified.rates.first()?;
-    rated.untold.is_none().then_some(&rated.rate)
+    rated.undetermined.is_none().then_some(&rated.rate)
 }
 
 /// That the study runs away from the optimum, if it does.
@@ -227,12 +227,14 @@ fn conservative(certified: &Certification) -> Option<String> {
     let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
         return None;
     };
-    let does = |Rated { rate, untold, .. }: &Rated| {
-        if untold.is_some() {
+    let does = |AlgorithmRate {
+                    rate, undetermined, ..
+                }: &AlgorithmRate| {
+        if undetermined.is_some() {
             return format!("has a rate that {UNTOLD}");
         }
         let by = factor(rate.per_iteration, rate.uncertainty);
-        match (rate.per_iteration < 1.0, admm.untold) {
+        match (rate.per_iteration < 1.0, admm.undetermined) {
             (true, None) => {
                 let worth = rate.per_data_step.ln() / admm.rate.per_data_step.ln();
                 format!(
@@ -244,8 +246,8 @@ fn conservative(certified: &Certification) -> Option<String> {
         }
     };
     let there = match certified.theorem {
-        Verdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it is silent, yet",
-        Verdict::NotMet { .. } => "it is silent, and",
+        TheoremVerdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it is silent, yet",
+        TheoremVerdict::NotMet { .. } => "it is silent, and",
         _ => "it speaks, and",
     };
     Some(format!(

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
+use radmm_lab::{
+    CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult, Experiment,
+};
 use radmm_report::TextTable;
-use radmm_study::{Source, Study};
+use radmm_study::{RowSource, Study};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
@@ -36,9 +38,9 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
             .for_each(|note| message!("note: {note}"));
     }
     // A path is relative to its study: the same rows may be written in two ways.
-    let resolved = |source: &Source, folder: &Path| match source {
-        Source::File(file) => folder.join(file).canonicalize().ok(),
-        Source::Builtin(_) | Source::Parties => None,
+    let resolved = |source: &RowSource, folder: &Path| match source {
+        RowSource::File(file) => folder.join(file).canonicalize().ok(),
+        RowSource::Builtin(_) | RowSource::Parties => None,
     };
     let rows = resolved(&experiment.study().data.source, &folder);
     let others = studies.into_iter().map(|(mut study, folder, _)| {
@@ -47,15 +49,15 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
         }
         study
     });
-    let wanted = Wanted {
+    let wanted = ComparisonOptions {
         others: others.collect(),
-        rivals: &typed.with,
+        prior_methods: &typed.with,
         epsilon: typed.epsilon,
         delta: typed.delta,
         repetitions: typed.repetitions,
     };
     let comparison = pool.install(|| Comparison::new(experiment, wanted))?;
-    let progress = Progress::new(comparison.steps(), quiet);
+    let progress = Progress::new(comparison.progress_steps(), quiet);
     let compared = pool.install(|| comparison.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
     if let Some(out) = &typed.out {
@@ -65,7 +67,7 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
         true => files::print(&files::json(&compared))?,
         false => files::print(&tables(&comparison, &compared))?,
     }
-    let mut stopped = compared.contenders.iter();
+    let mut stopped = compared.candidates.iter();
     let stopped = stopped.find_map(|one| one.stopped.as_ref().map(|why| (&one.name, why)));
     match stopped {
         Some((name, why)) => Err(Failure::Stopped(format!("{name}: {why}"))),
@@ -99,7 +101,7 @@ fn tell_apart(studies: &mut [(Study, PathBuf, String)]) {
 fn write(
     out: &Path,
     comparison: &Comparison,
-    compared: &Compared,
+    compared: &ComparisonResult,
     quiet: bool,
 ) -> Result<(), Failure> {
     let figure = compared.figure();
@@ -119,10 +121,10 @@ fn write(
     Ok(())
 }
 
-fn tables(comparison: &Comparison, compared: &Compared) -> String {
-    let experiment = &comparison.contenders()[0].experiment;
-    let studies = comparison.contenders().len();
-    let baselines = compared.contenders.len() + compared.too_dear.len() - studies;
+fn tables(comparison: &Comparison, compared: &ComparisonResult) -> String {
+    let experiment = &comparison.candidates()[0].experiment;
+    let studies = comparison.candidates().len();
+    let baselines = compared.candidates.len() + compared.unattainable.len() - studies;
     format!(
         "{} and {} at equal total privacy\n{}, {}, {}\n{}\n\n{}\n{LEGEND}\n\n{}\n{COST_LEGEND}\n",
         count(studies, "study", "studies"),
@@ -137,7 +139,7 @@ fn tables(comparison: &Comparison, compared: &Compared) -> String {
 }
 
 /// What everyone may spend, and what is otherwise.
-fn lines(compared: &Compared) -> String {
+fn lines(compared: &ComparisonResult) -> String {
     let mut text = compared.statement().replace(" over every", "\nover every");
     for line in compared.exceptions() {
         text.push('\n');
@@ -155,14 +157,14 @@ const COST_LEGEND: &str =
  asked: how often each party's rows were; seconds: of a run among others";
 
 /// In eighty columns, which the report’s table would exceed.
-fn cost(compared: &Compared) -> Table {
-    let row = |one: &Measured| {
+fn cost(compared: &ComparisonResult) -> Table {
+    let row = |one: &CandidateResult| {
         vec![
             one.name.clone(),
             epsilon(one.total.epsilon),
-            one.data_touches.to_string(),
+            one.data_steps.to_string(),
             thousands(one.messages),
-            one.noise_in_words(),
+            one.noise_text(),
             format!("{:.2}", one.seconds.mean),
         ]
     };
@@ -171,26 +173,26 @@ fn cost(compared: &Compared) -> Table {
         header: ["", "total ε", "asked", "messages", "noise", "seconds"]
             .map(str::to_owned)
             .into(),
-        rows: compared.contenders.iter().map(row).collect(),
+        rows: compared.candidates.iter().map(row).collect(),
         folded: false,
     })
 }
 
-fn quality(compared: &Compared) -> Table {
-    let contender = |one: &Measured| {
+fn quality(compared: &ComparisonResult) -> Table {
+    let contender = |one: &CandidateResult| {
         let (accuracy, auc) = match &one.held_out {
-            Some(score) => (score.accuracy, score.auc.in_words(number)),
+            Some(score) => (score.accuracy, score.auc.format_with(number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
         vec![
             one.name.clone(),
-            one.loss.in_words(number),
-            accuracy.in_words(percent),
+            one.loss.format_with(number),
+            accuracy.format_with(percent),
             auc,
         ]
     };
     let too_dear = |name: &String| vec![name.clone(), "too dear".to_owned()];
-    let pooled = |pooled: &Pooled| {
+    let pooled = |pooled: &CentralisedResult| {
         let held_out = pooled.held_out.as_ref();
         vec![
             "pooled, no noise".to_owned(),
@@ -199,14 +201,16 @@ fn quality(compared: &Compared) -> Table {
             held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
         ]
     };
-    let rows = compared.contenders.iter().map(contender);
-    let rows = rows.chain(compared.too_dear.iter().map(too_dear));
+    let rows = compared.candidates.iter().map(contender);
+    let rows = rows.chain(compared.unattainable.iter().map(too_dear));
     plain(&TextTable {
         caption: String::new(),
         header: ["", "train loss", "accuracy", "AUC"]
             .map(str::to_owned)
             .into(),
-        rows: rows.chain(compared.pooled.iter().map(pooled)).collect(),
+        rows: rows
+            .chain(compared.centralised.iter().map(pooled))
+            .collect(),
         folded: false,
     })
 }

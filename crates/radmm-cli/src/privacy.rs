@@ -7,7 +7,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
 use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
-use radmm_lab::{Bill, NodeBill, Saving, SoFar};
+use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
 use radmm_report::TextTable;
 
 use crate::args::PrivacyArgs;
@@ -34,11 +34,11 @@ pub(crate) fn privacy(typed: &PrivacyArgs) -> Result<(), Failure> {
             bill.map_err(|cause| Failure::too_dear(study.name(), cause))?
         }
         false => {
-            let bill = pool.install(|| Bill::for_rows(study.study(), &rows));
+            let bill = pool.install(|| StudyBill::for_rows(study.study(), &rows));
             bill.map_err(|cause| Failure::of_bill(study.name(), cause))?
         }
     };
-    if let Some(drowned) = &bill.drowned
+    if let Some(drowned) = &bill.noise_warning
         && !typed.work.quiet
     {
         message!("warning: {drowned}");
@@ -50,7 +50,7 @@ pub(crate) fn privacy(typed: &PrivacyArgs) -> Result<(), Failure> {
 }
 
 /// Everything worth looking at, in lines of eighty columns as far as names allow.
-fn page(bill: &Bill) -> String {
+fn page(bill: &StudyBill) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(bill));
@@ -65,7 +65,7 @@ fn page(bill: &Bill) -> String {
     page
 }
 
-fn headline(bill: &Bill) -> String {
+fn headline(bill: &StudyBill) -> String {
     format!(
         "{}: {} with {} and {}, {}\n{}; {}\nnoise {}; {}",
         bill.study,
@@ -83,13 +83,13 @@ fn headline(bill: &Bill) -> String {
             "recycled step, which is free",
             "recycled steps, which are free"
         ),
-        bill.noise_in_words(),
+        bill.noise_text(),
         count(bill.columns, "column", "columns"),
     )
 }
 
 /// The first of the parties, and how many there are beyond.
-fn parties(bill: &Bill) -> String {
+fn parties(bill: &StudyBill) -> String {
     let noise = match bill.nodes.first().and_then(|node| node.law) {
         Some(Law::Gamma { .. }) => "rate",
         Some(Law::Gaussian { .. }) => "σ",
@@ -105,7 +105,7 @@ fn parties(bill: &Bill) -> String {
         "total ε",
         "noise/C",
     ];
-    let row = |node: &NodeBill| {
+    let row = |node: &PartyBill| {
         vec![
             node.name.clone(),
             thousands(node.rows),
@@ -136,7 +136,7 @@ fn parties(bill: &Bill) -> String {
 }
 
 /// What data steps cost: the first and the last, where these differ.
-fn prices(node: &NodeBill) -> String {
+fn prices(node: &PartyBill) -> String {
     let ends = node.steps.first().zip(node.steps.last());
     let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
         return "–".to_owned();
@@ -147,7 +147,7 @@ fn prices(node: &NodeBill) -> String {
     }
 }
 
-fn legend(bill: &Bill) -> String {
+fn legend(bill: &StudyBill) -> String {
     let adds_up = match bill.total.delta == 0.0 {
         true => "what it costs; the first and the last, where these differ",
         false => "what one would cost alone at this δ; many cost less than their sum",
@@ -163,8 +163,8 @@ fn legend(bill: &Bill) -> String {
 }
 
 /// A few moments of the run.
-fn course(bill: &Bill) -> Table {
-    let last = bill.course.len() - 1;
+fn course(bill: &StudyBill) -> Table {
+    let last = bill.by_iteration.len() - 1;
     let shown = last.min(MOMENTS);
     // From 1 to the last, evenly.
     let mut times: Vec<usize> = (0..shown)
@@ -175,11 +175,11 @@ fn course(bill: &Bill) -> Table {
         .collect();
     times.dedup();
     let row = |t: usize| {
-        let SoFar {
+        let IterationCost {
             t,
             kind,
             epsilon: spent,
-        } = bill.course[t];
+        } = bill.by_iteration[t];
         vec![
             t.to_string(),
             match kind {
@@ -200,7 +200,7 @@ fn course(bill: &Bill) -> Table {
     })
 }
 
-fn saved(bill: &Bill, saving: &Saving) -> String {
+fn saved(bill: &StudyBill, saving: &Saving) -> String {
     let name = saving.conventional;
     let asks = format!(
         "{name} asks in every iteration, {} times in place of {}",
@@ -225,7 +225,7 @@ fn saved(bill: &Bill, saving: &Saving) -> String {
     format!("{asks}. {cost}; {noise}")
 }
 
-fn total(bill: &Bill) -> String {
+fn total(bill: &StudyBill) -> String {
     let Guarantee {
         epsilon: total,
         delta,

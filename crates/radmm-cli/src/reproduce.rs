@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+use radmm_paper::{FigureNumber, Reproduction, ReproductionResult};
 use radmm_report::Claim;
 
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     let reproduction = pool
         .install(|| Reproduction::prepare(&which, typed.repetitions))
         .map_err(|error| Failure::of_study("the paper's figures", error))?;
-    let progress = Progress::new(reproduction.steps(), typed.work.quiet);
+    let progress = Progress::new(reproduction.progress_steps(), typed.work.quiet);
     let reproduced = pool.install(|| reproduction.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
     write(typed, &reproduced)?;
@@ -38,19 +38,19 @@ pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     }
 }
 
-fn which(typed: &[PaperFigure]) -> Vec<Which> {
+fn which(typed: &[PaperFigure]) -> Vec<FigureNumber> {
     let one = |figure: &PaperFigure| match figure {
-        PaperFigure::Fig1 => vec![Which::Fig1],
-        PaperFigure::Fig2 => vec![Which::Fig2],
-        PaperFigure::Fig3 => vec![Which::Fig3],
+        PaperFigure::Fig1 => vec![FigureNumber::Fig1],
+        PaperFigure::Fig2 => vec![FigureNumber::Fig2],
+        PaperFigure::Fig3 => vec![FigureNumber::Fig3],
         // Made on its own.
         PaperFigure::Accuracy => Vec::new(),
-        PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
+        PaperFigure::All => vec![FigureNumber::Fig1, FigureNumber::Fig2, FigureNumber::Fig3],
     };
     typed.iter().flat_map(one).collect()
 }
 
-fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> {
+fn write(typed: &ReproduceArgs, reproduced: &ReproductionResult) -> Result<(), Failure> {
     let told = |name: &str, text: &str| {
         let path = typed.out.join(name);
         files::write_whole(&path, text)?;
@@ -68,7 +68,7 @@ fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> 
 }
 
 /// The claims, and what P means in them.
-fn json(reproduced: &Reproduced) -> String {
+fn json(reproduced: &ReproductionResult) -> String {
     #[derive(Serialize)]
     struct File<'a> {
         privacy: &'a Option<String>,
@@ -81,7 +81,7 @@ fn json(reproduced: &Reproduced) -> String {
 }
 
 /// What was expected, and what was seen.
-fn claims(reproduced: &Reproduced) -> String {
+fn claims(reproduced: &ReproductionResult) -> String {
     let claims = &reproduced.claims;
     let mut text = String::new();
     for claim in claims {

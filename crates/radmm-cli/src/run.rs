@@ -20,13 +20,13 @@ pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
     }
     let pool = typed.work.pool()?;
     let experiment = study.rows()?;
-    let drowned = pool.install(|| experiment.drowned());
+    let drowned = pool.install(|| experiment.noise_warning());
     if let Some(drowned) = drowned.map_err(|cause| Failure::too_dear(study.name(), cause))?
         && !typed.work.quiet
     {
         message!("warning: {drowned}");
     }
-    let progress = Progress::new(experiment.steps(), typed.work.quiet);
+    let progress = Progress::new(experiment.progress_steps(), typed.work.quiet);
     let outcome =
         pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();

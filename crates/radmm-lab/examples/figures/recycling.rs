@@ -104,7 +104,7 @@ fn description(recycled: &Repetition, asking: &Repetition) -> String {
          read: every hospital computes its next model from what was sent before, which costs nothing. After {} \
          iterations of the clinic study the total is ε = {} for R-ADMM and {} for conventional ADMM with the same \
          noise.",
-        recycled.end().last.iteration,
+        recycled.final_state().last.iteration,
         shown(recycled),
         shown(asking),
     )

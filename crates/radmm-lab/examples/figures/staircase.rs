@@ -12,7 +12,7 @@ pub fn draw(svg: &mut Svg, card: Rect, recycled: &Repetition, asking: &Repetitio
     svg.rect("card", card, 12.0);
     let heading = (card.left + 22.0, card.top + 34.0);
     svg.text("heading", heading, TextAnchor::Start, "What it adds up to");
-    let last = recycled.end().last.iteration;
+    let last = recycled.final_state().last.iteration;
     let axes = Axes {
         x: AxisLayout {
             title: "iteration".to_owned(),
@@ -62,7 +62,7 @@ pub fn draw(svg: &mut Svg, card: Rect, recycled: &Repetition, asking: &Repetitio
 
 /// `P(T)`: the largest of the parties'.
 fn total(run: &Repetition) -> f64 {
-    run.end().last.spent.epsilon
+    run.final_state().last.spent.epsilon
 }
 
 /// The same in words, rounded up like everything about privacy.

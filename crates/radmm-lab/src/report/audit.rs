@@ -1,22 +1,22 @@
 //! The report of `radmm audit`.
 
-use crate::audit::{Attacked, Audited, Retraced, Verdict};
+use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
 use crate::shown::{at_least, count, epsilon, thousands};
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 
-impl Audited {
+impl AuditResult {
     /// What was claimed and what could be shown.
     pub fn table(&self) -> TextTable {
-        let row = |(number, one): (usize, &Attacked)| {
+        let row = |(number, one): (usize, &AttackResult)| {
             vec![
                 number.to_string(),
                 one.mechanism.clone(),
                 one.attack.clone(),
                 one.claimed.delta.to_string(),
                 epsilon(one.claimed.epsilon),
-                at_least(one.at_least),
+                at_least(one.lower_bound),
                 format!("{:.0} %", 100.0 * one.share()),
                 one.verdict.in_words().to_owned(),
             ]
@@ -26,15 +26,15 @@ impl Audited {
             header: ["", "mechanism", "attacked", "δ", "claimed ε", "at least", "share", "verdict"]
                 .map(str::to_owned)
                 .into(),
-            rows: (1..).zip(&self.attacked).map(row).collect(),
+            rows: (1..).zip(&self.attacks).map(row).collect(),
             folded: false,
         }
     }
 
     /// Whose messages were computed again.
     pub fn retraced_table(&self) -> TextTable {
-        let row = |one: &Retraced| {
-            let verdict = match (&one.untraceable, &one.stopped) {
+        let row = |one: &HonestRun| {
+            let verdict = match (&one.unverifiable, &one.stopped) {
                 (Some(why), _) => format!("FAILS: {why}"),
                 (None, Some(why)) => format!("the same bits, until it stopped: {why}"),
                 (None, None) if one.recycled == 0 => "nothing is recycled".to_owned(),
@@ -59,7 +59,7 @@ impl Audited {
             ]
             .map(str::to_owned)
             .into(),
-            rows: self.retraced.iter().map(row).collect(),
+            rows: self.honest_runs.iter().map(row).collect(),
             folded: false,
         }
     }
@@ -79,7 +79,7 @@ impl Audited {
         };
         format!(
             "{outcome}: {}, {} each with either of two data sets, for {}.",
-            count(self.attacked.len(), "attack", "attacks"),
+            count(self.attacks.len(), "attack", "attacks"),
             count(self.runs as usize, "victim", "victims"),
             self.relation
         )
@@ -87,11 +87,11 @@ impl Audited {
 
     /// Claims beside what could be shown, and how the first attacks came to it.
     pub fn figures(&self) -> Vec<Figure> {
-        if self.attacked.is_empty() {
+        if self.attacks.is_empty() {
             return Vec::new();
         }
-        let one = self.attacked.iter().find(|one| one.data_steps == 1);
-        let many = self.attacked.iter().find(|one| one.data_steps > 1);
+        let one = self.attacks.iter().find(|one| one.data_steps == 1);
+        let many = self.attacks.iter().find(|one| one.data_steps > 1);
         let panels: Vec<Panel> = [one, many]
             .into_iter()
             .flatten()
@@ -112,16 +112,16 @@ impl Audited {
     }
 
     fn bounds(&self) -> Figure {
-        let series = |name: &str, colour: usize, of: fn(&Attacked) -> f64| Series {
+        let series = |name: &str, colour: usize, of: fn(&AttackResult) -> f64| Series {
             name: name.to_owned(),
             colour,
             style: Style::Markers,
             points: (1..)
-                .zip(&self.attacked)
+                .zip(&self.attacks)
                 .map(|(number, one): (u32, _)| Point {
                     x: f64::from(number),
                     y: of(one),
-                    range: (colour == 1).then_some((0.0, one.at_least)),
+                    range: (colour == 1).then_some((0.0, one.lower_bound)),
                 })
                 .collect(),
         };
@@ -140,7 +140,7 @@ impl Audited {
                 y: axis("ε", AxisScale::Linear, None),
                 series: vec![
                     series("claimed, at most", 0, |one| one.claimed.epsilon),
-                    series("shown, at least", 1, |one| one.at_least),
+                    series("shown, at least", 1, |one| one.lower_bound),
                 ],
             }],
         }
@@ -207,7 +207,7 @@ const METHOD: &str = "The attacker is a neighbour who knows everything but which
 const RECYCLED: &str = "Somebody who holds a neighbourhood’s messages and the answers that were paid for has computed again everything that each party \
     said. Where all bits agree, a recycled message is a function of earlier releases, and reveals nothing more.";
 
-impl Verdict {
+impl AuditVerdict {
     /// For a table.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -220,7 +220,7 @@ impl Verdict {
 }
 
 /// The scores of one attack, and what thresholds on them give.
-fn closely(one: &Attacked) -> [Panel; 2] {
+fn closely(one: &AttackResult) -> [Panel; 2] {
     let title = format!("{}, {}", one.mechanism, one.attack);
     let claimed = one.claimed.epsilon;
     let scores = |name: &str, which: usize| Series {

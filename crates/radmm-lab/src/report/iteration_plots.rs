@@ -5,7 +5,7 @@ use radmm::node::Kind;
 use radmm::sim::{Optimum, Snapshot};
 
 use crate::baseline::Baseline;
-use crate::outcome::{End, Outcome, Repetition};
+use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::shown::{count, number, thousands};
 use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
 
@@ -40,7 +40,7 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
         many => format!("Bars: the range over {} repetitions.", thousands(many)),
     };
     notes.push(bars.clone());
-    if !outcome.beside.is_empty() {
+    if !outcome.baselines.is_empty() {
         let equal = if private { " at equal privacy" } else { "" };
         notes.push(format!("Level lines: where others end{equal}."));
     }
@@ -115,7 +115,7 @@ struct Measure {
     first: usize,
     of: fn(&Snapshot) -> f64,
     /// Of a baseline: of the models that parties really have.
-    end: fn(&End) -> f64,
+    end: fn(&FinalState) -> f64,
     optimum: fn(&Optimum) -> f64,
 }
 
@@ -186,13 +186,17 @@ impl Measure {
     /// Where the others end.
     fn levels(&self, outcome: &Outcome) -> Vec<Series> {
         let mut levels = Vec::new();
-        for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-            let baseline = Baseline::of_method(other.name);
+        for other in outcome
+            .baselines
+            .iter()
+            .filter(|other| !other.final_states.is_empty())
+        {
+            let baseline = Baseline::from_method_name(other.name);
             let colour = match baseline {
                 Baseline::Alone => ALONE,
                 Baseline::Averaged => AVERAGED,
             };
-            let ends: Vec<f64> = other.ends.iter().map(self.end).collect();
+            let ends: Vec<f64> = other.final_states.iter().map(self.end).collect();
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
             levels.push(level(baseline.title(), colour, mean));
         }

@@ -1,17 +1,17 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
-use radmm_study::{Privacy, Study};
+use radmm_study::{PrivacySection, Study};
 use serde_json::Value;
 
 use super::iteration_plots;
 use super::tables::{self, mean};
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, Outcome, Repetition};
-use crate::result::caveat;
+use crate::outcome::{FinalState, Outcome, Repetition};
+use crate::result_file::caveat;
 use crate::shown::{count, epsilon, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
 use radmm_report::{Block, Page, Section};
 
 /// More parties than this are counted, not named.
@@ -117,7 +117,7 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn spent(total: Guarantee, privacy: &Privacy) -> String {
+fn spent(total: Guarantee, privacy: &PrivacySection) -> String {
     if total.epsilon.is_finite() {
         format!("They spent **{}**.", statement(total))
     } else {
@@ -140,22 +140,34 @@ fn statement(total: Guarantee) -> String {
 
 /// How many rows are classified rightly: everybody's, and those that nobody trained on.
 fn quality(outcome: &Outcome) -> String {
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
-    let held_out = |ends: &[End]| {
+    let ends: Vec<FinalState> = outcome
+        .repetitions
+        .iter()
+        .map(Repetition::final_state)
+        .collect();
+    let held_out = |ends: &[FinalState]| {
         let scores: Option<Vec<f64>> = ends
             .iter()
             .map(|end| end.held_out.map(|score| score.accuracy))
             .collect();
-        scores.map(|scores| Spread::of(scores).mean)
+        scores.map(|scores| SampleStats::of(scores).mean)
     };
-    let right = |ends: &[End]| mean(ends, |end| end.everywhere.accuracy);
+    let right = |ends: &[FinalState]| mean(ends, |end| end.everywhere.accuracy);
     let mut against: Vec<String> = Vec::new();
-    for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-        let name = match Baseline::of_method(other.name) {
+    for other in outcome
+        .baselines
+        .iter()
+        .filter(|other| !other.final_states.is_empty())
+    {
+        let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
             Baseline::Alone => "for each party alone",
         };
-        let shares = shares(right(&other.ends), held_out(&other.ends), "");
+        let shares = shares(
+            right(&other.final_states),
+            held_out(&other.final_states),
+            "",
+        );
         against.push(format!("{shares} {name}"));
     }
     let equal = if against.is_empty() || outcome.total().epsilon.is_infinite() {
@@ -213,7 +225,11 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
             sentences(&tables::legend(experiment, outcome))
         )),
     ];
-    if outcome.beside.iter().any(|other| other.ends.is_empty()) {
+    if outcome
+        .baselines
+        .iter()
+        .any(|other| other.final_states.is_empty())
+    {
         blocks.push(Block::Text(
             "Too dear: no amount of noise lets a party answer its one question at the privacy of this run.".to_owned(),
         ));

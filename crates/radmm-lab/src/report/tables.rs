@@ -8,9 +8,9 @@ use radmm::private::{Law, Mechanism, Score};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, NodeResult, Outcome, Repetition};
+use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::shown::{brief, epsilon, number, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
 use radmm_report::TextTable;
 
 /// More parties than this are in result.json alone.
@@ -25,11 +25,15 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         None => ["", loss, "own rows", "all rows", "consensus", "total ε"],
         Some(_) => ["", loss, "all rows", "held out", "AUC", "total ε"],
     };
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
+    let ends: Vec<FinalState> = outcome
+        .repetitions
+        .iter()
+        .map(Repetition::final_state)
+        .collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
-    for other in &outcome.beside {
-        let name = Baseline::of_method(other.name).title();
-        rows.push(match other.ends.as_slice() {
+    for other in &outcome.baselines {
+        let name = Baseline::from_method_name(other.name).title();
+        rows.push(match other.final_states.as_slice() {
             [] => words(&[name, "too dear", "", "", "", ""]),
             ends => ends_row(name, ends),
         });
@@ -137,8 +141,8 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     }
 }
 
-fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
-    let mean = |of: fn(&End) -> f64| mean(ends, of);
+fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
+    let mean = |of: fn(&FinalState) -> f64| mean(ends, of);
     let losses = || ends.iter().map(|end| end.last.loss);
     let mut loss = number(mean(|end| end.last.loss));
     if ends.len() > 1 {
@@ -156,7 +160,7 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
-            let of = |number: fn(&Score) -> f64| Spread::of(scores.iter().map(number)).mean;
+            let of = |number: fn(&Score) -> f64| SampleStats::of(scores.iter().map(number)).mean;
             [
                 everywhere,
                 percent(of(|score| score.accuracy)),
@@ -187,17 +191,17 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         None => legend.push("consensus: the largest distance from the mean model".to_owned()),
         Some(_) => legend.push("AUC: the area under the ROC curve on the rows held out".to_owned()),
     }
-    if experiment.study().privacy.bound == Bound::Paper && !outcome.beside.is_empty() {
+    if experiment.study().privacy.bound == Bound::Paper && !outcome.baselines.is_empty() {
         legend.push(
             "total ε: by the paper's bound; of alone and averaged by the tight one".to_owned(),
         );
     }
     let ridge = |name: &str| {
-        let of_name = outcome.beside.iter().find(|other| other.name == name);
+        let of_name = outcome.baselines.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
-    let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
-    if noisy && !outcome.beside.is_empty() {
+    let noisy = !matches!(experiment.study().privacy.noise.template(), Mechanism::None);
+    if noisy && !outcome.baselines.is_empty() {
         legend.push(format!(
             "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",
             ridge("local"),
@@ -208,7 +212,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Over the repetitions.
-pub(super) fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
+pub(super) fn mean(ends: &[FinalState], of: fn(&FinalState) -> f64) -> f64 {
     ends.iter().map(of).sum::<f64>() / ends.len() as f64
 }
 
