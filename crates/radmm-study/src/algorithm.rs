@@ -3,13 +3,14 @@
 //! A new algorithm is a file in the crate `radmm` with its mathematics, and an entry in `registry!` below. Parsing,
 //! serialising, pricing, simulating, certifying and the reference in docs/study.md ask the registry.
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::baseline::{Average, Local};
-use radmm::public::gradient::{Dgd, Dlm};
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::graph::{Graph, NodeId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::error::StudyError;
