@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use radmm::account::Guarantee;
-use radmm::private::Law;
+use radmm::privacy::Guarantee;
+use radmm::privacy::NoiseDistribution;
 use radmm_lab::shown::{brief, count, epsilon, thousands};
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
@@ -393,8 +393,12 @@ fn checked(
             bill.recycled_steps
         ),
         match bill.law {
-            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
-            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
+            Some(NoiseDistribution::Gamma { rate }) => {
+                format!("noise: gamma, rate {}", brief(rate))
+            }
+            Some(NoiseDistribution::Gaussian { sigma }) => {
+                format!("noise: Gaussian, σ {}", brief(sigma))
+            }
             None => "noise: none".to_owned(),
         },
         format!("this study costs: {}", bill.total),

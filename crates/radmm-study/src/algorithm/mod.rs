@@ -6,7 +6,7 @@
 mod parameter;
 mod registry;
 
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{NoiseFamily, NoiseKind};

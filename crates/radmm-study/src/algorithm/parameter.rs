@@ -1,6 +1,6 @@
 //! The parameters of algorithms and their values.
 
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
 use serde::ser::{Serialize, Serializer};
 
 use crate::error::StudyError;

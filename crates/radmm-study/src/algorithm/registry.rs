@@ -1,12 +1,13 @@
 //! The entries of the registry: one for each algorithm.
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::baseline::{Average, Local};
-use radmm::public::gradient::{Dgd, Dlm};
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::graph::{Graph, NodeId};
 
 use super::parameter::{Parameter, ParameterInfo, ParameterValue};
 use crate::error::StudyError;
