@@ -1,6 +1,6 @@
 //! How good predictions are, where labels are known.
 
-use radmm::private::area;
+use radmm::curator::auc;
 use radmm_lab::shown::{count, percent, thousands};
 use radmm_report::TextTable;
 use serde::Serialize;
@@ -58,7 +58,7 @@ impl Seen {
         let positives = confusion.true_positive + confusion.false_negative;
         Some(Quality {
             accuracy: right as f64 / rows as f64,
-            auc: (1..rows).contains(&positives).then(|| area(scores)),
+            auc: (1..rows).contains(&positives).then(|| auc(scores)),
             confusion,
         })
     }

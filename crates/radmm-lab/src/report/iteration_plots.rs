@@ -1,7 +1,7 @@
 //! The plots of a run over its iterations: accuracy, privacy and loss.
 
-use radmm::account::Guarantee;
-use radmm::node::Kind;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
 use radmm::sim::{Optimum, Snapshot};
 
 use crate::baseline::Baseline;
@@ -124,14 +124,14 @@ impl Measure {
         label: "mean loss",
         of: |made| made.mean_model.loss,
         end: |end| end.everywhere.loss,
-        optimum: |optimum| optimum.everywhere.loss,
+        optimum: |optimum| optimum.global_fit.loss,
     };
     const ACCURACY: Self = Self {
         title: "The mean model on everybody’s rows",
         label: "accuracy, %",
         of: |made| 100.0 * made.mean_model.accuracy,
         end: |end| 100.0 * end.everywhere.accuracy,
-        optimum: |optimum| 100.0 * optimum.everywhere.accuracy,
+        optimum: |optimum| 100.0 * optimum.global_fit.accuracy,
     };
 
     /// Returns the panel of all iterations but 0, whose model of zeros would squash the rest.
@@ -149,8 +149,14 @@ impl Measure {
         }];
         if all.len() <= MARKED + 1 {
             let made = &longest(&outcome.repetitions).iterations;
-            series.extend(steps("data step", OWN, Kind::Data, made, all));
-            series.extend(steps("recycled step", RECYCLED, Kind::Recycled, made, all));
+            series.extend(steps("data step", OWN, StepKind::Data, made, all));
+            series.extend(steps(
+                "recycled step",
+                RECYCLED,
+                StepKind::Recycled,
+                made,
+                all,
+            ));
         }
         series.extend(self.levels(outcome));
         let panel = Panel {
@@ -172,7 +178,7 @@ impl Measure {
         {
             let baseline = Baseline::from_method_name(other.name);
             let colour = match baseline {
-                Baseline::Alone => ALONE,
+                Baseline::Sequential => ALONE,
                 Baseline::Averaged => AVERAGED,
             };
             let ends: Vec<f64> = other.final_states.iter().map(self.end).collect();
@@ -190,7 +196,7 @@ impl Measure {
 fn steps(
     name: &str,
     colour: usize,
-    kind: Kind,
+    kind: StepKind,
     made: &[Snapshot],
     all: &[Point],
 ) -> Option<Series> {

@@ -201,7 +201,7 @@ fn quality(outcome: &Outcome) -> String {
     {
         let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
-            Baseline::Alone => "for each party alone",
+            Baseline::Sequential => "for each party alone",
         };
         against.push(format!("{} {name}", shares(&other.final_states)));
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism, Score};
+use radmm::curator::HeldOutScore;
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
@@ -79,7 +80,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
     if differs {
         header.push(match run.nodes[0].law {
-            Some(Law::Gamma { .. }) => "rate".to_owned(),
+            Some(NoiseDistribution::Gamma { .. }) => "rate".to_owned(),
             _ => "σ".to_owned(),
         });
     }
@@ -96,9 +97,10 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
         ];
         if differs {
             row.push(match node.law {
-                Some(Law::Gamma { rate: amount } | Law::Gaussian { sigma: amount }) => {
-                    brief(amount)
-                }
+                Some(
+                    NoiseDistribution::Gamma { rate: amount }
+                    | NoiseDistribution::Gaussian { sigma: amount },
+                ) => brief(amount),
                 None => "–".to_owned(),
             });
         }
@@ -128,11 +130,11 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         rows: vec![
             row(
                 "data steps, which cost privacy",
-                thousands(run.count(Kind::Data)),
+                thousands(run.count(StepKind::Data)),
             ),
             row(
                 "recycled steps, which are free",
-                thousands(run.count(Kind::Recycled)),
+                thousands(run.count(StepKind::Recycled)),
             ),
             row("messages between neighbours", thousands(messages)),
             row(
@@ -164,7 +166,8 @@ fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
-            let of = |number: fn(&Score) -> f64| SampleStats::of(scores.iter().map(number)).mean;
+            let of =
+                |number: fn(&HeldOutScore) -> f64| SampleStats::of(scores.iter().map(number)).mean;
             [
                 percent(of(|score| score.accuracy)),
                 number(of(|score| score.auc)),
