@@ -49,7 +49,7 @@ impl CentralisedResult {
         Self {
             loss: optimum.loss,
             accuracy: optimum.accuracy,
-            accuracy_everywhere: optimum.everywhere.accuracy,
+            accuracy_everywhere: optimum.global_fit.accuracy,
             held_out: score.map(|score| HeldOutStats {
                 loss: SampleStats::of([score.loss]),
                 accuracy: SampleStats::of([score.accuracy]),

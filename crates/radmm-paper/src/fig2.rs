@@ -19,7 +19,7 @@ pub(super) fn colour(name: &str) -> usize {
         GROWING => 6,
         HALF_DVP => 7,
         // The baselines.
-        name if name == Baseline::Sequential.title() => 4,
+        name if name == Baseline::Alone.title() => 4,
         _ => 5,
     }
 }

@@ -98,7 +98,7 @@ fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
     };
     let penalty = Schedule::Constant(5.0);
     match method {
-        AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
+        AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
             let mut all = method.parameter_sets(experiment.study(), experiment.graph());
             all.truncate(6);
             all.drain(..2);
@@ -172,7 +172,7 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
         assert!(greatest <= total && least > 0.995 * total, "{cell:?}");
         assert_eq!(chosen.stopped, 0);
         let asked = match cell.method {
-            AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
+            AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
                 1
             }
             AccuracyMethod::Admm => chosen.parameters.iterations,

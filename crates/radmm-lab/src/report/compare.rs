@@ -1,6 +1,6 @@
 //! The page of `radmm compare`.
 
-use radmm::account::{Bound, Guarantee};
+use radmm::privacy::{Bound, Guarantee};
 use radmm_report::{
     Axis, Block, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section, Series, Style,
     TextTable,
@@ -10,8 +10,8 @@ use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
 use crate::compare::{Comparison, ComparisonResult};
-use crate::shown::{count, delta, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
+use radmm_study::number_format::{count, delta, epsilon, number, percent, thousands};
 
 impl ComparisonResult {
     /// Returns what everyone may spend, in a sentence.
@@ -73,7 +73,7 @@ impl ComparisonResult {
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
                 panel("By data steps", "data steps so far", |t, course| {
-                    let data = |at: &&IterationStats| at.kind == radmm::node::Kind::Data;
+                    let data = |at: &&IterationStats| at.kind == radmm::node::StepKind::Data;
                     course[..=t].iter().filter(data).count() as f64
                 }),
             ],

@@ -1,12 +1,12 @@
 //! Headline figures that pages share: what was spent, and whom it protects.
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_report::Headline;
 use radmm_study::PrivacySection;
 
 use crate::experiment::Experiment;
 use crate::result_file::caveat;
-use crate::shown::{delta, epsilon, percent};
+use radmm_study::number_format::{delta, epsilon, percent};
 
 /// Returns the total ε with its δ, its scope and its neighbouring relation.
 pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headline {

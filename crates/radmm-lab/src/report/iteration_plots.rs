@@ -6,8 +6,8 @@ use radmm::sim::{Optimum, Snapshot};
 
 use crate::baseline::Baseline;
 use crate::outcome::{FinalState, Outcome, Repetition};
-use crate::shown::{count, delta, thousands};
 use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
+use radmm_study::number_format::{count, delta, thousands};
 
 /// The most points of a line; more cannot be seen.
 const POINTS: usize = 400;
@@ -65,8 +65,8 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     let steps = format!(
         "Of {}, {} read rows and {} recycled earlier answers.",
         count(run.iterations.len() - 1, "iteration", "iterations"),
-        thousands(run.count(Kind::Data)),
-        thousands(run.count(Kind::Recycled))
+        thousands(run.count(StepKind::Data)),
+        thousands(run.count(StepKind::Recycled))
     );
     let loss = Figure {
         id: "loss".to_owned(),
@@ -178,7 +178,7 @@ impl Measure {
         {
             let baseline = Baseline::from_method_name(other.name);
             let colour = match baseline {
-                Baseline::Sequential => ALONE,
+                Baseline::Alone => ALONE,
                 Baseline::Averaged => AVERAGED,
             };
             let ends: Vec<f64> = other.final_states.iter().map(self.end).collect();

@@ -1,7 +1,7 @@
 //! The page of `radmm run`.
 
-use radmm::account::Guarantee;
-use radmm::node::Kind;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
 use radmm_report::{Block, Headline, Page, Section};
 
 use super::headlines::{accuracy_references, protection, total_epsilon};
@@ -11,8 +11,8 @@ use super::tables;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
-use crate::shown::{count, delta, epsilon, percent, thousands};
 use crate::stats::SampleStats;
+use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
 /// The most parties that the lead names; more are counted.
 const NAMED: usize = 6;
@@ -72,7 +72,7 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
             outcome
                 .centralised
                 .as_ref()
-                .map(|optimum| optimum.everywhere.accuracy),
+                .map(|optimum| optimum.global_fit.accuracy),
         ),
     };
     let spread = match ends.len() {
@@ -99,8 +99,12 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
             format!(
                 "{}. {}, which cost privacy; {}, which are free",
                 rows_in_all(table.rows()),
-                count(run.count(Kind::Data), "data step", "data steps"),
-                count(run.count(Kind::Recycled), "recycled step", "recycled steps"),
+                count(run.count(StepKind::Data), "data step", "data steps"),
+                count(
+                    run.count(StepKind::Recycled),
+                    "recycled step",
+                    "recycled steps"
+                ),
             ),
         ),
         protection(&study.privacy),
@@ -201,7 +205,7 @@ fn quality(outcome: &Outcome) -> String {
     {
         let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
-            Baseline::Sequential => "for each party alone",
+            Baseline::Alone => "for each party alone",
         };
         against.push(format!("{} {name}", shares(&other.final_states)));
     }

@@ -10,9 +10,9 @@ use radmm::privacy::{Mechanism, NoiseDistribution};
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
-use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::TextTable;
+use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 /// The most parties that a table lists; result.json has all of them.
 const PARTIES: usize = 20;
@@ -40,7 +40,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         });
     }
     if let Some(optimum) = &outcome.centralised {
-        let everywhere = percent(optimum.everywhere.accuracy);
+        let everywhere = percent(optimum.global_fit.accuracy);
         let mut row = vec!["pooled, no noise".to_owned()];
         row.extend(match outcome.centralised_held_out {
             None => [
@@ -156,7 +156,7 @@ fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
         let _ = write!(loss, " ({})", number(range));
     }
     let everywhere = percent(mean(|end| end.everywhere.accuracy));
-    let scores: Option<Vec<Score>> = ends.iter().map(|end| end.held_out).collect();
+    let scores: Option<Vec<HeldOutScore>> = ends.iter().map(|end| end.held_out).collect();
     let mut row = vec![name.to_owned()];
     row.extend(match scores {
         None => [

@@ -29,7 +29,7 @@ impl AccuracyTable {
             let held_out = centralised.and_then(|result| result.held_out.as_ref());
             let centralised =
                 held_out.map_or("–".to_owned(), |score| percent_text(&score.accuracy));
-            let totals = split.of(AccuracyMethod::Sequential).count();
+            let totals = split.of(AccuracyMethod::Alone).count();
             let last = std::iter::repeat_n(centralised, totals);
             rows.push(
                 ["centralised, no noise".to_owned()]
@@ -167,9 +167,9 @@ impl AccuracyTable {
                     AccuracyMethod::Averaged,
                     AccuracyMethod::Alone,
                 ];
-                let others = others.into_iter().filter_map(|method| {
-                    Some(format!("{} {}", shown(method)?, method.title()))
-                });
+                let others = others
+                    .into_iter()
+                    .filter_map(|method| Some(format!("{} {}", shown(method)?, method.title())));
                 headlines.push(Headline::new(
                     &format!("R-ADMM, {}", split.name),
                     accuracy,
@@ -214,7 +214,7 @@ impl AccuracyTable {
     }
 
     fn header(&self, split: &SplitTable) -> Vec<String> {
-        let totals = split.of(AccuracyMethod::Sequential).map(total);
+        let totals = split.of(AccuracyMethod::Alone).map(total);
         [String::new()].into_iter().chain(totals).collect()
     }
 }

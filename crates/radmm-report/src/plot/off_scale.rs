@@ -50,7 +50,9 @@ fn beyond(panel: &Panel, axes: &Axes, excess: impl Fn(f64) -> f64) -> Vec<OffSca
             .visible(series)
             .filter(off)
             .max_by(|a, b| excess(a.y).total_cmp(&excess(b.y)));
-        let Some(point) = end.or(farthest) else { continue };
+        let Some(point) = end.or(farthest) else {
+            continue;
+        };
         let x = match series.style {
             Style::Horizontal => axes.x.place.1,
             _ => axes.x.at(point.x),

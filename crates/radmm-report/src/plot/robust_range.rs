@@ -44,7 +44,10 @@ impl Panel {
     /// with their value.
     pub fn with_robust_y_axis(mut self) -> Self {
         let spans = |tail: f64| -> Vec<(f64, f64)> {
-            let spans = self.series.iter().filter_map(|series| self.span(series, tail));
+            let spans = self
+                .series
+                .iter()
+                .filter_map(|series| self.span(series, tail));
             spans.collect()
         };
         let most = spans(TAIL);
@@ -70,11 +73,7 @@ impl Panel {
     fn span(&self, series: &Series, tail: f64) -> Option<(f64, f64)> {
         let mut values: Vec<f64> = self
             .visible(series)
-            .flat_map(|point| {
-                point
-                    .range
-                    .map_or([point.y; 2], |(low, high)| [low, high])
-            })
+            .flat_map(|point| point.range.map_or([point.y; 2], |(low, high)| [low, high]))
             .filter(|value| value.is_finite())
             .collect();
         values.sort_by(f64::total_cmp);
