@@ -2,34 +2,12 @@
 //!
 //! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
 
-mod accuracy;
 mod args;
-mod audit;
-mod bounds;
-mod certify;
-mod compare;
-mod data;
-mod failure;
-mod files;
-mod key;
-mod label;
-mod ledger;
-mod message;
-mod node;
-mod notes;
-mod predict;
-mod prepare;
-mod privacy;
-mod progress;
-mod proposal;
-mod quality;
-mod render;
-mod reproduce;
-mod run;
-mod sheet;
-mod toml;
-mod up;
-mod verify;
+mod commands;
+mod error;
+mod input;
+mod inspect;
+mod output;
 
 use std::panic;
 use std::process::ExitCode;
@@ -37,24 +15,24 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::message::message;
+use crate::output::stderr::message;
 
 fn main() -> ExitCode {
     keep_caught_panics_quiet();
     let outcome = match Args::parse().command {
-        Command::Run(typed) => run::run(typed),
-        Command::Compare(typed) => compare::run(typed),
-        Command::Reproduce(typed) => reproduce::run(&typed),
-        Command::Certify(typed) => certify::certify(typed),
-        Command::Privacy(typed) => privacy::privacy(&typed),
-        Command::Audit(typed) => audit::audit(&typed),
-        Command::Node(typed) => node::node(&typed),
-        Command::Up(typed) => up::up(&typed),
-        Command::Predict(typed) => predict::predict(&typed),
-        Command::Verify(typed) => verify::verify(&typed),
-        Command::Data(command) => data::data(command),
-        Command::Key(command) => key::key(&command),
-        Command::Ledger(command) => ledger::ledger(&command),
+        Command::Run(typed) => commands::run::run(typed),
+        Command::Compare(typed) => commands::compare::run(typed),
+        Command::Reproduce(typed) => commands::reproduce::run(&typed),
+        Command::Certify(typed) => commands::certify::certify(typed),
+        Command::Privacy(typed) => commands::privacy::privacy(&typed),
+        Command::Audit(typed) => commands::audit::audit(&typed),
+        Command::Node(typed) => commands::node::node(&typed),
+        Command::Up(typed) => commands::up::up(&typed),
+        Command::Predict(typed) => commands::predict::predict(&typed),
+        Command::Verify(typed) => commands::verify::verify(&typed),
+        Command::Data(command) => commands::data::data(command),
+        Command::Key(command) => commands::key::key(&command),
+        Command::Ledger(command) => commands::ledger::ledger(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

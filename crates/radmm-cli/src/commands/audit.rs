@@ -7,12 +7,12 @@ use radmm_lab::report::Grid;
 use radmm_lab::shown::count;
 
 use crate::args::AuditArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::prepare;
-use crate::progress::Progress;
-use crate::render::plain;
+use crate::error::Failure;
+use crate::input::load as prepare;
+use crate::output::files;
+use crate::output::progress::Progress;
+use crate::output::stderr::message;
+use crate::output::tables::plain;
 
 /// Of an audit without a study, unless given.
 const SEED: u64 = 1;

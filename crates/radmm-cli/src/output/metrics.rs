@@ -5,8 +5,8 @@ use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, percent, thousands};
 use serde::Serialize;
 
-use crate::render;
-use crate::sheet::Prediction;
+use crate::output::prediction_writer::Prediction;
+use crate::output::tables as render;
 
 /// Predictions beside labels. It keeps 16 bytes a row, since ranking needs them all.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
 
 use crate::args::RunArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::prepare;
-use crate::progress::Progress;
-use crate::render;
+use crate::error::Failure;
+use crate::input::load as prepare;
+use crate::output::files;
+use crate::output::progress::Progress;
+use crate::output::stderr::message;
+use crate::output::tables as render;
 
 pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
     let study = prepare::study(typed.study.as_deref(), typed.work.quiet)?;

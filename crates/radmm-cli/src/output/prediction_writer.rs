@@ -7,7 +7,7 @@ use radmm_study::{ModelFile, ModelGuarantee};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::quality::Quality;
+use crate::output::metrics::Quality;
 
 /// What is said of a row.
 #[derive(Clone, Copy)]

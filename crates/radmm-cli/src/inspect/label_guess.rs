@@ -3,8 +3,8 @@
 use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
 
 use crate::args::InspectArgs;
-use crate::proposal::{few, is_long};
-use crate::toml;
+use crate::inspect::schema_draft::{few, is_long};
+use crate::inspect::toml_writer as toml;
 
 /// What the outcome is often called.
 const OUTCOMES: [&str; 6] = ["label", "target", "outcome", "income", "class", "y"];

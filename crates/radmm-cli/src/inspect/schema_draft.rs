@@ -10,10 +10,10 @@ use radmm_lab::shown::{percent, thousands};
 use serde::Serialize;
 
 use crate::args::InspectArgs;
-use crate::bounds;
-use crate::label;
-use crate::render::plain;
-use crate::toml;
+use crate::inspect::label_guess as label;
+use crate::inspect::round_bounds as bounds;
+use crate::inspect::toml_writer as toml;
+use crate::output::tables::plain;
 
 /// Said to whoever sees what was read off the rows.
 pub(crate) const WARNING: &str = "bounds and vocabularies read off private rows are not public.

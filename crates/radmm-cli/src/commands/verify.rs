@@ -9,10 +9,10 @@ use radmm_study::shown::{count, epsilon, thousands};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::prepare;
-use crate::render::{block, plain};
+use crate::error::Failure;
+use crate::input::load as prepare;
+use crate::output::files;
+use crate::output::tables::{block, plain};
 
 /// What no file can show.
 const BEYOND: &str = "whether the noise was really drawn, and not from a seed that others know, so that \"protects\" is each \

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use radmm_lab::accuracy::{Contest, Contested};
 
 use crate::args::ReproduceArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::progress::Progress;
-use crate::render::plain;
+use crate::error::Failure;
+use crate::output::files;
+use crate::output::progress::Progress;
+use crate::output::stderr::message;
+use crate::output::tables::plain;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     let pool = typed.work.pool()?;

@@ -23,10 +23,10 @@ use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 
 use crate::args::{LogFormat, NodeArgs};
-use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::message::message;
-use crate::progress::Course;
+use crate::error::Failure;
+use crate::output::files::{self, StudyText};
+use crate::output::progress::Course;
+use crate::output::stderr::message;
 
 pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
     let premises = match premises(typed) {

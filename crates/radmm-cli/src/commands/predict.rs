@@ -7,12 +7,12 @@ use radmm_data::{DataError, Features, Format, Scored, TableFile, score_each};
 use radmm_study::ModelFile;
 
 use crate::args::PredictArgs;
-use crate::data;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::quality::{Quality, Seen};
-use crate::sheet::{Prediction, Sheet, Summary};
+use crate::commands::data;
+use crate::error::Failure;
+use crate::output::files;
+use crate::output::metrics::{Quality, Seen};
+use crate::output::prediction_writer::{Prediction, Sheet, Summary};
+use crate::output::stderr::message;
 
 pub(crate) fn predict(typed: &PredictArgs) -> Result<(), Failure> {
     let text = files::read_text(&typed.model)?;

@@ -6,10 +6,10 @@ use std::path::Path;
 use radmm_data::{Format, Profile, TableFile, inspect};
 
 use crate::args::{DataCommand, InspectArgs};
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::proposal::{Proposal, WARNING};
+use crate::error::Failure;
+use crate::inspect::schema_draft::{Proposal, WARNING};
+use crate::output::files;
+use crate::output::stderr::message;
 
 pub(crate) fn data(command: DataCommand) -> Result<(), Failure> {
     match command {

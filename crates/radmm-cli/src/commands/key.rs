@@ -4,9 +4,9 @@ use radmm_node::key::SecretKey;
 use radmm_study::Identity;
 
 use crate::args::KeyCommand;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
+use crate::error::Failure;
+use crate::output::files;
+use crate::output::stderr::message;
 
 pub(crate) fn key(command: &KeyCommand) -> Result<(), Failure> {
     match command {

@@ -7,12 +7,12 @@ use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
 
 use serde::Serialize;
 
-use crate::accuracy;
 use crate::args::{PaperFigure, ReproduceArgs};
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::progress::Progress;
+use crate::commands::accuracy;
+use crate::error::Failure;
+use crate::output::files;
+use crate::output::progress::Progress;
+use crate::output::stderr::message;
 
 pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
     let with_table = typed.figures.contains(&PaperFigure::Accuracy);

@@ -3,7 +3,7 @@
 /// Writes a line to stderr. Whoever reads it may have gone, and that stops nothing: `eprintln!` would panic.
 macro_rules! message {
     ($($words:tt)*) => {
-        $crate::message::line(&format!($($words)*))
+        $crate::output::stderr::line(&format!($($words)*))
     };
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// A study file's text, its name in messages, and the folder that its paths are relative to.
 pub(crate) struct StudyText {

@@ -24,10 +24,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::UpArgs;
-use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::message::message;
-use crate::render;
+use crate::error::Failure;
+use crate::output::files::{self, StudyText};
+use crate::output::stderr::message;
+use crate::output::tables as render;
 
 pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
     let StudyText { text, name, folder } = match &typed.study {
@@ -82,7 +82,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
 }
 
 /// Five hospitals: small, and quickly done.
-const CLINIC: &str = include_str!("../../../studies/clinic.toml");
+const CLINIC: &str = include_str!("../../../../../studies/clinic.toml");
 
 /// So long processes may take to stop by themselves.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use radmm_lab::shown;
 use radmm_node::party::PeerState;
 use radmm_node::status::Status;
 
-use crate::message;
+use crate::output::stderr as message;
 
 /// Counts iterations over all repetitions, or other steps.
 pub(crate) struct Progress(ProgressBar);

@@ -9,12 +9,12 @@ use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
 use radmm_study::{Source, Study};
 
 use crate::args::CompareArgs;
-use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::message::message;
-use crate::notes;
-use crate::progress::Progress;
-use crate::render::plain;
+use crate::error::Failure;
+use crate::input::warnings as notes;
+use crate::output::files::{self, StudyText};
+use crate::output::progress::Progress;
+use crate::output::stderr::message;
+use crate::output::tables::plain;
 
 pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
     if let Some(out) = &typed.out {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use radmm_lab::Experiment;
 use radmm_study::Study;
 
-use crate::failure::Failure;
-use crate::files::StudyText;
-use crate::message::message;
-use crate::notes;
+use crate::error::Failure;
+use crate::input::warnings as notes;
+use crate::output::files::StudyText;
+use crate::output::stderr::message;
 
-const BUILT_IN: &str = include_str!("../../../studies/adult.toml");
+const BUILT_IN: &str = include_str!("../../../../studies/adult.toml");
 
 /// A study, and where its paths begin.
 pub(crate) struct Prepared {

@@ -12,9 +12,9 @@ use radmm_study::SiteFile;
 use radmm_study::shown::{brief, count, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
-use crate::failure::Failure;
-use crate::files::{self, StudyText};
-use crate::render::{block, plain};
+use crate::error::Failure;
+use crate::output::files::{self, StudyText};
+use crate::output::tables::{block, plain};
 
 /// At which studies are shown where neither the operator nor a limit says another.
 const DELTA: f64 = 1e-5;

@@ -12,11 +12,11 @@ use radmm_lab::{Certification, Observed, Rated, Verdict};
 use radmm_study::Method;
 
 use crate::args::CertifyArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::prepare;
-use crate::progress::Progress;
-use crate::render::{block, plain};
+use crate::error::Failure;
+use crate::input::load as prepare;
+use crate::output::files;
+use crate::output::progress::Progress;
+use crate::output::tables::{block, plain};
 
 pub(crate) fn certify(typed: CertifyArgs) -> Result<(), Failure> {
     let experiment = prepare::study(typed.study.as_deref(), typed.work.quiet)?.rows()?;

@@ -11,11 +11,11 @@ use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{Bill, NodeBill, Saving, SoFar};
 
 use crate::args::PrivacyArgs;
-use crate::failure::Failure;
-use crate::files;
-use crate::message::message;
-use crate::prepare;
-use crate::render::{block, plain};
+use crate::error::Failure;
+use crate::input::load as prepare;
+use crate::output::files;
+use crate::output::stderr::message;
+use crate::output::tables::{block, plain};
 
 /// More parties than this are in the JSON alone.
 const PARTIES: usize = 20;
