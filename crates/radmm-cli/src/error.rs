@@ -1,4 +1,4 @@
-//! Why a command failed, and its exit code.
+//! Errors of commands, and their exit codes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,9 +22,9 @@ use radmm_node::verify::VerifyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
-/// Why nothing, or less than was asked for, came out.
+/// The reason why a command failed, or did less than it was asked for.
 #[derive(Debug, Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     #[error("{0}")]
     Study(#[from] StudyError),
     #[error("{}: {cause}", path.display())]
@@ -34,7 +34,7 @@ pub(crate) enum Failure {
     #[error("{study}: [network] {cause}")]
     Network { study: String, cause: GraphError },
     #[error("{study}: {cause}")]
-    TooDear { study: String, cause: TooDear },
+    UnattainableBudget { study: String, cause: TooDear },
     #[error("--rows: {0}")]
     RowCounts(BillError),
     #[error("{study}: {}", TableError::Parties)]
@@ -45,18 +45,18 @@ pub(crate) enum Failure {
     Run(#[from] radmm_lab::RunError),
     #[error("{0}")]
     Compare(#[from] CompareError),
-    #[error("accuracy is not one of the paper's figures: give it alone, or the figures without it")]
-    AccuracyBesideFigures,
+    #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
+    AccuracyWithFigures,
     #[error("{0}")]
-    Contest(#[from] ContestError),
+    Accuracy(#[from] ContestError),
     #[error("{0}")]
     Certify(#[from] CertifyError),
     #[error("{0}")]
-    Unaudited(#[from] Unaudited),
+    NotAudited(#[from] Unaudited),
     #[error(
-        "the audit failed: {0}; a right mechanism fails with a chance of at most 5 % once: try another --seed and more --runs before you mistrust it"
+        "the audit failed: {0}; a correct mechanism fails an audit with probability at most 5 %: try another --seed and more --runs before you distrust it"
     )]
-    Audit(String),
+    AuditFailed(String),
     #[error("{0}")]
     Data(#[from] DataError),
     #[error("{0}")]
@@ -65,36 +65,36 @@ pub(crate) enum Failure {
     Key(#[from] KeyError),
     #[error("{0}")]
     Verify(#[from] VerifyError),
-    #[error("{0} not hold")]
-    Unverified(String),
+    #[error("verification failed: {0}")]
+    VerificationFailed(String),
     #[error("{0}")]
     Ledger(#[from] LedgerError),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
     Threshold(&'static str),
-    #[error("--out: {} is read; choose another file", .0.display())]
-    Overwrites(PathBuf),
+    #[error("--out: {} is an input of this command; choose another file", .0.display())]
+    OverwritesInput(PathBuf),
     #[error("{0}")]
     Node(#[from] RunError),
     #[error("{0}")]
-    Rehearsal(#[from] RehearsalError),
+    LocalNetwork(#[from] RehearsalError),
     #[error(
-        "{nodes} parties are too many processes for one machine; {most} can be tried: radmm run simulates any number"
+        "{nodes} parties are too many processes for one machine, the limit is {most}; radmm run simulates any number"
     )]
     TooManyProcesses { nodes: u32, most: u32 },
     #[error("{name}: the process cannot be started: {cause}")]
     Process { name: String, cause: io::Error },
     #[error("{name}: {error}")]
     Party { name: String, error: String },
-    #[error("{}: {cause}; results could not be written there: choose another folder for out in the site file", path.display())]
-    NoResults { path: PathBuf, cause: io::Error },
-    #[error("{}: the results of study {study} are here, and would be lost; choose another folder for out in the site file, or move them", path.display())]
+    #[error("{}: {cause}; results cannot be written there: choose another folder for out in the site file", path.display())]
+    ResultsFolder { path: PathBuf, cause: io::Error },
+    #[error("{}: this folder holds the results of study {study}, which would be overwritten; choose another folder for out in the site file, or move them", path.display())]
     OtherResults { path: PathBuf, study: String },
     #[error(
-        "the rows cannot be read; radmm node --check tells where and why, on the terminal of who may see rows"
+        "the rows cannot be read; run radmm node --check on the terminal of somebody who may see rows: it reports where and why"
     )]
-    RowsUnread,
+    RowsUnreadable,
     #[error("{site}: {key} = \"{address}\": {cause}; choose another address or port")]
     Address {
         site: String,
@@ -102,34 +102,126 @@ pub(crate) enum Failure {
         address: SocketAddr,
         cause: io::Error,
     },
-    #[error("{name} disagrees: {what}")]
-    Disagrees { name: String, what: String },
+    #[error("{name} disagrees: {difference}")]
+    PeerDisagrees { name: String, difference: String },
     #[error("{0}")]
     Inspect(String),
     #[error("{0}")]
     NoFeatures(String),
     #[error("the run stopped early: {0}")]
-    Stopped(String),
+    StoppedEarly(String),
     #[error("the threads could not be started: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     #[error("the result could not be printed: {0}")]
     Print(#[from] io::Error),
 }
 
-impl From<PremisesError> for Failure {
+impl From<PremisesError> for CommandError {
     fn from(error: PremisesError) -> Self {
         Self::Node(error.into())
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         PremisesError::from(error).into()
     }
 }
 
-/// Whether what was written in the files of a node has to be put right.
-fn is_wrong_use(error: &RunError) -> bool {
+impl CommandError {
+    /// Returns 2 for wrong use, which the user can correct in the arguments or files, and 1 for all other failures.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        let wrong_use = match self {
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::NoRows { .. }
+            | Self::Rows(TableError::Open { .. })
+            | Self::Run(_)
+            | Self::Certify(CertifyError::Run(_))
+            | Self::NotAudited(Unaudited::Run(_))
+            | Self::Network { .. }
+            | Self::UnattainableBudget { .. }
+            | Self::RowCounts(_)
+            | Self::Compare(_)
+            | Self::AccuracyWithFigures
+            | Self::Model(_)
+            | Self::Verify(_)
+            | Self::WrongTable(_)
+            | Self::Threshold(_)
+            | Self::OverwritesInput(_)
+            | Self::TooManyProcesses { .. }
+            | Self::ResultsFolder { .. }
+            | Self::OtherResults { .. }
+            | Self::Address { .. }
+            | Self::LocalNetwork(RehearsalError::Other(_))
+            | Self::Ledger(LedgerError::Store(StoreError::Missing(_)))
+            | Self::Inspect(_) => true,
+            Self::Node(error) => is_wrong_use_of_node(error),
+            Self::Key(error) => !matches!(error, KeyError::Entropy),
+            _ => false,
+        };
+        ExitCode::from(if wrong_use { 2 } else { 1 })
+    }
+
+    /// Returns whether the message may quote values of a row.
+    pub(crate) fn quotes_rows(&self) -> bool {
+        match self {
+            Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
+                **error,
+                RowsError::Data(_) | RowsError::Table(TableError::Data(_))
+            ),
+            _ => false,
+        }
+    }
+
+    /// Converts an error in the rows that a model is applied to.
+    pub(crate) fn from_scored_rows(error: DataError) -> Self {
+        match error {
+            DataError::Format { .. }
+            | DataError::NoSuchColumn { .. }
+            | DataError::DuplicateColumn { .. }
+            | DataError::Column { .. } => Self::WrongTable(error),
+            _ => Self::Data(error),
+        }
+    }
+
+    /// Converts an error in a study's network or rows; `study` is its name in messages.
+    pub(crate) fn from_prepare(study: &str, error: PrepareError) -> Self {
+        match error {
+            PrepareError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            PrepareError::Table(TableError::Parties) => Self::NoRows {
+                study: study.to_owned(),
+            },
+            PrepareError::Table(cause) => Self::Rows(cause),
+        }
+    }
+
+    /// Converts the error that no noise keeps a study within its privacy budget; `study` is its name in messages.
+    pub(crate) fn unattainable_budget(study: &str, cause: TooDear) -> Self {
+        Self::UnattainableBudget {
+            study: study.to_owned(),
+            cause,
+        }
+    }
+
+    /// Converts an error of a study's privacy bill; `study` is its name in messages.
+    pub(crate) fn from_bill(study: &str, error: BillError) -> Self {
+        match error {
+            BillError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            BillError::TooDear(cause) => Self::unattainable_budget(study, cause),
+            BillError::Rows { .. } => Self::RowCounts(error),
+        }
+    }
+}
+
+/// Returns whether the operator can correct the error in the study or site file of a node.
+fn is_wrong_use_of_node(error: &RunError) -> bool {
     match error {
         RunError::Premises(error) => match error {
             PremisesError::Store(StoreError::Missing(_)) => true,
@@ -143,97 +235,5 @@ fn is_wrong_use(error: &RunError) -> bool {
         RunError::Transport(error) => !matches!(error, TransportError::Threads(_)),
         RunError::Metrics { .. } => true,
         RunError::Halt(_) | RunError::Results(_) | RunError::Signals(_) => false,
-    }
-}
-
-impl Failure {
-    /// Whether its words may hold what stands in a row.
-    pub(crate) fn quotes_rows(&self) -> bool {
-        match self {
-            Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
-                **error,
-                RowsError::Data(_) | RowsError::Table(TableError::Data(_))
-            ),
-            _ => false,
-        }
-    }
-
-    /// 2 for what the user can put right in what was typed or written, 1 for the rest.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Study(_)
-            | Self::Unreadable { .. }
-            | Self::NoRows { .. }
-            | Self::Rows(TableError::Open { .. })
-            | Self::Run(_)
-            | Self::Certify(CertifyError::Run(_))
-            | Self::Unaudited(Unaudited::Run(_))
-            | Self::Network { .. }
-            | Self::TooDear { .. }
-            | Self::RowCounts(_)
-            | Self::Compare(_)
-            | Self::AccuracyBesideFigures
-            | Self::Model(_)
-            | Self::Verify(_)
-            | Self::WrongTable(_)
-            | Self::Threshold(_)
-            | Self::Overwrites(_)
-            | Self::TooManyProcesses { .. }
-            | Self::NoResults { .. }
-            | Self::OtherResults { .. }
-            | Self::Address { .. }
-            | Self::Rehearsal(RehearsalError::Other(_))
-            | Self::Inspect(_) => ExitCode::from(2),
-            Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),
-            Self::Key(error) if !matches!(error, KeyError::Entropy) => ExitCode::from(2),
-            Self::Ledger(LedgerError::Store(StoreError::Missing(_))) => ExitCode::from(2),
-            _ => ExitCode::from(1),
-        }
-    }
-
-    /// Why the rows of a file have no predictions.
-    pub(crate) fn of_rows(error: DataError) -> Self {
-        match error {
-            // Not a table for this model.
-            DataError::Format { .. }
-            | DataError::NoSuchColumn { .. }
-            | DataError::DuplicateColumn { .. }
-            | DataError::Column { .. } => Self::WrongTable(error),
-            _ => Self::Data(error),
-        }
-    }
-
-    /// Why a study, by its name in messages, is not ready to run.
-    pub(crate) fn of_study(study: &str, error: PrepareError) -> Self {
-        match error {
-            PrepareError::Graph(cause) => Self::Network {
-                study: study.to_owned(),
-                cause,
-            },
-            PrepareError::Table(TableError::Parties) => Self::NoRows {
-                study: study.to_owned(),
-            },
-            PrepareError::Table(cause) => Self::Rows(cause),
-        }
-    }
-
-    /// Why a study, by its name in messages, cannot be kept to its privacy.
-    pub(crate) fn too_dear(study: &str, cause: TooDear) -> Self {
-        Self::TooDear {
-            study: study.to_owned(),
-            cause,
-        }
-    }
-
-    /// Why a study, by its name in messages, has no bill.
-    pub(crate) fn of_bill(study: &str, error: BillError) -> Self {
-        match error {
-            BillError::Graph(cause) => Self::Network {
-                study: study.to_owned(),
-                cause,
-            },
-            BillError::TooDear(cause) => Self::too_dear(study, cause),
-            BillError::Rows { .. } => Self::RowCounts(error),
-        }
     }
 }

@@ -1,49 +1,44 @@
-//! `radmm reproduce accuracy`.
+//! `radmm reproduce accuracy`: the table of docs/accuracy.md.
 
 use std::fmt::Write;
 
 use radmm_lab::accuracy::{Contest, Contested};
 
 use crate::args::ReproduceArgs;
-use crate::error::Failure;
+use crate::error::CommandError;
 use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::stderr::message;
-use crate::output::tables::plain;
+use crate::output::tables::table;
 
-pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
-    let pool = typed.work.pool()?;
-    let contest = pool.install(|| Contest::usual(typed.repetitions))?;
-    let progress = Progress::counting(contest.cells(), "cells", typed.work.quiet);
+pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
+    let quiet = args.work.quiet;
+    let pool = args.work.thread_pool()?;
+    let contest = pool.install(|| Contest::usual(args.repetitions))?;
+    let progress = Progress::counting(contest.cells(), "cells", quiet);
     let contested = pool.install(|| contest.run(&|cell| progress.named(cell.entrant.title())))?;
     progress.done();
     let json = files::json(&contested);
-    for (name, text) in [
-        ("accuracy.json", &json),
-        ("report.html", &contested.page().to_html()),
-    ] {
-        let path = typed.out.join(name);
-        files::write_whole(&path, text)?;
-        if !typed.work.quiet {
-            message!("wrote {}", path.display());
-        }
-    }
-    match typed.json {
+    let texts = [
+        ("accuracy.json", json.clone()),
+        ("report.html", contested.page().to_html()),
+    ];
+    files::write_all(&args.out, quiet, texts)?;
+    match args.json {
         true => files::print(&json),
-        false => files::print(&tables(&contested)),
+        false => files::print(&page(&contested)),
     }
 }
 
-fn tables(contested: &Contested) -> String {
-    let mut text = String::new();
-    let mut all = contested.accuracy();
-    all.push(contested.parties());
-    for grid in &all {
+fn page(contested: &Contested) -> String {
+    let mut page = String::new();
+    let mut grids = contested.accuracy();
+    grids.push(contested.parties());
+    for grid in &grids {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{}\n{}\n", grid.caption, plain(grid));
+        let _ = writeln!(page, "{}\n{}\n", grid.caption, table(grid));
     }
     for line in contested.remarks() {
-        let _ = writeln!(text, "{line}");
+        let _ = writeln!(page, "{line}");
     }
-    text
+    page
 }

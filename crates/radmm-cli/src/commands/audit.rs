@@ -1,4 +1,4 @@
-//! `radmm audit`.
+//! `radmm audit`: attacks the mechanisms.
 
 use std::path::Path;
 
@@ -7,55 +7,54 @@ use radmm_lab::report::Grid;
 use radmm_lab::shown::count;
 
 use crate::args::AuditArgs;
-use crate::error::Failure;
-use crate::input::load as prepare;
+use crate::error::CommandError;
+use crate::input::load;
 use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::stderr::message;
-use crate::output::tables::plain;
+use crate::output::tables::table;
 
-/// Of an audit without a study, unless given.
+/// The default seed of an audit without a study.
 const SEED: u64 = 1;
 
-pub(crate) fn audit(typed: &AuditArgs) -> Result<(), Failure> {
-    let quiet = typed.work.quiet;
-    let study = match &typed.study {
-        Some(path) => Some(prepare::study(Some(path), quiet)?),
+pub(crate) fn run(args: &AuditArgs) -> Result<(), CommandError> {
+    let quiet = args.work.quiet;
+    let study = match &args.study {
+        Some(path) => Some(load::study(Some(path), quiet)?),
         None => None,
     };
-    if let Some(out) = &typed.out {
-        files::make_folder(out)?;
+    if let Some(out) = &args.out {
+        files::create_folder(out)?;
     }
-    let pool = typed.work.pool()?;
+    let pool = args.work.thread_pool()?;
     let experiment = match study {
-        Some(study) => Some(study.rows()?),
+        Some(study) => Some(study.experiment()?),
         None => None,
     };
     let audit = pool.install(|| match &experiment {
         Some(experiment) => {
-            let seed = typed.seed.unwrap_or(experiment.study().run.seed);
-            Audit::of_study(experiment, typed.runs, seed)
+            let seed = args.seed.unwrap_or(experiment.study().run.seed);
+            Audit::of_study(experiment, args.runs, seed)
         }
-        None => Ok(Audit::of_program(typed.runs, typed.seed.unwrap_or(SEED))),
+        None => Ok(Audit::of_program(args.runs, args.seed.unwrap_or(SEED))),
     })?;
     let progress = Progress::counting(audit.steps(), "steps", quiet);
-    let audited = pool.install(|| audit.run(&|what| progress.named(what)))?;
+    let audited = pool.install(|| audit.run(&|step| progress.named(step)))?;
     progress.done();
-    if let Some(out) = &typed.out {
+    if let Some(out) = &args.out {
         write(out, &audited, quiet)?;
     }
-    match typed.json {
+    match args.json {
         true => files::print(&files::json(&audited))?,
-        false => files::print(&tables(&audited))?,
+        false => files::print(&page(&audited))?,
     }
     match audited.failures() {
         failures if failures.is_empty() => Ok(()),
-        failures => Err(Failure::Audit(first_of(&failures))),
+        failures => Err(CommandError::AuditFailed(first_few(&failures))),
     }
 }
 
-/// The first few, and how many there are beyond.
-fn first_of(failures: &[String]) -> String {
+/// Lists the first failures, and the number of those left out.
+fn first_few(failures: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = failures[..failures.len().min(SHOWN)].join("; ");
     match failures.len().saturating_sub(SHOWN) {
@@ -64,67 +63,61 @@ fn first_of(failures: &[String]) -> String {
     }
 }
 
-fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), Failure> {
-    let mut all = vec![
+fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), CommandError> {
+    let mut texts = vec![
         ("audit.json".to_owned(), files::json(audited)),
         ("report.html".to_owned(), audited.page().to_html()),
     ];
     for figure in audited.figures() {
-        all.push((format!("{}.svg", figure.id), figure.to_svg()));
-        all.push((format!("{}.csv", figure.id), figure.to_csv()));
+        texts.push((format!("{}.svg", figure.id), figure.to_svg()));
+        texts.push((format!("{}.csv", figure.id), figure.to_csv()));
     }
-    for (name, text) in all {
-        let path = out.join(name);
-        files::write_whole(&path, &text)?;
-        if !quiet {
-            message!("wrote {}", path.display());
-        }
-    }
-    Ok(())
+    files::write_all(out, quiet, texts)
 }
 
-fn tables(audited: &Audited) -> String {
+fn page(audited: &Audited) -> String {
     let attacked = match audited.attacked.is_empty() {
         true => "no noise, or releases in doubles: no ε is claimed, nothing to attack\n".to_owned(),
-        false => format!("{}\n{}\n", plain(&narrow(audited.table())), legend(audited)),
+        false => format!("{}\n{}\n", table(&narrow(audited.table())), legend(audited)),
     };
     format!(
         "{}; seed {}\n\n{attacked}\n{}\n{RETRACED_LEGEND}\n",
         count(audited.runs as usize, "victim", "victims") + " with either data set",
         audited.seed,
-        plain(&audited.retraced_table())
+        table(&audited.retraced_table())
     )
 }
 
-/// In eighty columns: without the numbers, which are for the report's figure, and without δ, which the law tells.
+/// Fits a table into eighty columns: removes the numbers, which refer to the report's figure, and δ, which follows from the noise.
 fn narrow(mut grid: Grid) -> Grid {
-    let without = |row: &mut Vec<String>| {
+    let remove_columns = |row: &mut Vec<String>| {
         row.remove(3);
         row.remove(0);
     };
-    without(&mut grid.header);
+    remove_columns(&mut grid.header);
     grid.header[2] = "claimed".to_owned();
-    grid.rows.iter_mut().for_each(without);
+    grid.rows.iter_mut().for_each(remove_columns);
     grid
 }
 
 const RETRACED_LEGEND: &str =
-    " what parties said, computed again by somebody else from earlier releases";
+    " messages of parties, recomputed by an outsider from earlier releases";
 
 fn legend(audited: &Audited) -> String {
-    let largest = audited.attacked.iter().map(|one| one.claimed.delta);
+    let largest = audited.attacked.iter().map(|attack| attack.claimed.delta);
     let delta = match largest.fold(0.0, f64::max) {
         0.0 => "at δ = 0".to_owned(),
         delta => format!("at δ = {delta} with gaussian noise, else 0"),
     };
-    let unresolved = |one: &Attacked| matches!(one.verdict, Verdict::TooSmall | Verdict::TooLarge);
-    let unseen = match audited.attacked.iter().any(unresolved) {
-        true => "\n too small, too large: for so few victims to show that it does not hold",
+    let is_unresolved =
+        |attack: &Attacked| matches!(attack.verdict, Verdict::TooSmall | Verdict::TooLarge);
+    let unresolved = match audited.attacked.iter().any(is_unresolved) {
+        true => "\n too small, too large: this many victims could not refute the claim",
         false => "",
     };
     format!(
         " claimed: ε, a total over all messages {delta},\n   for {}\n \
-         at least: what an attack shows of it, with a confidence of 95 %{unseen}\n \
+         at least: the lower bound of an attack, with a confidence of 95 %{unresolved}\n \
          steps: data steps; recycled ones are between them",
         audited.relation
     )

@@ -1,4 +1,4 @@
-//! `radmm certify`: will it converge, and how fast?
+//! `radmm certify`: whether a study's algorithm converges, and how fast.
 
 use std::fmt::Write;
 
@@ -6,31 +6,31 @@ use comfy_table::Table;
 use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{Certification, Observed, Rated, Verdict};
 use radmm_study::Method;
 
 use crate::args::CertifyArgs;
-use crate::error::Failure;
-use crate::input::load as prepare;
+use crate::error::CommandError;
+use crate::input::load;
 use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::tables::{block, plain};
+use crate::output::tables::{grid, paragraph};
 
-pub(crate) fn certify(typed: CertifyArgs) -> Result<(), Failure> {
-    let experiment = prepare::study(typed.study.as_deref(), typed.work.quiet)?.rows()?;
-    let pool = typed.work.pool()?;
-    let progress = Progress::new(experiment.certify_steps(), typed.work.quiet);
-    let certified = pool.install(|| experiment.certify(&|done| progress.named(done)))?;
+pub(crate) fn run(args: &CertifyArgs) -> Result<(), CommandError> {
+    let quiet = args.work.quiet;
+    let experiment = load::study(args.study.as_deref(), quiet)?.experiment()?;
+    let pool = args.work.thread_pool()?;
+    let progress = Progress::new(experiment.certify_steps(), quiet);
+    let certified = pool.install(|| experiment.certify(&|step| progress.named(step)))?;
     progress.done();
-    match typed.json {
+    match args.json {
         true => files::print(&certified.to_json()),
         false => files::print(&page(&certified)),
     }
 }
 
-/// Everything worth looking at, in lines of eighty columns.
+/// Formats the certification, in lines of eighty columns.
 fn page(certified: &Certification) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
@@ -38,34 +38,34 @@ fn page(certified: &Certification) -> String {
     let _ = writeln!(page, "{}\n", theorem(certified));
     match &certified.no_rate {
         Some(reason) => {
-            let _ = writeln!(page, "{}\n", block("rate", &format!("none: {reason}")));
+            let _ = writeln!(page, "{}\n", paragraph("rate", &format!("none: {reason}")));
         }
         None => {
-            let _ = writeln!(page, "{}\n{RATES}\n", rates(certified));
+            let _ = writeln!(page, "{}\n{RATES_LEGEND}\n", rates(certified));
             if let Some(reason) = certified.rates.iter().find_map(|rated| rated.untold) {
-                let words = format!("untold: it {UNTOLD} in double precision: {reason}");
-                let _ = writeln!(page, "{}\n", block("rate", &words));
+                let text = format!("undecided: it {UNDECIDED} in double precision: {reason}");
+                let _ = writeln!(page, "{}\n", paragraph("rate", &text));
             }
         }
     }
     let _ = writeln!(page, "{}\n", observed(certified));
-    let so: Vec<String> = [diverges(certified), conservative(certified)]
+    let conclusions: Vec<String> = [divergence(certified), conservatism(certified)]
         .into_iter()
         .flatten()
         .collect();
-    if !so.is_empty() {
-        let _ = writeln!(page, "{}\n", block("so", &so.join(". ")));
+    if !conclusions.is_empty() {
+        let _ = writeln!(page, "{}\n", paragraph("result", &conclusions.join(". ")));
     }
-    let _ = writeln!(page, "{}", block("caveat", certified.caveat));
+    let _ = writeln!(page, "{}", paragraph("caveat", certified.caveat));
     page
 }
 
-const RATES: &str =
-    " the factor by which distances to the optimum shrink in the long run, noise left
- out: the spectral radius of the algorithm, linearised at the optimum
+const RATES_LEGEND: &str =
+    " the factor by which distances to the optimum shrink in the long run, without
+ noise: the spectral radius of the algorithm, linearised at the optimum
  a digit: iterations until a distance is a tenth";
 
-const UNTOLD: &str = "cannot be told";
+const UNDECIDED: &str = "cannot be determined";
 
 fn headline(certified: &Certification) -> String {
     let network = &certified.network;
@@ -85,9 +85,9 @@ fn headline(certified: &Certification) -> String {
 
 fn theorem(certified: &Certification) -> String {
     let text = match &certified.theorem {
-        Verdict::NotCovered { reason } => format!("Theorem III.1 is silent: {reason}"),
+        Verdict::NotCovered { reason } => format!("Theorem III.1 does not apply: {reason}"),
         Verdict::Untold { reason } => format!(
-            "whether the condition of Theorem III.1 is met cannot be told in double precision: {reason}"
+            "whether the condition of Theorem III.1 is met {UNDECIDED} in double precision: {reason}"
         ),
         Verdict::Impossible { reason } => {
             format!("the condition of Theorem III.1 cannot be met: {reason}")
@@ -98,12 +98,12 @@ fn theorem(certified: &Certification) -> String {
             brief_up(least.damping),
         ),
         Verdict::NotMet { least } => format!(
-            "the condition of Theorem III.1 is not met, for no L and μ. The least γ that meets it is {}, with {}",
+            "the condition of Theorem III.1 is not met, for any L and μ. The least γ that meets it is {}, with {}",
             brief_up(least.damping),
             constants(least),
         ),
     };
-    block("theorem", &text)
+    paragraph("theorem", &text)
 }
 
 fn constants(certificate: &Certificate) -> String {
@@ -126,7 +126,7 @@ fn rates(certified: &Certification) -> Table {
             let dash = || "–".to_owned();
             return vec![
                 with_parameters(algorithm),
-                "untold".to_owned(),
+                "undecided".to_owned(),
                 dash(),
                 dash(),
             ];
@@ -138,20 +138,14 @@ fn rates(certified: &Certification) -> Table {
             match rate.iterations_per_digit {
                 Some(iterations) if iterations < 100.0 => brief(iterations),
                 Some(iterations) if iterations < 1e6 => thousands(iterations.round() as usize),
-                // More digits than two would be rounding.
+                // More than two digits would be rounding errors.
                 Some(iterations) => brief(iterations),
                 None => "never".to_owned(),
             },
         ]
     };
-    plain(&Grid {
-        caption: String::new(),
-        header: ["true local rate", "a data step", "an iteration", "a digit"]
-            .map(str::to_owned)
-            .into(),
-        rows: certified.rates.iter().map(row).collect(),
-        folded: false,
-    })
+    let header = ["true local rate", "a data step", "an iteration", "a digit"];
+    grid(&header, certified.rates.iter().map(row))
 }
 
 fn observed(certified: &Certification) -> String {
@@ -161,14 +155,14 @@ fn observed(certified: &Certification) -> String {
         per_iteration_late,
         stopped,
     } = &certified.observed;
-    let away = |distance: f64| match distance.is_finite() {
+    let shown = |distance: f64| match distance.is_finite() {
         true => brief(distance),
-        false => "farther than doubles reach".to_owned(),
+        false => "beyond the range of doubles".to_owned(),
     };
     let mut text = format!(
         "without noise the farthest party is {} from the optimum at the start and {} after {}",
-        away(distance[0]),
-        away(distance[distance.len() - 1]),
+        shown(distance[0]),
+        shown(distance[distance.len() - 1]),
         count(distance.len() - 1, "iteration", "iterations"),
     );
     if let Some((whole, late)) = per_iteration.zip(*per_iteration_late) {
@@ -178,18 +172,18 @@ fn observed(certified: &Certification) -> String {
             ": a mean factor of {whole} an iteration, {late} in the second half"
         );
     }
-    if let Some(rate) = long_run(certified) {
+    if let Some(rate) = long_run_rate(certified) {
         let rate = factor(rate.per_iteration, rate.uncertainty);
         let _ = write!(text, "; {rate} in the long run");
     }
     if let Some(reason) = stopped {
         let _ = write!(text, "; it stopped early: {reason}");
     }
-    block("seen", &text)
+    paragraph("observed", &text)
 }
 
-/// The rate of the study's own algorithm, where it has one that can be told.
-fn long_run(certified: &Certification) -> Option<&LocalRate> {
+/// Returns the rate of the study's own algorithm, if it can be determined.
+fn long_run_rate(certified: &Certification) -> Option<&LocalRate> {
     if certified.no_rate.is_some() {
         return None;
     }
@@ -197,11 +191,11 @@ fn long_run(certified: &Certification) -> Option<&LocalRate> {
     rated.untold.is_none().then_some(&rated.rate)
 }
 
-/// That the study runs away from the optimum, if it does.
-fn diverges(certified: &Certification) -> Option<String> {
+/// Explains that the study diverges, if it does.
+fn divergence(certified: &Certification) -> Option<String> {
     let distance = &certified.observed.distance;
     let grew = distance[distance.len() - 1] > distance[0];
-    match long_run(certified) {
+    match long_run_rate(certified) {
         Some(rate) if rate.per_iteration > 1.0 => Some(format!(
             "this study diverges even without noise: in the long run distances grow by {} an iteration",
             factor(rate.per_iteration, rate.uncertainty)
@@ -218,8 +212,8 @@ fn diverges(certified: &Certification) -> Option<String> {
     }
 }
 
-/// How much of the truth the theorem sees, in words.
-fn conservative(certified: &Certification) -> Option<String> {
+/// Compares the theorem's condition with the true rates.
+fn conservatism(certified: &Certification) -> Option<String> {
     let least = certified.theorem.least()?;
     let [study, admm, at_least] = certified.rates.as_slice() else {
         return None;
@@ -227,9 +221,9 @@ fn conservative(certified: &Certification) -> Option<String> {
     let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
         return None;
     };
-    let does = |Rated { rate, untold, .. }: &Rated| {
+    let contraction = |Rated { rate, untold, .. }: &Rated| {
         if untold.is_some() {
-            return format!("has a rate that {UNTOLD}");
+            return format!("has a rate that {UNDECIDED}");
         }
         let by = factor(rate.per_iteration, rate.uncertainty);
         match (rate.per_iteration < 1.0, admm.untold) {
@@ -243,27 +237,27 @@ fn conservative(certified: &Certification) -> Option<String> {
             (false, _) => format!("expands by {by} an iteration"),
         }
     };
-    let there = match certified.theorem {
-        Verdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it is silent, yet",
-        Verdict::NotMet { .. } => "it is silent, and",
-        _ => "it speaks, and",
+    let applies = match certified.theorem {
+        Verdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it does not, yet",
+        Verdict::NotMet { .. } => "it does not, and",
+        _ => "it does, and",
     };
     Some(format!(
-        "the theorem speaks from γ = {} on. At γ = {} {there} the true map {}; where it begins to speak the true map {}",
+        "the theorem applies from γ = {} on. At γ = {} {applies} the true map {}; at the least γ where it applies the true map {}",
         brief_up(least.damping),
-        typed(damping.at(1)),
-        does(study),
-        does(at_least),
+        short(damping.at(1)),
+        contraction(study),
+        contraction(at_least),
     ))
 }
 
 fn with_parameters(method: &Method) -> String {
     let name = method.name();
-    let of = |schedule: &Schedule| match schedule {
-        Schedule::Constant(value) => typed(*value),
-        varying => format!("{}…", typed(varying.at(1))),
+    let value = |schedule: &Schedule| match schedule {
+        Schedule::Constant(constant) => short(*constant),
+        varying => format!("{}…", short(varying.at(1))),
     };
-    // What parties may choose for themselves: once if all agree, else the least and the greatest.
+    // A value that parties may choose for themselves: once if all agree, else the least and the greatest.
     let range = |schedules: &[Schedule]| {
         let by_start = |a: &&Schedule, b: &&Schedule| a.at(1).total_cmp(&b.at(1));
         let ends = schedules
@@ -271,17 +265,17 @@ fn with_parameters(method: &Method) -> String {
             .min_by(by_start)
             .zip(schedules.iter().max_by(by_start));
         match ends {
-            Some((_, only)) if schedules.iter().all(|schedule| schedule == only) => of(only),
-            Some((least, greatest)) => format!("{} to {}", of(least), of(greatest)),
+            Some((_, only)) if schedules.iter().all(|schedule| schedule == only) => value(only),
+            Some((least, greatest)) => format!("{} to {}", value(least), value(greatest)),
             None => String::new(),
         }
     };
-    let more = |recycle: &u32| match recycle {
+    let recycling = |recycle: &u32| match recycle {
         1 => String::new(),
         _ => format!(", recycle = {recycle}"),
     };
     match method {
-        Method::Admm { penalty } => format!("{name}, η = {}", of(penalty)),
+        Method::Admm { penalty } => format!("{name}, η = {}", value(penalty)),
         Method::RecycledAdmm {
             penalty,
             damping,
@@ -293,15 +287,15 @@ fn with_parameters(method: &Method) -> String {
             recycle,
         } => format!(
             "{name}, η = {}, γ = {}{}",
-            of(penalty),
-            of(damping),
-            more(recycle)
+            value(penalty),
+            value(damping),
+            recycling(recycle)
         ),
         Method::Dlm { penalty, damping } => {
-            format!("{name}, η = {}, γ = {}", of(penalty), of(damping))
+            format!("{name}, η = {}, γ = {}", value(penalty), value(damping))
         }
         Method::MAdmm { penalty, dual_step } => {
-            format!("{name}, η = {}, θ = {}", range(penalty), typed(*dual_step))
+            format!("{name}, η = {}, θ = {}", range(penalty), short(*dual_step))
         }
         Method::MRecycledAdmm {
             penalty,
@@ -312,15 +306,15 @@ fn with_parameters(method: &Method) -> String {
             "{name}, η = {}, γ = {}, θ = {}{}",
             range(penalty),
             range(damping),
-            typed(*dual_step),
-            more(recycle)
+            short(*dual_step),
+            recycling(recycle)
         ),
-        Method::Dgd { step } => format!("{name}, s = {}", of(step)),
+        Method::Dgd { step } => format!("{name}, s = {}", value(step)),
         Method::Local { .. } | Method::Average { .. } => name.to_owned(),
     }
 }
 
-/// As many digits as are known; near one, how far from it.
+/// Formats a rate with four decimals; near one, as the distance from it.
 fn factor(rate: f64, uncertainty: f64) -> String {
     let about = if uncertainty > 1e-2 { "≈ " } else { "" };
     match (1.0 - rate).abs() {
@@ -333,15 +327,15 @@ fn factor(rate: f64, uncertainty: f64) -> String {
     }
 }
 
-/// As it was typed, unless it is a long number, as a least damping of ours.
-fn typed(x: f64) -> String {
+/// Formats a parameter exactly if that takes at most seven characters, else with four digits, rounded up.
+fn short(x: f64) -> String {
     [x.to_string(), format!("{x:e}")]
         .into_iter()
         .find(|exact| exact.len() <= 7)
         .unwrap_or_else(|| brief_up(x))
 }
 
-/// Four digits, rounded up: a damping below the least would not do.
+/// Formats with four digits, rounded up: a smaller damping would not meet the condition.
 fn brief_up(x: f64) -> String {
     if x == 0.0 {
         return brief(x);
@@ -365,7 +359,7 @@ mod tests {
     fn a_least_damping_is_never_shown_smaller_than_it_is() {
         let shown = [0.0, 1734.21875, 91.41797, 0.754834].map(brief_up);
         assert_eq!(shown, ["0", "1735", "91.42", "0.7549"]);
-        let shown = [0.5, 1e-300, 1.0 / 3.0].map(typed);
+        let shown = [0.5, 1e-300, 1.0 / 3.0].map(short);
         assert_eq!(shown, ["0.5", "1e-300", "0.3334"]);
     }
 
@@ -377,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn penalties_of_parties_are_shown_once_or_from_least_to_greatest() {
+    fn penalties_that_differ_between_parties_are_shown_as_a_range() {
         let with = |penalty: &[f64]| {
             with_parameters(&Method::MAdmm {
                 penalty: penalty.iter().copied().map(Schedule::Constant).collect(),

@@ -1,143 +1,109 @@
-//! `radmm compare`.
+//! `radmm compare`: compares studies at equal total privacy.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use comfy_table::Table;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{Compared, Comparison, Experiment, Measured, Pooled, Wanted};
-use radmm_study::{Source, Study};
+use radmm_lab::{Compared, Comparison, Measured, Pooled, Wanted};
+use radmm_study::Source;
 
 use crate::args::CompareArgs;
-use crate::error::Failure;
-use crate::input::warnings as notes;
-use crate::output::files::{self, StudyText};
+use crate::error::CommandError;
+use crate::input::load::{self, LoadedStudy};
 use crate::output::progress::Progress;
-use crate::output::stderr::message;
-use crate::output::tables::plain;
+use crate::output::{files, tables};
 
-pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
-    if let Some(out) = &typed.out {
-        files::make_folder(out)?;
+pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
+    if let Some(out) = &args.out {
+        files::create_folder(out)?;
     }
-    let quiet = typed.work.quiet;
-    let mut studies = Vec::new();
-    for path in &typed.studies {
-        studies.push(read(path, quiet)?);
-    }
-    tell_apart(&mut studies);
-    let (first, folder, name) = studies.remove(0);
-    let pool = typed.work.pool()?;
-    let experiment =
-        Experiment::prepare(first, &folder).map_err(|error| Failure::of_study(&name, error))?;
-    if !quiet {
-        notes::on_rows(&experiment)
-            .iter()
-            .for_each(|note| message!("note: {note}"));
-    }
-    // A path is relative to its study: the same rows may be written in two ways.
+    let quiet = args.work.quiet;
+    let studies = args.studies.iter();
+    let studies: Result<Vec<_>, _> = studies.map(|path| load::study(Some(path), quiet)).collect();
+    let mut studies = studies?;
+    distinguish(&mut studies);
+    let first = studies.remove(0);
+    let pool = args.work.thread_pool()?;
+    let experiment = first.experiment()?;
+    // Paths are relative to their study: two different paths may name the same rows.
     let resolved = |source: &Source, folder: &Path| match source {
         Source::File(file) => folder.join(file).canonicalize().ok(),
         Source::Builtin(_) | Source::Parties => None,
     };
-    let rows = resolved(&experiment.study().data.source, &folder);
-    let others = studies.into_iter().map(|(mut study, folder, _)| {
-        if rows.is_some() && resolved(&study.data.source, &folder) == rows {
-            study.data.source = experiment.study().data.source.clone();
-        }
-        study
-    });
+    let rows = resolved(&first.study.data.source, &first.source.folder);
+    let others = studies.into_iter().map(
+        |LoadedStudy {
+             mut study, source, ..
+         }| {
+            if rows.is_some() && resolved(&study.data.source, &source.folder) == rows {
+                study.data.source = first.study.data.source.clone();
+            }
+            study
+        },
+    );
     let wanted = Wanted {
         others: others.collect(),
-        rivals: &typed.with,
-        epsilon: typed.epsilon,
-        delta: typed.delta,
-        repetitions: typed.repetitions,
+        rivals: &args.with,
+        epsilon: args.epsilon,
+        delta: args.delta,
+        repetitions: args.repetitions,
     };
     let comparison = pool.install(|| Comparison::new(experiment, wanted))?;
     let progress = Progress::new(comparison.steps(), quiet);
     let compared = pool.install(|| comparison.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
-    if let Some(out) = &typed.out {
-        write(out, &comparison, &compared, quiet)?;
+    if let Some(out) = &args.out {
+        let figure = compared.figure();
+        let texts = [
+            ("compare.json", files::json(&compared)),
+            ("compare.svg", figure.to_svg()),
+            ("compare.csv", figure.to_csv()),
+            ("report.html", compared.page(&comparison).to_html()),
+        ];
+        files::write_all(out, quiet, texts)?;
     }
-    match typed.json {
+    match args.json {
         true => files::print(&files::json(&compared))?,
-        false => files::print(&tables(&comparison, &compared))?,
+        false => files::print(&page(&comparison, &compared))?,
     }
-    let mut stopped = compared.contenders.iter();
-    let stopped = stopped.find_map(|one| one.stopped.as_ref().map(|why| (&one.name, why)));
+    let mut contenders = compared.contenders.iter();
+    let stopped = contenders.find_map(|one| Some((&one.name, one.stopped.as_ref()?)));
     match stopped {
-        Some((name, why)) => Err(Failure::Stopped(format!("{name}: {why}"))),
+        Some((name, reason)) => Err(CommandError::StoppedEarly(format!("{name}: {reason}"))),
         None => Ok(()),
     }
 }
 
-/// A study, the folder that its paths are relative to, and its name in messages.
-fn read(path: &Path, quiet: bool) -> Result<(Study, PathBuf, String), Failure> {
-    let StudyText { text, name, folder } = StudyText::read(path)?;
-    let (study, notes) = Study::parse(&text, &name)?;
-    if !quiet {
-        notes.iter().for_each(|note| message!("note: {note}"));
-    }
-    Ok((study, folder, name))
-}
-
-/// Studies that share a name, as copies do, are called by their files.
-fn tell_apart(studies: &mut [(Study, PathBuf, String)]) {
-    let names: Vec<String> = studies
-        .iter()
-        .map(|(study, ..)| study.name.clone())
-        .collect();
-    for (study, _, file) in studies {
+/// Renames studies that share a name, as copies do, to their file names.
+fn distinguish(studies: &mut [LoadedStudy]) {
+    let names = studies.iter().map(|loaded| loaded.study.name.clone());
+    let names: Vec<String> = names.collect();
+    for LoadedStudy { study, source, .. } in studies {
         if names.iter().filter(|name| **name == study.name).count() > 1 {
-            study.name.clone_from(file);
+            study.name.clone_from(&source.name);
         }
     }
 }
 
-fn write(
-    out: &Path,
-    comparison: &Comparison,
-    compared: &Compared,
-    quiet: bool,
-) -> Result<(), Failure> {
-    let figure = compared.figure();
-    let files = [
-        ("compare.json", files::json(compared)),
-        ("compare.svg", figure.to_svg()),
-        ("compare.csv", figure.to_csv()),
-        ("report.html", compared.page(comparison).to_html()),
-    ];
-    for (name, text) in files {
-        let path = out.join(name);
-        files::write_whole(&path, &text)?;
-        if !quiet {
-            message!("wrote {}", path.display());
-        }
-    }
-    Ok(())
-}
-
-fn tables(comparison: &Comparison, compared: &Compared) -> String {
+fn page(comparison: &Comparison, compared: &Compared) -> String {
     let experiment = &comparison.contenders()[0].experiment;
     let studies = comparison.contenders().len();
     let baselines = compared.contenders.len() + compared.too_dear.len() - studies;
     format!(
-        "{} and {} at equal total privacy\n{}, {}, {}\n{}\n\n{}\n{LEGEND}\n\n{}\n{COST_LEGEND}\n",
+        "{} and {} at equal total privacy\n{}, {}, {}\n{}\n\n{}\n{QUALITY_LEGEND}\n\n{}\n{COST_LEGEND}\n",
         count(studies, "study", "studies"),
         count(baselines, "baseline", "baselines"),
         count(experiment.graph().len(), "party", "parties"),
         count(experiment.table().rows(), "training row", "training rows"),
         count(experiment.study().run.repetitions as usize, "run", "runs"),
-        lines(compared),
+        privacy(compared),
         quality(compared),
         cost(compared),
     )
 }
 
-/// What everyone may spend, and what is otherwise.
-fn lines(compared: &Compared) -> String {
+/// Formats the common privacy budget, and the exceptions from it.
+fn privacy(compared: &Compared) -> String {
     let mut text = compared.statement().replace(" over every", "\nover every");
     for line in compared.exceptions() {
         text.push('\n');
@@ -146,15 +112,16 @@ fn lines(compared: &Compared) -> String {
     text
 }
 
-const LEGEND: &str = " mean ± standard deviation of a run; loss: of each model on its training rows
- accuracy, AUC: on rows held out; without any, accuracy on all training rows
+const QUALITY_LEGEND: &str =
+    " mean ± standard deviation of a run; loss: of each model on its training rows
+ accuracy, AUC: on held-out rows; without any, accuracy on all training rows
  alone, averaged: with the best of eight ridges in hindsight, for all rows";
 
 const COST_LEGEND: &str =
     " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
- asked: how often each party's rows were; seconds: of a run among others";
+ queries: of each party's rows; seconds: of a run, with others in parallel";
 
-/// In eighty columns, which the report’s table would exceed.
+/// Formats a table of eighty columns, which the report’s table would exceed.
 fn cost(compared: &Compared) -> Table {
     let row = |one: &Measured| {
         vec![
@@ -166,14 +133,10 @@ fn cost(compared: &Compared) -> Table {
             format!("{:.2}", one.seconds.mean),
         ]
     };
-    plain(&Grid {
-        caption: String::new(),
-        header: ["", "total ε", "asked", "messages", "noise", "seconds"]
-            .map(str::to_owned)
-            .into(),
-        rows: compared.contenders.iter().map(row).collect(),
-        folded: false,
-    })
+    tables::grid(
+        &["", "total ε", "queries", "messages", "noise", "seconds"],
+        compared.contenders.iter().map(row),
+    )
 }
 
 fn quality(compared: &Compared) -> Table {
@@ -189,7 +152,7 @@ fn quality(compared: &Compared) -> Table {
             auc,
         ]
     };
-    let too_dear = |name: &String| vec![name.clone(), "too dear".to_owned()];
+    let unattainable = |name: &String| vec![name.clone(), "unattainable".to_owned()];
     let pooled = |pooled: &Pooled| {
         let held_out = pooled.held_out.as_ref();
         vec![
@@ -200,13 +163,9 @@ fn quality(compared: &Compared) -> Table {
         ]
     };
     let rows = compared.contenders.iter().map(contender);
-    let rows = rows.chain(compared.too_dear.iter().map(too_dear));
-    plain(&Grid {
-        caption: String::new(),
-        header: ["", "train loss", "accuracy", "AUC"]
-            .map(str::to_owned)
-            .into(),
-        rows: rows.chain(compared.pooled.iter().map(pooled)).collect(),
-        folded: false,
-    })
+    let rows = rows.chain(compared.too_dear.iter().map(unattainable));
+    tables::grid(
+        &["", "train loss", "accuracy", "AUC"],
+        rows.chain(compared.pooled.iter().map(pooled)),
+    )
 }

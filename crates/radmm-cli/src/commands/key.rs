@@ -1,30 +1,28 @@
-//! `radmm key`.
+//! `radmm key`: generates and shows the key of a site.
 
 use radmm_node::key::SecretKey;
 use radmm_study::Identity;
 
 use crate::args::KeyCommand;
-use crate::error::Failure;
-use crate::output::files;
-use crate::output::stderr::message;
+use crate::error::CommandError;
+use crate::output::{files, stderr};
 
-pub(crate) fn key(command: &KeyCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::New(typed) => {
+        KeyCommand::New(args) => {
             let key = SecretKey::generate()?;
-            key.write_new(&typed.file)?;
-            print(&key)?;
-            message!(
-                "wrote {}: the secret key of this site, which nobody else may see; the line above goes into the study",
-                typed.file.display()
-            );
+            key.write_new(&args.file)?;
+            print_identity(&key)?;
+            stderr::line(format!(
+                "wrote {}: the secret key of this site, to be seen by nobody else; the line above goes into the study",
+                args.file.display()
+            ));
             Ok(())
         }
-        KeyCommand::Show(typed) => print(&SecretKey::read(&typed.file)?),
+        KeyCommand::Show(args) => print_identity(&SecretKey::read(&args.file)?),
     }
 }
 
-/// The public half.
-fn print(key: &SecretKey) -> Result<(), Failure> {
+fn print_identity(key: &SecretKey) -> Result<(), CommandError> {
     files::print(&format!("{}\n", Identity::from(key.public())))
 }

@@ -1,10 +1,10 @@
-//! `radmm ledger`.
+//! `radmm ledger`: the account of the privacy spent on a site's rows.
 
 use std::fmt::Write;
 
+use comfy_table::Table;
 use radmm::account::{Event, Guarantee, Ideal};
 use radmm::private::Law;
-use radmm_lab::report::Grid;
 use radmm_node::balance::Limited;
 use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
 use radmm_node::store::Store;
@@ -12,171 +12,156 @@ use radmm_study::SiteFile;
 use radmm_study::shown::{brief, count, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
-use crate::error::Failure;
-use crate::output::files::{self, StudyText};
-use crate::output::tables::{block, plain};
+use crate::error::CommandError;
+use crate::input::load::SourceText;
+use crate::output::files;
+use crate::output::tables::{grid, paragraph};
 
-/// At which studies are shown where neither the operator nor a limit says another.
-const DELTA: f64 = 1e-5;
+/// The δ of totals if neither the operator nor a limit gives one.
+const DEFAULT_DELTA: f64 = 1e-5;
 
-pub(crate) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &LedgerCommand) -> Result<(), CommandError> {
     match command {
-        LedgerCommand::Show(typed) => show(typed),
-        LedgerCommand::Verify(typed) => verify(typed),
+        LedgerCommand::Show(args) => show(args),
+        LedgerCommand::Verify(args) => verify(args),
     }
 }
 
-fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
-    let (state, limit) = match (&typed.site, &typed.state) {
+fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
+    let (state, limit) = match (&args.site, &args.state) {
         (Some(path), _) => {
-            let site = StudyText::read(path)?;
-            let (own, _) = SiteFile::parse(&site.text, &site.name)?;
-            (site.folder.join(own.state), own.limit)
+            let source = SourceText::read(path)?;
+            let (site, _) = SiteFile::parse(&source.text, &source.name)?;
+            (source.folder.join(site.state), site.limit)
         }
-        // One of the two is there: what was typed has been checked.
+        // clap requires one of the two.
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
     let store = Store::existing(&state).map_err(LedgerError::from)?;
-    // Beside a limit, studies are shown at its δ.
     let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
-    let delta = typed.delta.or(relaxed.map(|(_, delta)| delta));
-    let account = Account::new(&store, delta.unwrap_or(DELTA), limit.as_ref())?;
-    match typed.json {
+    let delta = args.delta.or(relaxed.map(|(_, delta)| delta));
+    let account = Account::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
+    match args.json {
         true => files::print(&files::json(&account)),
-        false => files::print(&page(&account, typed.charges)),
+        false => files::print(&page(&account, args.charges)),
     }
 }
 
-fn verify(typed: &VerifyLedgerArgs) -> Result<(), Failure> {
-    let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
+fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
+    let store = Store::existing(&args.state).map_err(LedgerError::from)?;
     let whole = check(&store)?;
     let checked = format!(
-        "every record of its journal, whose hash covers all before it; {}, and {} that were paid for; the order of charges \
+        "every record of its journal, by a hash over all records before it; {}, each with its answer ({}); the order of charges \
          within {}",
         count(whole.charges, "charge", "charges"),
         count(whole.answers, "answer", "answers"),
         count(whole.studies, "study", "studies"),
     );
-    let state = format!("{}: the account is whole", typed.state.display());
+    let result = format!("{}: the account is intact", args.state.display());
     files::print(&format!(
         "{}\n{}\n",
-        block("so", &state),
-        block("checked", &checked)
+        paragraph("result", &result),
+        paragraph("checked", &checked)
     ))
 }
 
-fn page(account: &Account, charges: bool) -> String {
+fn page(account: &Account, with_charges: bool) -> String {
     let mut page = String::new();
-    // Writing to a string does not fail.
     if account.studies.is_empty() {
-        page.push_str("no study was begun here: nothing was spent\n");
+        page.push_str("no study was started here: nothing was spent\n");
         return page;
     }
-    let _ = writeln!(page, "{}\n", plain(&studies(&account.studies)));
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "{}\n", studies(&account.studies));
     let meaning = format!(
-        "a study's total over all its messages at the δ beside it, for {}, by our bound",
+        "a study's total over all its messages, at the δ next to it, for {}, by our bound",
         Guarantee::RELATION
     );
-    let _ = writeln!(page, "{}", block("ε", &meaning));
-    let _ = writeln!(page, "{}", together(&account.site));
+    let _ = writeln!(page, "{}", paragraph("ε", &meaning));
+    let _ = writeln!(page, "{}", site_total(&account.site));
     for study in &account.studies {
         let title = format!("{} ({})", study.name, study.number);
         if study.seeded {
-            let words = format!("{title}: its noise repeats from a seed, and protects nobody");
-            let _ = writeln!(page, "{}", block("note", &words));
+            let text = format!("{title}: its noise repeats from a seed, and protects nobody");
+            let _ = writeln!(page, "{}", paragraph("note", &text));
         }
         for evidence in &study.evidence {
-            let words = format!("{title}: node {} said {}", evidence.from, evidence.what);
-            let _ = writeln!(page, "{}", block("evidence", &words));
+            let text = format!("{title}: node {} sent {}", evidence.from, evidence.what);
+            let _ = writeln!(page, "{}", paragraph("evidence", &text));
         }
     }
-    if charges {
+    if with_charges {
         for study in &account.studies {
-            let _ = writeln!(
-                page,
-                "\n{} ({})\n{}",
-                study.name,
-                study.number,
-                plain(&all(study))
-            );
+            let (name, number) = (&study.name, study.number);
+            let _ = writeln!(page, "\n{name} ({number})\n{}", charges(study));
         }
     }
     page
 }
 
-/// What all studies come to.
-fn together(site: &SiteAccount) -> String {
+/// Formats the total of all studies on the site's rows.
+fn site_total(site: &SiteAccount) -> String {
     let balance = &site.balance;
-    let total = |one: &Limited| {
-        let (spent, delta) = (epsilon(one.total.epsilon), one.total.delta);
-        match one.limit {
+    let total = |limited: &Limited| {
+        let (spent, delta) = (epsilon(limited.total.epsilon), limited.total.delta);
+        match limited.limit {
             Some(limit) => format!("ε {spent} of the limit {limit} at δ = {delta}"),
             None => format!("ε {spent} at δ = {delta}"),
         }
     };
     let totals: Vec<String> = balance.totals.iter().map(total).collect();
-    let words = format!(
-        "{}: the total of all studies on these rows ({}), over all their messages, for {}; it is added up so that it holds even \
-         if later studies are chosen by what earlier ones showed, so it can be more than they come to one by one",
+    let text = format!(
+        "{}: the total of all studies on these rows ({}), over all their messages, for {}; it holds even if later studies are \
+         chosen by the results of earlier ones, so it can exceed the sum of their totals",
         totals.join(", and "),
-        count(
-            balance.studies as usize,
-            "study has asked",
-            "studies have asked"
-        ),
+        count(balance.studies as usize, "study", "studies"),
         Guarantee::RELATION
     );
-    let mut lines = vec![block("total", &words)];
+    let mut lines = vec![paragraph("total", &text)];
     if balance.totals.iter().all(|one| one.limit.is_none()) {
-        let words = "in the site file, [limit]; radmm ledger show --site FILE shows the total beside it, at its δ";
-        lines.push(block("limit", words));
+        let text = "set in the site file, [limit]; radmm ledger show --site FILE shows the total with the limit, at its δ";
+        lines.push(paragraph("limit", text));
     }
-    let names: Vec<&str> = { site.fingerprints.iter() }.map(String::as_str).collect();
-    if let Some((last, before)) = names.split_last() {
-        let before: String = before
+    if let Some((current, earlier)) = site.fingerprints.split_last() {
+        let earlier: String = earlier
             .iter()
             .map(|name| format!(", before {name}"))
             .collect();
-        lines.push(block("rows", &format!("known here as {last}{before}")));
+        let text = format!("fingerprint {current}{earlier}");
+        lines.push(paragraph("rows", &text));
     }
     lines.join("\n")
 }
 
-fn studies(studies: &[StudyAccount]) -> Grid {
+fn studies(studies: &[StudyAccount]) -> Table {
     let row = |study: &StudyAccount| {
-        let mut row = vec![study.name.clone(), study.number.to_string()];
-        row.push(study.node.to_string());
-        row.push(thousands(study.rows as usize));
-        row.push(thousands(study.charges.len()));
         let last = study.charges.last().map_or(0, |charge| charge.iteration);
-        row.push(thousands(last as usize));
-        row.push(if study.finished { "yes" } else { "no" }.to_owned());
         let total = |total: &Guarantee| format!("{} at {}", epsilon(total.epsilon), total.delta);
-        row.push(
-            study
-                .totals
-                .iter()
-                .map(total)
-                .collect::<Vec<_>>()
-                .join(", "),
-        );
-        row
+        let totals: Vec<String> = study.totals.iter().map(total).collect();
+        vec![
+            study.name.clone(),
+            study.number.to_string(),
+            study.node.to_string(),
+            thousands(study.rows as usize),
+            thousands(study.charges.len()),
+            thousands(last as usize),
+            if study.finished { "yes" } else { "no" }.to_owned(),
+            totals.join(", "),
+        ]
     };
-    grid(
-        &[
-            "study", "number", "as node", "rows", "charges", "last", "over", "ε at δ",
-        ],
-        studies.iter().map(row).collect(),
-    )
+    let header = [
+        "study", "number", "as node", "rows", "charges", "last", "over", "ε at δ",
+    ];
+    grid(&header, studies.iter().map(row))
 }
 
-fn all(study: &StudyAccount) -> Grid {
+fn charges(study: &StudyAccount) -> Table {
+    let noise = |law: &Law| match law {
+        Law::Gamma { rate } => format!("rate {}", brief(*rate)),
+        Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
+    };
     let row = |(iteration, event): (u32, &Event)| {
-        let noise = |law: &Law| match law {
-            Law::Gamma { rate } => format!("rate {}", brief(*rate)),
-            Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
-        };
-        let (what, sensitivity, noise) = match &event.ideal {
+        let (released, sensitivity, noise) = match &event.ideal {
             Ideal::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
             Ideal::Objective {
                 sensitivity, law, ..
@@ -189,22 +174,12 @@ fn all(study: &StudyAccount) -> Grid {
                 ("answer with noise", brief(*sensitivity), noise(law))
             }
         };
-        vec![iteration.to_string(), what.to_owned(), sensitivity, noise]
+        let iteration = iteration.to_string();
+        vec![iteration, released.to_owned(), sensitivity, noise]
     };
     let charges = study.charges.iter();
     grid(
         &["iteration", "released", "sensitivity", "noise"],
-        charges
-            .map(|charge| row((charge.iteration, charge.event())))
-            .collect(),
+        charges.map(|charge| row((charge.iteration, charge.event()))),
     )
-}
-
-fn grid(header: &[&str], rows: Vec<Vec<String>>) -> Grid {
-    Grid {
-        caption: String::new(),
-        header: header.iter().map(|name| (*name).to_owned()).collect(),
-        rows,
-        folded: false,
-    }
 }

@@ -1,6 +1,6 @@
-//! The commands, one file each.
+//! The commands, one module each.
 
-pub(crate) mod accuracy;
+mod accuracy;
 pub(crate) mod audit;
 pub(crate) mod certify;
 pub(crate) mod compare;

@@ -1,4 +1,4 @@
-//! `radmm predict`.
+//! `radmm predict`: applies a model to the rows of a file.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,121 +7,123 @@ use radmm_data::{DataError, Features, Format, Scored, TableFile, score_each};
 use radmm_study::ModelFile;
 
 use crate::args::PredictArgs;
-use crate::commands::data;
-use crate::error::Failure;
-use crate::output::files;
-use crate::output::metrics::{Quality, Seen};
-use crate::output::prediction_writer::{Prediction, Sheet, Summary};
-use crate::output::stderr::message;
+use crate::error::CommandError;
+use crate::input::load;
+use crate::output::metrics::{Metrics, MetricsBuilder};
+use crate::output::prediction_writer::{Prediction, PredictionWriter, Summary};
+use crate::output::{files, stderr};
 
-pub(crate) fn predict(typed: &PredictArgs) -> Result<(), Failure> {
-    let text = files::read_text(&typed.model)?;
-    let model = ModelFile::parse(&text, &typed.model.display().to_string())?;
-    let judge = Judge::new(&model, typed.threshold)?;
-    // Only one format has numbered columns.
+pub(crate) fn run(args: &PredictArgs) -> Result<(), CommandError> {
+    let text = load::read_text(&args.model)?;
+    let model = ModelFile::parse(&text, &args.model.display().to_string())?;
+    let classifier = Classifier::new(&model, args.threshold)?;
+    // Only LIBSVM has numbered columns.
     let numbered = model.schema().numbered > 0;
-    let format = typed.format.or_else(|| Format::of(&typed.data));
+    let format = args.format.or_else(|| Format::of(&args.data));
     let format = format.or(numbered.then_some(Format::Libsvm));
-    let table = data::open(&typed.data, format)?;
-    keep_inputs(typed)?;
+    let table = load::table(&args.data, format)?;
+    protect_inputs(args)?;
 
-    let mut told = None;
-    let mut fault = None;
+    let mut predicted = None;
+    let mut unreadable = None;
     let write = |to: &mut dyn Write| {
-        let sheet = match typed.json {
-            true => Sheet::json(to, judge.column()),
-            false => Sheet::csv(to, judge.column()),
+        let writer = match args.json {
+            true => PredictionWriter::json(to, classifier.column()),
+            false => PredictionWriter::csv(to, classifier.column()),
         };
-        match judge.all(table, sheet) {
+        match classifier.predict_all(table, writer) {
             Ok(end) => {
-                told = Some(end);
+                predicted = Some(end);
                 Ok(())
             }
-            Err(Stopped::Written(cause)) => Err(cause),
-            Err(Stopped::Read(error)) => {
-                fault = Some(error);
+            Err(PredictError::Write(cause)) => Err(cause),
+            Err(PredictError::Read(error)) => {
+                unreadable = Some(error);
                 Err(io::Error::other("the rows cannot be read"))
             }
         }
     };
-    let written = match &typed.out {
-        Some(path) => files::write_whole_by(path, write),
-        None => files::print_by(write),
+    let written = match &args.out {
+        Some(path) => files::write_with(path, write),
+        None => files::print_with(write),
     };
-    if let Some(error) = fault {
-        return Err(Failure::of_rows(error));
+    if let Some(error) = unreadable {
+        return Err(CommandError::from_scored_rows(error));
     }
     written?;
-    // Nothing is left to tell if whoever reads has read enough.
-    if let Some(told) = told {
-        if let Some(path) = &typed.out {
-            message!("wrote {}", path.display());
+    // `None` if the reader of stdout has closed it.
+    if let Some(predicted) = predicted {
+        if let Some(path) = &args.out {
+            stderr::wrote(path, false);
         }
         let Scored {
             rows, incomplete, ..
-        } = told.rows;
+        } = predicted.rows;
         if incomplete > 0 {
-            message!("note: {incomplete} of {rows} rows lack a field and have no prediction");
+            stderr::line(format!(
+                "note: {incomplete} of {rows} rows lack a field and have no prediction"
+            ));
         }
-        if !typed.json {
-            message!("{}", judge.words(told.quality.as_ref()));
+        if !args.json {
+            stderr::line(classifier.explanation(predicted.metrics.as_ref()));
         }
     }
     Ok(())
 }
 
-/// Results must not take the place of what they are made of.
-fn keep_inputs(typed: &PredictArgs) -> Result<(), Failure> {
-    let Some(out) = &typed.out else {
+/// Fails if the output would overwrite an input.
+fn protect_inputs(args: &PredictArgs) -> Result<(), CommandError> {
+    let Some(out) = &args.out else {
         return Ok(());
     };
-    // A file that is not there has no such path.
+    // A file that does not exist has no canonical path.
     let same = |input| match (fs::canonicalize(out), fs::canonicalize(input)) {
         (Ok(out), Ok(input)) => out == input,
         _ => false,
     };
-    match same(&typed.data) || same(&typed.model) {
-        true => Err(Failure::Overwrites(out.clone())),
+    match same(&args.data) || same(&args.model) {
+        true => Err(CommandError::OverwritesInput(out.clone())),
         false => Ok(()),
     }
 }
 
-/// A model and where it draws the line.
-struct Judge<'a> {
+/// A model with a threshold.
+struct Classifier<'a> {
     model: &'a ModelFile,
     threshold: f64,
 }
 
-/// What came of all rows.
-struct Told {
+/// The result of predicting all rows.
+struct Predicted {
     rows: Scored,
-    quality: Option<Quality>,
+    metrics: Option<Metrics>,
 }
 
-/// Why it ended early.
-enum Stopped {
+/// The reason why not all rows were predicted.
+enum PredictError {
     Read(DataError),
-    Written(io::Error),
+    Write(io::Error),
 }
 
-impl From<DataError> for Stopped {
+impl From<DataError> for PredictError {
     fn from(error: DataError) -> Self {
         Self::Read(error)
     }
 }
 
-impl From<io::Error> for Stopped {
+impl From<io::Error> for PredictError {
     fn from(cause: io::Error) -> Self {
-        Self::Written(cause)
+        Self::Write(cause)
     }
 }
 
-impl<'a> Judge<'a> {
-    fn new(model: &'a ModelFile, typed: Option<f64>) -> Result<Self, Failure> {
+impl<'a> Classifier<'a> {
+    fn new(model: &'a ModelFile, threshold: Option<f64>) -> Result<Self, CommandError> {
         let has_probabilities = model.probability(0.0).is_some();
-        let threshold = match (typed, has_probabilities) {
+        let threshold = match (threshold, has_probabilities) {
             (Some(threshold), true) if !(0.0..=1.0).contains(&threshold) => {
-                return Err(Failure::Threshold("a probability is from 0 to 1"));
+                let reason = "must be a probability, from 0 to 1";
+                return Err(CommandError::Threshold(reason));
             }
             (Some(threshold), _) => threshold,
             (None, true) => 0.5,
@@ -130,7 +132,7 @@ impl<'a> Judge<'a> {
         Ok(Self { model, threshold })
     }
 
-    /// What is said of a row.
+    /// Returns the name of the predicted value.
     fn column(&self) -> &'static str {
         match self.model.probability(0.0) {
             Some(_) => "probability",
@@ -138,7 +140,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn of(&self, row: &Features<'_>) -> Prediction {
+    fn predict(&self, row: &Features<'_>) -> Prediction {
         let score = row.score(self.model.weights());
         let value = self.model.probability(score).unwrap_or(score);
         Prediction {
@@ -148,43 +150,47 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Goes over all rows and writes what it thinks of them.
-    fn all(&self, table: TableFile, mut sheet: Sheet<'_>) -> Result<Told, Stopped> {
-        let mut seen = Seen::default();
-        sheet.begin()?;
+    /// Predicts and writes all rows of a table.
+    fn predict_all(
+        &self,
+        table: TableFile,
+        mut writer: PredictionWriter<'_>,
+    ) -> Result<Predicted, PredictError> {
+        let mut metrics = MetricsBuilder::default();
+        writer.begin()?;
         let rows = score_each(table, self.model.schema(), |row| {
-            let prediction = row.as_ref().map(|row| self.of(row));
+            let prediction = row.as_ref().map(|row| self.predict(row));
             let actual = row.and_then(|row| row.positive());
             if let (Some(prediction), Some(actual)) = (&prediction, actual) {
-                seen.add(prediction, actual);
+                metrics.add(prediction, actual);
             }
-            sheet.row(prediction)?;
-            Ok::<_, Stopped>(())
+            writer.row(prediction)?;
+            Ok::<_, PredictError>(())
         })?;
-        let quality = seen.quality();
-        sheet.end(&Summary {
+        let metrics = metrics.finish();
+        writer.end(&Summary {
             model: self.model,
             threshold: self.threshold,
             rows,
-            quality: quality.as_ref(),
+            metrics: metrics.as_ref(),
         })?;
-        Ok(Told { rows, quality })
+        Ok(Predicted { rows, metrics })
     }
 
-    /// What predictions mean, and how good they are if that is known.
-    fn words(&self, quality: Option<&Quality>) -> String {
+    /// Explains the predictions, and shows their metrics if the rows have labels.
+    fn explanation(&self, metrics: Option<&Metrics>) -> String {
         let schema = self.model.schema();
         let (label, positive) = (&schema.label, &schema.positive);
         let (column, threshold) = (self.column(), self.threshold);
         let meaning =
             format!("1 means that {label} is {positive:?}: a {column} of at least {threshold}");
-        match quality {
+        match metrics {
             None => meaning,
-            Some(quality) if quality.positives() == 0 => format!(
-                "{meaning}\nnote: no row has {positive:?} for {label}; is it written in another way there?\n\n{}",
-                quality.table(positive)
+            Some(metrics) if metrics.positives() == 0 => format!(
+                "{meaning}\nnote: no row has {positive:?} for {label}; is it written differently there?\n\n{}",
+                metrics.table(positive)
             ),
-            Some(quality) => format!("{meaning}\n\n{}", quality.table(positive)),
+            Some(metrics) => format!("{meaning}\n\n{}", metrics.table(positive)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `radmm privacy`: what a study will cost, before anything runs.
+//! `radmm privacy`: the privacy bill of a study, before anything runs.
 
 use std::fmt::Write;
 
@@ -6,50 +6,44 @@ use comfy_table::Table;
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{Bill, NodeBill, Saving, SoFar};
 
 use crate::args::PrivacyArgs;
-use crate::error::Failure;
-use crate::input::load as prepare;
-use crate::output::files;
-use crate::output::stderr::message;
-use crate::output::tables::{block, plain};
+use crate::error::CommandError;
+use crate::input::load;
+use crate::output::tables::{grid, paragraph};
+use crate::output::{files, stderr};
 
-/// More parties than this are in the JSON alone.
-const PARTIES: usize = 20;
+/// The most parties in the table; the JSON has all.
+const MOST_PARTIES: usize = 20;
 
-/// As many iterations are shown, the first and the last among them.
-const MOMENTS: usize = 12;
+/// The most iterations in the table, including the first and the last.
+const MOST_ITERATIONS: usize = 12;
 
-pub(crate) fn privacy(typed: &PrivacyArgs) -> Result<(), Failure> {
-    let study = prepare::study(typed.study.as_deref(), typed.work.quiet)?;
-    let pool = typed.work.pool()?;
-    let rows: Vec<usize> = typed.rows.iter().map(|&rows| rows as usize).collect();
+pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
+    let loaded = load::study(args.study.as_deref(), args.work.quiet)?;
+    let pool = args.work.thread_pool()?;
+    let rows: Vec<usize> = args.rows.iter().map(|&rows| rows as usize).collect();
     let bill = match rows.is_empty() {
         true => {
-            let experiment = study.rows()?;
+            let experiment = loaded.experiment()?;
             let bill = pool.install(|| experiment.bill());
-            bill.map_err(|cause| Failure::too_dear(study.name(), cause))?
+            bill.map_err(|cause| CommandError::unattainable_budget(loaded.name(), cause))?
         }
         false => {
-            let bill = pool.install(|| Bill::for_rows(study.study(), &rows));
-            bill.map_err(|cause| Failure::of_bill(study.name(), cause))?
+            let bill = pool.install(|| Bill::for_rows(&loaded.study, &rows));
+            bill.map_err(|cause| CommandError::from_bill(loaded.name(), cause))?
         }
     };
-    if let Some(drowned) = &bill.drowned
-        && !typed.work.quiet
-    {
-        message!("warning: {drowned}");
-    }
-    match typed.json {
+    stderr::warning(bill.drowned.as_ref(), args.work.quiet);
+    match args.json {
         true => files::print(&bill.to_json()),
         false => files::print(&page(&bill)),
     }
 }
 
-/// Everything worth looking at, in lines of eighty columns as far as names allow.
+/// Formats the bill, in lines of eighty columns as far as names allow.
 fn page(bill: &Bill) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
@@ -59,9 +53,9 @@ fn page(bill: &Bill) -> String {
         let _ = writeln!(page, "{}\n", course(bill));
     }
     if let Some(saving) = &bill.saving {
-        let _ = writeln!(page, "{}\n", block("saved", &saved(bill, saving)));
+        let _ = writeln!(page, "{}\n", paragraph("saved", &saved(bill, saving)));
     }
-    let _ = writeln!(page, "{}", block("privacy", &total(bill)));
+    let _ = writeln!(page, "{}", paragraph("privacy", &total(bill)));
     page
 }
 
@@ -88,7 +82,7 @@ fn headline(bill: &Bill) -> String {
     )
 }
 
-/// The first of the parties, and how many there are beyond.
+/// Formats the table of the first parties, and the number of those left out.
 fn parties(bill: &Bill) -> String {
     let noise = match bill.nodes.first().and_then(|node| node.law) {
         Some(Law::Gamma { .. }) => "rate",
@@ -117,26 +111,20 @@ fn parties(bill: &Bill) -> String {
                 }
                 None => "none".to_owned(),
             },
-            prices(node),
+            step_prices(node),
             epsilon(node.total.epsilon),
             brief(node.noise_norm / bill.signal),
         ]
     };
-    let grid = Grid {
-        caption: String::new(),
-        header: header.map(str::to_owned).into(),
-        rows: bill.nodes.iter().take(PARTIES).map(row).collect(),
-        folded: false,
-    };
-    let table = plain(&grid);
-    match bill.nodes.len().saturating_sub(PARTIES) {
+    let table = grid(&header, bill.nodes.iter().take(MOST_PARTIES).map(row));
+    match bill.nodes.len().saturating_sub(MOST_PARTIES) {
         0 => table.to_string(),
         more => format!("{table}\n … and {} more, with --json", thousands(more)),
     }
 }
 
-/// What data steps cost: the first and the last, where these differ.
-fn prices(node: &NodeBill) -> String {
+/// Formats the privacy loss of a data step: of the first and the last, where they differ.
+fn step_prices(node: &NodeBill) -> String {
     let ends = node.steps.first().zip(node.steps.last());
     let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
         return "–".to_owned();
@@ -149,24 +137,24 @@ fn prices(node: &NodeBill) -> String {
 
 fn legend(bill: &Bill) -> String {
     let adds_up = match bill.total.delta == 0.0 {
-        true => "what it costs; the first and the last, where these differ",
-        false => "what one would cost alone at this δ; many cost less than their sum",
+        true => "its ε; of the first and the last, where they differ",
+        false => "its ε at this δ if it were alone; many cost less than their sum",
     };
     format!(
         " steps: data steps\n \
          a step: {adds_up}\n \
          total ε: over every message of the run\n \
-         noise/C: the norm of the noise that is to be expected, over the largest that\n \
-         the rows' gradient can have, C = {}",
+         noise/C: the expected norm of the noise, divided by the largest possible\n \
+         norm of the rows' gradient, C = {}",
         brief(bill.signal)
     )
 }
 
-/// A few moments of the run.
+/// Formats the total after some iterations.
 fn course(bill: &Bill) -> Table {
     let last = bill.course.len() - 1;
-    let shown = last.min(MOMENTS);
-    // From 1 to the last, evenly.
+    let shown = last.min(MOST_ITERATIONS);
+    // Evenly spaced, from 1 to the last.
     let mut times: Vec<usize> = (0..shown)
         .map(|k| match shown {
             1 => last,
@@ -190,26 +178,20 @@ fn course(bill: &Bill) -> Table {
             epsilon(spent),
         ]
     };
-    plain(&Grid {
-        caption: String::new(),
-        header: ["iteration", "step", "total ε so far"]
-            .map(str::to_owned)
-            .into(),
-        rows: times.into_iter().map(row).collect(),
-        folded: false,
-    })
+    let header = ["iteration", "step", "total ε so far"];
+    grid(&header, times.into_iter().map(row))
 }
 
 fn saved(bill: &Bill, saving: &Saving) -> String {
-    let name = saving.conventional;
-    let asks = format!(
-        "{name} asks in every iteration, {} times in place of {}",
+    let queries = format!(
+        "{} queries the rows in every iteration, {} times instead of {}",
+        saving.conventional,
         thousands(saving.data_steps),
         thousands(bill.data_steps)
     );
     let cost = match saving.epsilon {
         Some(total) => format!(
-            "With the same noise it would cost a total of ε = {} in place of {}",
+            "With the same noise it would cost a total of ε = {} instead of {}",
             epsilon(total),
             epsilon(bill.total.epsilon)
         ),
@@ -222,7 +204,7 @@ fn saved(bill: &Bill, saving: &Saving) -> String {
         ),
         None => "no noise would keep it within the same total".to_owned(),
     };
-    format!("{asks}. {cost}; {noise}")
+    format!("{queries}. {cost}; {noise}")
 }
 
 fn total(bill: &Bill) -> String {
@@ -232,7 +214,7 @@ fn total(bill: &Bill) -> String {
     } = bill.total;
     match total.is_finite() {
         true => format!(
-            "ε = {} at δ = {delta}: the total over every message of the run, the largest of the parties', for {}; {}. \
+            "ε = {} at δ = {delta}: the total over every message of the run, the largest of all parties, for {}; {}. \
              Nothing has been run yet",
             epsilon(total),
             Guarantee::RELATION,

@@ -1,86 +1,78 @@
-//! `radmm reproduce`.
+//! `radmm reproduce`: the figures of the paper.
 
 use std::fmt::Write;
 
 use radmm_lab::report::Claim;
 use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
-
 use serde::Serialize;
 
 use crate::args::{PaperFigure, ReproduceArgs};
 use crate::commands::accuracy;
-use crate::error::Failure;
+use crate::error::CommandError;
 use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::stderr::message;
 
-pub(crate) fn run(typed: &ReproduceArgs) -> Result<(), Failure> {
-    let with_table = typed.figures.contains(&PaperFigure::Accuracy);
-    if with_table && typed.figures.len() > 1 {
-        return Err(Failure::AccuracyBesideFigures);
+pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
+    let with_accuracy = args.figures.contains(&PaperFigure::Accuracy);
+    if with_accuracy && args.figures.len() > 1 {
+        return Err(CommandError::AccuracyWithFigures);
     }
-    files::make_folder(&typed.out)?;
-    if with_table {
-        return accuracy::run(typed);
+    files::create_folder(&args.out)?;
+    if with_accuracy {
+        return accuracy::run(args);
     }
-    let pool = typed.work.pool()?;
-    let which = which(&typed.figures);
+    let pool = args.work.thread_pool()?;
+    let figures = figures(&args.figures);
     let reproduction = pool
-        .install(|| Reproduction::prepare(&which, typed.repetitions))
-        .map_err(|error| Failure::of_study("the paper's figures", error))?;
-    let progress = Progress::new(reproduction.steps(), typed.work.quiet);
+        .install(|| Reproduction::prepare(&figures, args.repetitions))
+        .map_err(|error| CommandError::from_prepare("the paper's figures", error))?;
+    let progress = Progress::new(reproduction.steps(), args.work.quiet);
     let reproduced = pool.install(|| reproduction.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
-    write(typed, &reproduced)?;
-    match typed.json {
+    write(args, &reproduced)?;
+    match args.json {
         true => files::print(&json(&reproduced)),
         false => files::print(&claims(&reproduced)),
     }
 }
 
-fn which(typed: &[PaperFigure]) -> Vec<Which> {
+fn figures(figures: &[PaperFigure]) -> Vec<Which> {
     let one = |figure: &PaperFigure| match figure {
         PaperFigure::Fig1 => vec![Which::Fig1],
         PaperFigure::Fig2 => vec![Which::Fig2],
         PaperFigure::Fig3 => vec![Which::Fig3],
-        // Made on its own.
+        // Has its own module.
         PaperFigure::Accuracy => Vec::new(),
         PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
     };
-    typed.iter().flat_map(one).collect()
+    figures.iter().flat_map(one).collect()
 }
 
-fn write(typed: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), Failure> {
-    let told = |name: &str, text: &str| {
-        let path = typed.out.join(name);
-        files::write_whole(&path, text)?;
-        if !typed.work.quiet {
-            message!("wrote {}", path.display());
-        }
-        Ok::<(), Failure>(())
-    };
+fn write(args: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), CommandError> {
+    let mut texts = Vec::new();
     for figure in &reproduced.figures {
-        told(&format!("{}.svg", figure.id), &figure.to_svg())?;
-        told(&format!("{}.csv", figure.id), &figure.to_csv())?;
+        texts.push((format!("{}.svg", figure.id), figure.to_svg()));
+        texts.push((format!("{}.csv", figure.id), figure.to_csv()));
     }
-    told("claims.json", &json(reproduced))?;
-    told("report.html", &reproduced.page.to_html())
+    texts.push(("claims.json".to_owned(), json(reproduced)));
+    texts.push(("report.html".to_owned(), reproduced.page.to_html()));
+    files::write_all(&args.out, args.work.quiet, texts)
 }
 
-/// The claims, and what P means in them.
+/// Formats the claims, with the privacy statement that defines their ε.
 fn json(reproduced: &Reproduced) -> String {
     #[derive(Serialize)]
-    struct File<'a> {
+    struct ClaimsFile<'a> {
         privacy: &'a Option<String>,
         claims: &'a [Claim],
     }
-    files::json(&File {
+    files::json(&ClaimsFile {
         privacy: &reproduced.privacy,
         claims: &reproduced.claims,
     })
 }
 
-/// What was expected, and what was seen.
+/// Formats the claims of the paper and the results.
 fn claims(reproduced: &Reproduced) -> String {
     let claims = &reproduced.claims;
     let mut text = String::new();
@@ -93,17 +85,14 @@ fn claims(reproduced: &Reproduced) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{mark}  {}\n     {}", claim.expected, claim.observed);
     }
-    let held = claims
-        .iter()
-        .filter(|claim| claim.holds == Some(true))
-        .count();
-    let failed = claims
-        .iter()
-        .filter(|claim| claim.holds == Some(false))
-        .count();
+    let count = |holds: bool| {
+        let claims = claims.iter();
+        claims.filter(|claim| claim.holds == Some(holds)).count()
+    };
+    let (held, failed) = (count(true), count(false));
     let _ = writeln!(
         text,
-        "\n{held} of {} hold, {failed} fail, {} cannot be told",
+        "\n{held} of {} hold, {failed} fail, {} undecided",
         claims.len(),
         claims.len() - held - failed
     );

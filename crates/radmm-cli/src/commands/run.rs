@@ -1,70 +1,59 @@
-//! `radmm run`.
-
-use std::path::Path;
+//! `radmm run`: runs a study in simulation.
 
 use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
 
 use crate::args::RunArgs;
-use crate::error::Failure;
-use crate::input::load as prepare;
-use crate::output::files;
+use crate::error::CommandError;
+use crate::input::load;
 use crate::output::progress::Progress;
-use crate::output::stderr::message;
-use crate::output::tables as render;
+use crate::output::{files, stderr, tables};
 
-pub(crate) fn run(typed: RunArgs) -> Result<(), Failure> {
-    let study = prepare::study(typed.study.as_deref(), typed.work.quiet)?;
-    if let Some(out) = &typed.out {
-        files::make_folder(out)?;
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
+    let quiet = args.work.quiet;
+    let study = load::study(args.study.as_deref(), quiet)?;
+    if let Some(out) = &args.out {
+        files::create_folder(out)?;
     }
-    let pool = typed.work.pool()?;
-    let experiment = study.rows()?;
+    let pool = args.work.thread_pool()?;
+    let experiment = study.experiment()?;
     let drowned = pool.install(|| experiment.drowned());
-    if let Some(drowned) = drowned.map_err(|cause| Failure::too_dear(study.name(), cause))?
-        && !typed.work.quiet
-    {
-        message!("warning: {drowned}");
-    }
-    let progress = Progress::new(experiment.steps(), typed.work.quiet);
+    let drowned =
+        drowned.map_err(|cause| CommandError::unattainable_budget(study.name(), cause))?;
+    stderr::warning(drowned.as_ref(), quiet);
+    let progress = Progress::new(experiment.steps(), quiet);
     let outcome =
-        pool.install(|| experiment.run(typed.limit, &|snapshot| progress.step(snapshot)))?;
+        pool.install(|| experiment.run(args.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();
-    tell(&typed, &experiment, &outcome)?;
-    match outcome
-        .repetitions
-        .iter()
-        .find_map(|run| run.stopped.clone())
-    {
-        Some(reason) => Err(Failure::Stopped(reason)),
+    write_and_print(args, &experiment, &outcome)?;
+    let mut repetitions = outcome.repetitions.iter();
+    match repetitions.find_map(|repetition| repetition.stopped.clone()) {
+        Some(reason) => Err(CommandError::StoppedEarly(reason)),
         None => Ok(()),
     }
 }
 
-fn tell(typed: &RunArgs, experiment: &Experiment, outcome: &Outcome) -> Result<(), Failure> {
+fn write_and_print(
+    args: &RunArgs,
+    experiment: &Experiment,
+    outcome: &Outcome,
+) -> Result<(), CommandError> {
     let result = ResultFile::new(experiment, outcome);
-    if let Some(out) = &typed.out {
-        let wrote = |path: &Path| {
-            if !typed.work.quiet {
-                message!("wrote {}", path.display());
-            }
-        };
+    if let Some(out) = &args.out {
+        let quiet = args.work.quiet;
         let path = out.join("result.json");
-        files::write_whole_by(&path, |file| result.write_json(file))?;
-        wrote(&path);
+        files::write_with(&path, |file| result.write_json(file))?;
+        stderr::wrote(&path, quiet);
         let report = report::of_run(experiment, outcome).to_html();
         let statement = PrivacyStatement::new(experiment, outcome).to_json();
-        for (name, text) in [
-            ("report.html", &report),
-            ("privacy-statement.json", &statement),
-        ] {
-            let path = out.join(name);
-            files::write_whole(&path, text)?;
-            wrote(&path);
-        }
+        let texts = [
+            ("report.html", report),
+            ("privacy-statement.json", statement),
+        ];
+        files::write_all(out, quiet, texts)?;
     }
-    match typed.json {
-        true => files::print_by(|stdout| result.write_json(stdout)),
-        false => files::print(&render::outcome(experiment, outcome)),
+    match args.json {
+        true => files::print_with(|stdout| result.write_json(stdout)),
+        false => files::print(&tables::outcome(experiment, outcome)),
     }
 }

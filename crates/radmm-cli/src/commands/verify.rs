@@ -1,47 +1,50 @@
-//! `radmm verify`.
+//! `radmm verify`: checks the transcripts and statements of a study's parties.
 
 use std::fmt::Write;
 
+use comfy_table::Table;
 use radmm::account::Guarantee;
-use radmm_lab::report::Grid;
-use radmm_node::verify::{Checked, Verdict, verify as check};
+use radmm_node::verify::{Checked, Verdict, verify};
 use radmm_study::shown::{count, epsilon, thousands};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
-use crate::error::Failure;
-use crate::input::load as prepare;
+use crate::error::CommandError;
+use crate::input::load;
 use crate::output::files;
-use crate::output::tables::{block, plain};
+use crate::output::tables::{grid, paragraph};
 
-/// What no file can show.
-const BEYOND: &str = "whether the noise was really drawn, and not from a seed that others know, so that \"protects\" is each \
-     party's word; whether the rows are real and as many as is said; and what else was ever asked of them, so that \"site\" of a \
-     statement is its party's word, but for what this study has spent: nobody but the party can";
+/// The limits of verification.
+const NOT_CHECKED: &str = "whether the noise was really drawn, and not from a seed that others know: \"protects\" is each party's \
+     own claim; whether the rows are real and as many as stated; and which other queries were answered from them: \"site\" of a \
+     statement is its party's own claim, except for what this study has spent. No file can show these";
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct JsonVerdict<'a> {
     holds: bool,
     #[serde(flatten)]
     verdict: &'a Verdict,
     not_checked: &'static str,
 }
 
-pub(crate) fn verify(typed: &VerifyArgs) -> Result<(), Failure> {
-    // Notes on the study are for those who run it.
-    let study = prepare::study(Some(&typed.study), true)?;
-    let verdict = check(study.study(), &typed.transcripts, &typed.statement)?;
-    match typed.json {
-        true => files::print(&files::json(&Printed {
+pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
+    // Quiet: notes on the study are for its authors.
+    let study = load::study(Some(&args.study), true)?.study;
+    let verdict = verify(&study, &args.transcripts, &args.statement)?;
+    match args.json {
+        true => files::print(&files::json(&JsonVerdict {
             holds: verdict.holds(),
             verdict: &verdict,
-            not_checked: BEYOND,
+            not_checked: NOT_CHECKED,
         }))?,
-        false => files::print(&page(&verdict, study.study().privacy.delta))?,
+        false => files::print(&page(&verdict, study.privacy.delta))?,
     }
     match verdict.faults.len() {
         0 => Ok(()),
-        many => Err(Failure::Unverified(count(many, "thing does", "things do"))),
+        many => {
+            let faults = count(many, "fault", "faults");
+            Err(CommandError::VerificationFailed(faults))
+        }
     }
 }
 
@@ -49,105 +52,90 @@ fn page(verdict: &Verdict, delta: f64) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     if !verdict.transcripts.is_empty() {
-        let _ = writeln!(page, "{}\n", plain(&table(&verdict.transcripts)));
+        let _ = writeln!(page, "{}\n", transcripts(&verdict.transcripts));
         let total = format!(
             "by the charges on record, at δ = {delta}: each party's total over all its messages, for {}",
             Guarantee::RELATION
         );
-        let _ = writeln!(page, "{}", block("ε", &total));
+        let _ = writeln!(page, "{}", paragraph("ε", &total));
     }
     for checked in &verdict.transcripts {
         if checked.iterations < checked.of || !checked.finished {
-            let ends = format!(
-                "{} is not over: it ends at iteration {} of {}",
+            let text = format!(
+                "{} has not finished: its transcript ends at iteration {} of {}",
                 checked.party, checked.iterations, checked.of
             );
-            let _ = writeln!(page, "{}", block("note", &ends));
+            let _ = writeln!(page, "{}", paragraph("note", &text));
         }
-        let says = match checked.protects {
-            true => "says that its noise protects: its word, which no file can show",
-            false => "says that its noise protects nobody",
+        let claim = match checked.protects {
+            true => "claims that its noise protects, which no file can show",
+            false => "states that its noise protects nobody",
         };
-        let says = format!("{} {says}", checked.party);
-        let _ = writeln!(page, "{}", block("note", &says));
+        let text = format!("{} {claim}", checked.party);
+        let _ = writeln!(page, "{}", paragraph("note", &text));
     }
     if !verdict.missing.is_empty() {
-        let _ = writeln!(page, "{}", block("missing", &missing(verdict)));
+        let text = format!(
+            "no transcript of {}: only their messages to others were checked, not their charges and totals",
+            verdict.missing.join(", ")
+        );
+        let _ = writeln!(page, "{}", paragraph("missing", &text));
     }
     for stated in &verdict.statements {
-        let what = match stated.compared {
+        let compared = match stated.compared {
             true => "signed by it, and compared with its transcript",
             false => "signed by it; there is no transcript to compare it with",
         };
         let site = match (stated.site, stated.compared) {
             (false, _) => "",
-            (true, true) => "; its site was compared with this study, and is its word beyond that",
-            (true, false) => "; its site is its word",
+            (true, true) => {
+                "; its site was compared with this study, and is its own claim beyond that"
+            }
+            (true, false) => "; its site is its own claim",
         };
-        let line = format!(
-            "{} of {}: {what}{site}",
+        let text = format!(
+            "{} of {}: {compared}{site}",
             stated.file.display(),
             stated.party
         );
-        let _ = writeln!(page, "{}", block("stated", &line));
+        let _ = writeln!(page, "{}", paragraph("stated", &text));
     }
-    let _ = writeln!(page, "{}", block("unseen", BEYOND));
+    let _ = writeln!(page, "{}", paragraph("unseen", NOT_CHECKED));
     for fault in &verdict.faults {
         let _ = writeln!(page, "fault    {fault}");
     }
     if verdict.holds() {
-        let but = match verdict.missing.len() {
+        let unchecked = match verdict.missing.len() {
             0 => String::new(),
             many => format!(
-                ", and {} not there to be checked",
-                count(many, "party's transcript was", "parties' transcripts were")
+                "; {} missing",
+                count(many, "party's transcript is", "parties' transcripts are")
             ),
         };
-        let so = format!("everything that was checked holds{but}");
-        let _ = writeln!(page, "{}", block("so", &so));
+        let text = format!("every check passed{unchecked}");
+        let _ = writeln!(page, "{}", paragraph("result", &text));
     }
     page
 }
 
-/// Of whom there is nothing, or only what others heard.
-fn missing(verdict: &Verdict) -> String {
-    format!(
-        "no transcript of {}: of what they did only what others heard was checked, and not their charges and totals",
-        verdict.missing.join(", ")
-    )
-}
-
-fn table(transcripts: &[Checked]) -> Grid {
+fn transcripts(transcripts: &[Checked]) -> Table {
     let row = |checked: &Checked| {
-        let Checked {
-            party,
-            rows,
-            messages,
-            signed,
-            recycled,
-            answered,
-            charges,
-            total,
-            ..
-        } = checked;
-        let mut row = vec![party.clone()];
-        row.push(thousands(*rows as usize));
-        row.push(thousands(*messages));
-        row.push(thousands(*signed));
-        row.push(thousands(*recycled));
-        row.push(thousands(*answered));
-        row.push(thousands(*charges));
-        row.push(total.map_or("–".to_owned(), |total| epsilon(total.epsilon)));
-        row
-    };
-    Grid {
-        caption: "Transcripts".to_owned(),
-        header: [
-            "party", "rows", "messages", "signed", "recycled", "answered", "charges", "ε",
+        vec![
+            checked.party.clone(),
+            thousands(checked.rows as usize),
+            thousands(checked.messages),
+            thousands(checked.signed),
+            thousands(checked.recycled),
+            thousands(checked.answered),
+            thousands(checked.charges),
+            match checked.total {
+                Some(total) => epsilon(total.epsilon),
+                None => "–".to_owned(),
+            },
         ]
-        .map(str::to_owned)
-        .into(),
-        rows: transcripts.iter().map(row).collect(),
-        folded: false,
-    }
+    };
+    let header = [
+        "party", "rows", "messages", "signed", "recycled", "answered", "charges", "ε",
+    ];
+    grid(&header, transcripts.iter().map(row))
 }

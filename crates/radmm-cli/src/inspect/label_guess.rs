@@ -1,29 +1,29 @@
-//! Which column of a file is the label, and which of its values is the positive class.
+//! Guesses the label column of a file, and the value of the positive class.
 
 use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
 
 use crate::args::InspectArgs;
-use crate::inspect::schema_draft::{few, is_long};
+use crate::inspect::schema_draft::{first_few, is_long};
 use crate::inspect::toml_writer as toml;
 
-/// What the outcome is often called.
-const OUTCOMES: [&str; 6] = ["label", "target", "outcome", "income", "class", "y"];
+/// Usual names of the label, in lower case.
+const USUAL_LABELS: [&str; 6] = ["label", "target", "outcome", "income", "class", "y"];
 
-/// How the positive class is often written, in lower case.
-const POSITIVES: [&str; 9] = ["1", "+1", "1.0", "yes", "y", "true", "t", "positive", "pos"];
+/// Usual values of the positive class, in lower case.
+const USUAL_POSITIVES: [&str; 9] = ["1", "+1", "1.0", "yes", "y", "true", "t", "positive", "pos"];
 
-/// The label, and if it was guessed, the other columns that could be it.
-pub(crate) fn choose<'a>(
+/// Returns the label and, if it was guessed, the other candidates.
+pub(super) fn guess_label<'a>(
     profile: &'a Profile,
-    typed: &InspectArgs,
+    args: &InspectArgs,
 ) -> Result<(&'a ColumnProfile, Option<Vec<&'a str>>), String> {
     if profile.numbered.is_some() {
-        return match &typed.label {
+        return match &args.label {
             Some(_) => Err("a LIBSVM file does not name its label; remove --label".into()),
             None => Ok((&profile.columns[0], None)),
         };
     }
-    if let Some(name) = &typed.label {
+    if let Some(name) = &args.label {
         let mut named = profile.columns.iter().filter(|column| column.name == *name);
         let Some(column) = named.next() else {
             let names: Vec<String> = profile
@@ -34,7 +34,7 @@ pub(crate) fn choose<'a>(
             let name = toml::string(name);
             return Err(format!(
                 "there is no column {name}; the columns are {}",
-                few(&names)
+                first_few(&names)
             ));
         };
         return match &column.obstacle {
@@ -42,7 +42,7 @@ pub(crate) fn choose<'a>(
             None => Ok((column, None)),
         };
     }
-    let wanted = typed.positive.as_deref();
+    let wanted = args.positive.as_deref();
     let candidates: Vec<&ColumnProfile> = profile
         .columns
         .iter()
@@ -58,11 +58,14 @@ pub(crate) fn choose<'a>(
             wanted.is_none_or(|wanted| values.any(|(value, _)| value == wanted))
         })
         .collect();
-    let usual = |column: &&&ColumnProfile| {
+    let has_usual_name = |column: &&&ColumnProfile| {
         let name = column.name.to_lowercase();
-        OUTCOMES.contains(&name.as_str())
+        USUAL_LABELS.contains(&name.as_str())
     };
-    let chosen = candidates.iter().rfind(usual).or(candidates.last());
+    let chosen = candidates
+        .iter()
+        .rfind(has_usual_name)
+        .or(candidates.last());
     let chosen = *chosen.ok_or_else(|| match wanted {
         Some(value) => format!("no column has two values, one of them {}; name the outcome with --label", toml::string(value)),
         None => "no column has two values; name the outcome with --label and its positive class with --positive".into(),
@@ -76,11 +79,11 @@ pub(crate) fn choose<'a>(
     ))
 }
 
-/// The positive class, and how many rows are in it.
-pub(crate) fn choose_class(
+/// Returns the value of the positive class, and the number of its rows.
+pub(super) fn guess_positive(
     format: Format,
     label: &ColumnProfile,
-    typed: Option<&str>,
+    given: Option<&str>,
 ) -> Result<(String, usize), String> {
     let (name, advice) = match format {
         Format::Libsvm => ("the label".to_owned(), ""),
@@ -91,7 +94,7 @@ pub(crate) fn choose_class(
     };
     let Some(values) = &label.values else {
         return Err(format!(
-            "{name} has more than {MOST_VALUES} values: they are no classes{advice}"
+            "{name} has more than {MOST_VALUES} values, which cannot be classes{advice}"
         ));
     };
     let shown: Vec<String> = values
@@ -103,14 +106,14 @@ pub(crate) fn choose_class(
             "{name} has fewer than two values: there is nothing to learn{advice}"
         ));
     }
-    if let Some(typed) = typed {
+    if let Some(given) = given {
         let number = |text: &str| {
             text.parse::<f64>()
                 .ok()
                 .filter(|_| format == Format::Libsvm)
         };
         let same = |value: &str| {
-            value == typed || (number(value).is_some() && number(value) == number(typed))
+            value == given || (number(value).is_some() && number(value) == number(given))
         };
         let rows = values
             .iter()
@@ -120,24 +123,25 @@ pub(crate) fn choose_class(
         return match rows {
             0 => Err(format!(
                 "no row has {} in {name}; its values are {}",
-                toml::string(typed),
-                few(&shown)
+                toml::string(given),
+                first_few(&shown)
             )),
             rows if rows == values.iter().map(|(_, rows)| rows).sum::<usize>() => Err(format!(
                 "every row has {} in {name}: there is nothing to learn",
-                toml::string(typed)
+                toml::string(given)
             )),
-            rows => Ok((typed.to_owned(), rows)),
+            rows => Ok((given.to_owned(), rows)),
         };
     }
     let [_, rarer] = &values[..] else {
         return Err(format!(
-            "{name} has {} values: {}; say which is positive with --positive",
+            "{name} has {} values: {}; choose the positive one with --positive",
             values.len(),
-            few(&shown)
+            first_few(&shown)
         ));
     };
-    let usual = |(value, _): &&(String, usize)| POSITIVES.contains(&value.to_lowercase().as_str());
-    let chosen = values.iter().find(usual).unwrap_or(rarer);
+    let is_usual =
+        |(value, _): &&(String, usize)| USUAL_POSITIVES.contains(&value.to_lowercase().as_str());
+    let chosen = values.iter().find(is_usual).unwrap_or(rarer);
     Ok(chosen.clone())
 }

@@ -1,15 +1,15 @@
-//! Bounds around numbers that were seen.
+//! Round numbers as bounds of a range.
 
-/// Numbers below this are rarely meant to lie within [−1, 1].
+/// Columns of numbers below this are rarely meant to have the bounds [−1, 1].
 const SMALL: f64 = 0.01;
 
-/// Below this, steps between round numbers may not be normal numbers.
+/// Below this, steps between round numbers may be subnormal.
 const TINY: f64 = 1e-290;
 
-/// Bounds outside `[low, high]`, at round numbers. They tell less of the rows than the extremes do, but not nothing.
+/// Returns round bounds that contain `[low, high]`. They reveal less about the rows than the extremes do, but not nothing.
 pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
     let size = low.abs().max(high.abs());
-    // What usually has these bounds. Between them, much smaller numbers would all be nearly zero.
+    // The usual bounds. Much smaller numbers would all be nearly zero between them.
     for [below, above] in [[0.0, 1.0], [-1.0, 1.0]] {
         if low >= below && high <= above && size >= SMALL {
             return [below, above];
@@ -29,7 +29,7 @@ pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
     let unit = decimal(step, exponent);
     let mut below = times(((low - margin) / unit).floor());
     let mut above = times(((high + margin) / unit).ceil());
-    // What is never negative among the rows is rarely so elsewhere.
+    // A column without negative values in these rows rarely has them in others; the same for positive values.
     if low >= 0.0 {
         below = below.max(0.0);
     }
@@ -39,7 +39,7 @@ pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
     [below.min(low), above.max(high)]
 }
 
-/// Zero and powers of ten, where a fifth of a width could underflow.
+/// Returns zero and powers of ten as bounds of tiny numbers, where a fifth of the width could underflow.
 fn around_tiny([low, high]: [f64; 2]) -> [f64; 2] {
     let power = |size: f64| match size > 0.0 {
         true => decimal(1.0, size.log10().ceil() as i32).max(size),
@@ -49,7 +49,7 @@ fn around_tiny([low, high]: [f64; 2]) -> [f64; 2] {
     [0.0 - power(-low), power(high)]
 }
 
-/// 1, 2 or 5, and a power of ten: a fifth of the width or a little more.
+/// Returns 1, 2 or 5 and the exponent of a power of ten whose product is a fifth of the width or a little more.
 fn step(width: f64) -> (f64, i32) {
     let exponent = (width / 5.0).log10().floor() as i32;
     let digits = width / 5.0 / 10f64.powi(exponent);
@@ -61,7 +61,7 @@ fn step(width: f64) -> (f64, i32) {
     }
 }
 
-/// `digits · 10^exponent` as its decimal is read, without the error of a product.
+/// Returns `digits · 10^exponent`, parsed as a decimal to avoid the rounding error of a product.
 fn decimal(digits: f64, exponent: i32) -> f64 {
     let product = digits * 10f64.powi(exponent);
     format!("{digits}e{exponent}").parse().unwrap_or(product)
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_round_and_outside() {
+    fn bounds_are_round_and_contain_the_range() {
         assert_eq!(around([17.0, 90.0]), [0.0, 100.0]);
         assert_eq!(around([1990.0, 2020.0]), [1980.0, 2030.0]);
         assert_eq!(around([0.0, 99999.0]), [0.0, 120000.0]);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_every_range() {
+    fn every_finite_range_is_contained() {
         let sizes = [
             0.0,
             5e-324,

@@ -1,71 +1,68 @@
-//! A `[data]` section drafted from what stands in a file.
+//! The draft of a `[data]` section, from the profile of a file.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::CellAlignment;
 use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile, Slips};
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{percent, thousands};
 use serde::Serialize;
 
 use crate::args::InspectArgs;
-use crate::inspect::label_guess as label;
-use crate::inspect::round_bounds as bounds;
-use crate::inspect::toml_writer as toml;
-use crate::output::tables::plain;
+use crate::inspect::{label_guess, round_bounds, toml_writer as toml};
+use crate::output::tables;
 
-/// Said to whoever sees what was read off the rows.
-pub(crate) const WARNING: &str = "bounds and vocabularies read off private rows are not public.
-A study that uses them tells facts about the rows outside of its privacy guarantee.
-Replace every one by what is known without these rows: documentation, physiology, law, a code book.";
+/// The warning printed with everything that was read off the rows.
+pub(super) const WARNING: &str = "bounds and vocabularies read off private rows are not public.
+A study that uses them reveals facts about the rows outside its privacy guarantee.
+Replace each by a value known without these rows: documentation, physiology, law, a code book.";
 
-/// Values that are shown of a long list.
-const SHOWN: usize = 6;
+/// The number of items shown of a long list.
+const MOST_ITEMS: usize = 6;
 
-/// Characters of the longest name or category; what is longer is no word.
-pub(crate) const LONGEST: usize = 200;
+/// The most characters of a name or category.
+const LONGEST: usize = 200;
 
-/// Columns of the table that names, and what is said of them, share: 80 less the others and the space between.
-const SHARED: usize = 51;
+/// The terminal columns for names and values together: 80 minus the other columns and the gaps.
+const NAME_AND_VALUE_COLUMNS: usize = 51;
 
-/// Those that names have at most.
-const NAMES: usize = 26;
+/// The most terminal columns for names.
+const MOST_NAME_COLUMNS: usize = 26;
 
-/// What a study could say of a file.
-pub(crate) struct Proposal<'a> {
+/// The draft of a `[data]` section.
+pub(super) struct SchemaDraft<'a> {
     path: String,
-    /// Whether a study would have to say it.
+    /// Whether the section must name the format, because the extension does not.
     write_format: bool,
     profile: &'a Profile,
     label: &'a ColumnProfile,
-    /// Other columns that could be the label, if it was guessed.
+    /// The other candidates for the label, if it was guessed.
     other_labels: Option<Vec<&'a str>>,
     positive: String,
     positive_guessed: bool,
-    /// Rows of the positive class.
+    /// The number of rows of the positive class.
     positives: usize,
 }
 
-/// What a study could do with a column.
-enum Use<'a> {
+/// The role of a column in a study.
+enum ColumnRole<'a> {
     Numeric([f64; 2]),
     Categorical(&'a [(String, usize)]),
-    /// Nothing, and why.
-    None(String),
+    /// Not usable, for this reason.
+    Unusable(String),
 }
 
-impl<'a> Proposal<'a> {
-    pub(crate) fn new(
+impl<'a> SchemaDraft<'a> {
+    pub(super) fn new(
         path: &Path,
         profile: &'a Profile,
-        typed: &InspectArgs,
+        args: &InspectArgs,
     ) -> Result<Self, String> {
         let file = path.display();
         let (label, other_labels) =
-            label::choose(profile, typed).map_err(|e| format!("{file}: {e}"))?;
-        let class = label::choose_class(profile.format, label, typed.positive.as_deref());
-        let (positive, positives) = class.map_err(|e| format!("{file}: {e}"))?;
+            label_guess::guess_label(profile, args).map_err(|e| format!("{file}: {e}"))?;
+        let positive = label_guess::guess_positive(profile.format, label, args.positive.as_deref());
+        let (positive, positives) = positive.map_err(|e| format!("{file}: {e}"))?;
         Ok(Self {
             path: file.to_string(),
             write_format: Format::of(path) != Some(profile.format),
@@ -73,39 +70,41 @@ impl<'a> Proposal<'a> {
             label,
             other_labels,
             positive,
-            positive_guessed: typed.positive.is_none(),
+            positive_guessed: args.positive.is_none(),
             positives,
         })
     }
 
-    /// Why there is nothing to learn from, if so.
-    pub(crate) fn no_features(&self) -> Option<String> {
+    /// Returns the reason why no column can be learnt from, if there is none.
+    pub(super) fn no_features(&self) -> Option<String> {
         if self.profile.numbered.is_some() {
             return None;
         }
         let mut reasons = Vec::new();
-        for column in self.features_of_profile() {
-            match use_of(column) {
-                Use::None(reason) => reasons.push(format!("{}: {reason}", short_key(column))),
-                Use::Numeric(_) | Use::Categorical(_) => return None,
+        for column in self.feature_columns() {
+            match role_of(column) {
+                ColumnRole::Unusable(reason) => {
+                    reasons.push(format!("{}: {reason}", short_name(column)))
+                }
+                ColumnRole::Numeric(_) | ColumnRole::Categorical(_) => return None,
             }
         }
         let label = toml::excerpt(&self.label.name);
         Some(match reasons.is_empty() {
             true => format!(
-                "{}: there is no column beside the label, {label}",
+                "{}: there is no column except the label, {label}",
                 self.path
             ),
             false => format!(
-                "{}: no column beside the label, {label}, can be learnt from ({})",
+                "{}: no column except the label, {label}, can be learnt from ({})",
                 self.path,
-                few(&reasons)
+                first_few(&reasons)
             ),
         })
     }
 
-    /// The section, ready to stand in a study file.
-    pub(crate) fn section(&self) -> String {
+    /// Formats the section for a study file.
+    pub(super) fn section(&self) -> String {
         let mut text = String::new();
         for line in format!("WARNING: {WARNING}").lines() {
             // Writing into a string does not fail, here and below.
@@ -140,57 +139,55 @@ impl<'a> Proposal<'a> {
             }
             None => {
                 let name = toml::string(&self.label.name);
-                let _ = writeln!(text, "label = {name}{}", self.how_the_label_was_found());
+                let _ = writeln!(text, "label = {name}{}", self.label_comment());
             }
         }
         let positive = toml::string(&self.positive);
-        let _ = writeln!(
-            text,
-            "positive = {positive}{}",
-            self.how_the_class_was_found()
-        );
+        let _ = writeln!(text, "positive = {positive}{}", self.positive_comment());
         let markers = self.markers();
         let found = if markers.is_empty() {
-            "none was found"
+            "none found"
         } else {
             "found in the rows"
         };
         let _ = writeln!(text, "missing = {} # {found}", toml::strings(markers));
         let _ = writeln!(text, "rows = \"unit\"\nintercept = true");
         if self.profile.numbered.is_none() {
-            self.features(&mut text);
+            self.write_features(&mut text);
         }
         text
     }
 
-    fn features(&self, text: &mut String) {
+    fn write_features(&self, text: &mut String) {
         let (mut numeric, mut categorical, mut unused) =
             (String::new(), String::new(), String::new());
-        for column in self.features_of_profile() {
+        for column in self.feature_columns() {
             let key = toml::key(&column.name);
             let missing = self.share_missing(column) + &self.slips(column);
-            let _ = match use_of(column) {
-                Use::Numeric(range) => {
-                    let [low, high] = bounds::around(range).map(toml::number);
+            let _ = match role_of(column) {
+                ColumnRole::Numeric(range) => {
+                    let [low, high] = round_bounds::around(range).map(toml::number);
                     writeln!(
                         &mut numeric,
                         "{key} = [{low}, {high}] # from the rows{missing}"
                     )
                 }
-                Use::Categorical(values) => {
+                ColumnRole::Categorical(values) => {
                     let values = toml::strings(values.iter().map(|(value, _)| value.as_str()));
                     writeln!(
                         &mut categorical,
                         "{key} = {values} # from the rows{missing}"
                     )
                 }
-                Use::None(reason) => writeln!(&mut unused, "# {}: {reason}", short_key(column)),
+                ColumnRole::Unusable(reason) => {
+                    writeln!(&mut unused, "# {}: {reason}", short_name(column))
+                }
             };
         }
         let none = |list: &String| if list.is_empty() { " # none" } else { "" };
         let bins = match numeric.is_empty() {
             true => "",
-            false => "# In place of bounds a column may have bins: { bins = [20, 40, 60] }\n",
+            false => "# Instead of bounds a column may have bins: { bins = [20, 40, 60] }\n",
         };
         let none_numeric = none(&numeric);
         let _ = writeln!(text, "\n[data.numeric]{none_numeric}\n{bins}{numeric}");
@@ -200,39 +197,35 @@ impl<'a> Proposal<'a> {
             none(&categorical)
         );
         if !unused.is_empty() {
-            let _ = writeln!(text, "# Left out:\n{unused}");
+            let _ = writeln!(text, "# Not used:\n{unused}");
         }
     }
 
-    /// The columns, for people.
-    pub(crate) fn table(&self) -> String {
+    /// Formats the table of columns.
+    pub(super) fn table(&self) -> String {
         let columns = &self.profile.columns;
-        let names = columns.iter().map(|column| toml::width(&short_key(column)));
-        let width = names.max().unwrap_or_default().min(NAMES);
+        let names = columns
+            .iter()
+            .map(|column| toml::width(&short_name(column)));
+        let width = names.max().unwrap_or_default().min(MOST_NAME_COLUMNS);
         let row = |column: &ColumnProfile| {
             let is_label = std::ptr::eq(column, self.label);
-            let (kind, values) = match use_of(column) {
-                _ if is_label => ("label", some_of(column)),
-                Use::Numeric([low, high]) => {
+            let (kind, values) = match role_of(column) {
+                _ if is_label => ("label", frequent_values(column)),
+                ColumnRole::Numeric([low, high]) => {
                     let range = [low, high].map(toml::number);
                     ("numeric", format!("{} to {}", range[0], range[1]))
                 }
-                Use::Categorical(_) => ("categorical", some_of(column)),
-                Use::None(reason) => ("left out", reason),
+                ColumnRole::Categorical(_) => ("categorical", frequent_values(column)),
+                ColumnRole::Unusable(reason) => ("unused", reason),
             };
             let missing = percent(column.missing as f64 / self.profile.rows as f64);
-            let name = toml::cut(&short_key(column), width);
-            let values = toml::cut(&values, SHARED - width);
+            let name = toml::cut(&short_name(column), width);
+            let values = toml::cut(&values, NAME_AND_VALUE_COLUMNS - width);
             vec![name, kind.to_owned(), values, missing]
         };
-        let mut table = plain(&Grid {
-            caption: String::new(),
-            folded: false,
-            header: ["column", "use", "range or values", "missing"]
-                .map(str::to_owned)
-                .into(),
-            rows: columns.iter().map(row).collect(),
-        });
+        let header = ["column", "use", "range or values", "missing"];
+        let mut table = tables::grid(&header, columns.iter().map(row));
         for column in table.column_iter_mut().skip(1).take(2) {
             column.set_cell_alignment(CellAlignment::Left);
         }
@@ -246,10 +239,10 @@ impl<'a> Proposal<'a> {
         }
     }
 
-    /// What was found, for programs.
-    pub(crate) fn json(&self) -> String {
+    /// Formats the findings as JSON.
+    pub(super) fn json(&self) -> String {
         #[derive(Serialize)]
-        struct Found<'a> {
+        struct Findings<'a> {
             warning: String,
             path: &'a str,
             label: Option<&'a str>,
@@ -260,7 +253,7 @@ impl<'a> Proposal<'a> {
             #[serde(flatten)]
             profile: &'a Profile,
         }
-        let found = Found {
+        let findings = Findings {
             warning: WARNING.replace('\n', " "),
             path: &self.path,
             label: self.profile.numbered.is_none().then_some(&self.label.name),
@@ -270,20 +263,20 @@ impl<'a> Proposal<'a> {
             positives: self.positives,
             profile: self.profile,
         };
-        // Nothing in it is a map with keys other than strings, and all numbers are finite.
-        serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"
+        // Every map has string keys, and all numbers are finite: serialisation cannot fail.
+        serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
     }
 
-    fn features_of_profile(&self) -> impl Iterator<Item = &'a ColumnProfile> {
+    fn feature_columns(&self) -> impl Iterator<Item = &'a ColumnProfile> {
         let label = self.label;
         let columns = self.profile.columns.iter();
         columns.filter(move |column| !std::ptr::eq(*column, label))
     }
 
-    /// Those of the columns that the section names.
+    /// Returns the markers of missing values in the columns that the section names.
     fn markers(&self) -> Vec<&'static str> {
         let used = self.profile.columns.iter().filter(|column| {
-            std::ptr::eq(*column, self.label) || !matches!(use_of(column), Use::None(_))
+            std::ptr::eq(*column, self.label) || !matches!(role_of(column), ColumnRole::Unusable(_))
         });
         let mut markers: Vec<&str> = used.flat_map(|column| column.markers.clone()).collect();
         markers.sort_unstable();
@@ -312,16 +305,18 @@ impl<'a> Proposal<'a> {
         let first = toml::string(first);
         match count {
             1 => {
-                format!("; {first} {place} {at} is no number: correct it, or list it under missing")
+                format!(
+                    "; {first} {place} {at} is not a number: correct it, or list it under missing"
+                )
             }
             many => format!(
-                "; {} values are no numbers, the first {first} {place} {at}: correct them, or list them under missing",
+                "; {} values are not numbers, the first {first} {place} {at}: correct them, or list them under missing",
                 thousands(*many)
             ),
         }
     }
 
-    fn how_the_label_was_found(&self) -> String {
+    fn label_comment(&self) -> String {
         match &self.other_labels {
             None => String::new(),
             Some(others) if others.is_empty() => {
@@ -337,7 +332,7 @@ impl<'a> Proposal<'a> {
         }
     }
 
-    fn how_the_class_was_found(&self) -> String {
+    fn positive_comment(&self) -> String {
         if !self.positive_guessed {
             return String::new();
         }
@@ -348,61 +343,69 @@ impl<'a> Proposal<'a> {
     }
 }
 
-fn use_of(column: &ColumnProfile) -> Use<'_> {
+fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {
     if let Some(obstacle) = &column.obstacle {
-        return Use::None(obstacle.clone());
+        return ColumnRole::Unusable(obstacle.clone());
     }
     if is_long(&column.name) {
-        return Use::None(format!("its name is longer than {LONGEST} characters"));
+        return ColumnRole::Unusable(format!("its name is longer than {LONGEST} characters"));
     }
     if column.numbers_rows {
         let reason = "whole numbers that seem never to repeat, probably an identifier";
-        return Use::None(reason.into());
+        return ColumnRole::Unusable(reason.into());
     }
     match (&column.values, column.range) {
-        (Some(values), _) if values.is_empty() => Use::None("every value is missing".into()),
-        (Some(values), _) if values.len() == 1 => Use::None("every value is the same".into()),
-        // The same number, written in several ways.
-        (_, Some([low, high])) if low == high => Use::None("every value is the same".into()),
-        (_, Some(range)) => Use::Numeric(range),
-        (Some(values), None) if values.iter().any(|(value, _)| is_long(value)) => {
-            let reason = format!("text of more than {LONGEST} characters, hardly a category");
-            Use::None(reason)
+        (Some(values), _) if values.is_empty() => {
+            ColumnRole::Unusable("every value is missing".into())
         }
-        (Some(values), None) => Use::Categorical(values),
+        (Some(values), _) if values.len() == 1 => {
+            ColumnRole::Unusable("every value is the same".into())
+        }
+        // The same number, written in several forms.
+        (_, Some([low, high])) if low == high => {
+            ColumnRole::Unusable("every value is the same".into())
+        }
+        (_, Some(range)) => ColumnRole::Numeric(range),
+        (Some(values), None) if values.iter().any(|(value, _)| is_long(value)) => {
+            let reason = format!("text of more than {LONGEST} characters, too long for a category");
+            ColumnRole::Unusable(reason)
+        }
+        (Some(values), None) => ColumnRole::Categorical(values),
         (None, None) => {
             let reason = format!(
                 "text with more than {MOST_VALUES} different values, probably an identifier"
             );
-            Use::None(reason)
+            ColumnRole::Unusable(reason)
         }
     }
 }
 
-pub(crate) fn is_long(text: &str) -> bool {
+pub(super) fn is_long(text: &str) -> bool {
     text.chars().nth(LONGEST).is_some()
 }
 
-/// A column's name for people.
-fn short_key(column: &ColumnProfile) -> String {
+/// Returns a column's name, shortened if it is very long.
+fn short_name(column: &ColumnProfile) -> String {
     match is_long(&column.name) {
         true => toml::excerpt(&column.name),
         false => toml::key(&column.name),
     }
 }
 
-/// The most frequent values.
-fn some_of(column: &ColumnProfile) -> String {
+/// Lists the most frequent values.
+fn frequent_values(column: &ColumnProfile) -> String {
     let values = column.values.iter().flatten();
-    few(&values
-        .map(|(value, _)| toml::excerpt(value))
-        .collect::<Vec<_>>())
+    first_few(
+        &values
+            .map(|(value, _)| toml::excerpt(value))
+            .collect::<Vec<_>>(),
+    )
 }
 
-/// The first of many.
-pub(crate) fn few(names: &[String]) -> String {
+/// Lists the first of many items, and their number.
+pub(super) fn first_few(names: &[String]) -> String {
     match names.len() {
-        0..=SHOWN => names.join(", "),
-        count => format!("{}, … ({count})", names[..SHOWN].join(", ")),
+        0..=MOST_ITEMS => names.join(", "),
+        count => format!("{}, … ({count})", names[..MOST_ITEMS].join(", ")),
     }
 }

@@ -1,11 +1,11 @@
-//! Text as TOML writes it.
+//! TOML strings, keys and numbers, and text cut to a width.
 
 use std::fmt::Write;
 
-/// Columns of a text in a comment or a message.
-const LONG: usize = 40;
+/// The most columns of a value quoted in a comment or a message.
+const EXCERPT_COLUMNS: usize = 40;
 
-/// A string in quotes, on one line.
+/// Quotes a string, on one line.
 pub(crate) fn string(text: &str) -> String {
     let mut written = String::from('"');
     for c in text.chars() {
@@ -15,7 +15,7 @@ pub(crate) fn string(text: &str) -> String {
             '\n' => written.push_str("\\n"),
             '\r' => written.push_str("\\r"),
             '\t' => written.push_str("\\t"),
-            c if c.is_control() || turns_text(c) => {
+            c if c.is_control() || is_bidi_control(c) => {
                 // Writing into a string does not fail.
                 let _ = write!(written, "\\u{:04X}", u32::from(c));
             }
@@ -25,17 +25,17 @@ pub(crate) fn string(text: &str) -> String {
     written + "\""
 }
 
-/// Whether a character changes the direction of what follows, so that text looks like another.
-fn turns_text(c: char) -> bool {
+/// Returns whether a character changes the direction of the text that follows, and can disguise it.
+fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The beginning of a string in quotes, for people to read.
+/// Quotes the beginning of a string.
 pub(crate) fn excerpt(text: &str) -> String {
-    string(&cut(text, LONG))
+    string(&cut(text, EXCERPT_COLUMNS))
 }
 
-/// The beginning of a text, so that it is at most `most` columns wide.
+/// Cuts a text so that it is at most `most` columns wide.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let (mut end, mut used) = (0, 0);
     for (at, c) in text.char_indices() {
@@ -50,33 +50,33 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     text.to_owned()
 }
 
-/// The columns that a text takes on a terminal, or a few more.
+/// Returns an upper bound on the columns that a text takes on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// Letters of East Asia are two columns wide; all beyond them are taken to be.
+/// Counts two columns for East Asian letters and everything beyond them.
 fn columns(c: char) -> usize {
     if c < '\u{1100}' { 1 } else { 2 }
 }
 
-/// A key: in quotes unless it is a plain word.
+/// Formats a key: quoted unless it may be bare.
 pub(crate) fn key(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(plain) {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(bare) {
         name.to_owned()
     } else {
         string(name)
     }
 }
 
-/// Strings in brackets.
+/// Formats an array of strings.
 pub(crate) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts: Vec<String> = texts.into_iter().map(string).collect();
     format!("[{}]", texts.join(", "))
 }
 
-/// A finite number, whole ones without a point.
+/// Formats a finite number; integers have no decimal point.
 pub(crate) fn number(value: f64) -> String {
     let written = format!("{value:?}");
     match written.strip_suffix(".0") {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_turn_text_around_are_escaped() {
+    fn bidi_control_characters_are_escaped() {
         assert_eq!(string("a\u{202e}b\u{2069}c"), r#""a\u202Eb\u2069c""#);
         assert_eq!(key("a\u{202a}"), r#""a\u202A""#);
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_bare_where_they_may_be() {
+    fn keys_are_bare_where_toml_permits() {
         assert_eq!(key("age_2-b"), "age_2-b");
         for name in ["", "hours per week", "a.b", "é", "a\"b", "a=b", "[x]", "#"] {
             assert_eq!(key(name), string(name));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short_and_return() {
+    fn numbers_are_written_in_their_shortest_form() {
         for (value, written) in [
             (100.0, "100"),
             (-0.5, "-0.5"),

@@ -1,42 +1,42 @@
-//! How good predictions are, where labels are known.
+//! Accuracy, AUC and confusion matrix of predictions on rows with a label.
 
 use radmm::private::area;
-use radmm_lab::report::Grid;
 use radmm_lab::shown::{count, percent, thousands};
 use serde::Serialize;
 
 use crate::output::prediction_writer::Prediction;
-use crate::output::tables as render;
+use crate::output::tables;
 
-/// Predictions beside labels. It keeps 16 bytes a row, since ranking needs them all.
+/// Collects predictions with their labels. Uses 16 bytes a row, since the AUC needs all scores.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct MetricsBuilder {
     scores: Vec<(f64, bool)>,
-    confusion: Confusion,
+    confusion: ConfusionMatrix,
 }
 
-/// How often which prediction met which label.
+/// The confusion matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-struct Confusion {
+struct ConfusionMatrix {
     true_positive: usize,
     false_positive: usize,
     false_negative: usize,
     true_negative: usize,
 }
 
-/// How good they are.
+/// The metrics of predictions.
 #[derive(Serialize)]
-pub(crate) struct Quality {
-    /// The share of rows that are classified rightly.
+pub(crate) struct Metrics {
+    /// The share of rows that are classified correctly.
     accuracy: f64,
-    /// None if all rows are of one class.
+    /// `None` if all rows are of one class.
     auc: Option<f64>,
-    confusion: Confusion,
+    confusion: ConfusionMatrix,
 }
 
-impl Seen {
+impl MetricsBuilder {
+    /// Adds a row.
     pub(crate) fn add(&mut self, prediction: &Prediction, actual: bool) {
-        // Of two probabilities that are one to the last digit, scores still tell which is higher.
+        // Scores, because distinct scores can have equal probabilities after rounding.
         self.scores.push((prediction.score, actual));
         let cell = match (prediction.positive, actual) {
             (true, true) => &mut self.confusion.true_positive,
@@ -47,32 +47,32 @@ impl Seen {
         *cell += 1;
     }
 
-    /// None without labels.
-    pub(crate) fn quality(self) -> Option<Quality> {
+    /// Computes the metrics. Returns `None` if no row had a label.
+    pub(crate) fn finish(self) -> Option<Metrics> {
         let Self { scores, confusion } = self;
         let rows = scores.len();
         if rows == 0 {
             return None;
         }
-        let right = confusion.true_positive + confusion.true_negative;
+        let correct = confusion.true_positive + confusion.true_negative;
         let positives = confusion.true_positive + confusion.false_negative;
-        Some(Quality {
-            accuracy: right as f64 / rows as f64,
+        Some(Metrics {
+            accuracy: correct as f64 / rows as f64,
             auc: (1..rows).contains(&positives).then(|| area(scores)),
             confusion,
         })
     }
 }
 
-impl Quality {
-    /// Rows whose label is the positive one.
+impl Metrics {
+    /// Returns the number of rows of the positive class.
     pub(crate) fn positives(&self) -> usize {
         self.confusion.true_positive + self.confusion.false_negative
     }
 
-    /// Two rows of counts, and a line below.
+    /// Formats the confusion matrix, with accuracy and AUC below.
     pub(crate) fn table(&self, positive: &str) -> String {
-        let Confusion {
+        let ConfusionMatrix {
             true_positive,
             false_positive,
             false_negative,
@@ -80,25 +80,20 @@ impl Quality {
         } = self.confusion;
         let row =
             |name: String, ones: usize, zeros: usize| vec![name, thousands(ones), thousands(zeros)];
-        let grid = Grid {
-            caption: String::new(),
-            header: ["label", "predicted 1", "predicted 0"]
-                .map(str::to_owned)
-                .into(),
-            rows: vec![
+        let table = tables::grid(
+            &["label", "predicted 1", "predicted 0"],
+            [
                 row(positive.to_owned(), true_positive, false_negative),
                 row(format!("not {positive}"), false_positive, true_negative),
             ],
-            folded: false,
-        };
+        );
         let rows = true_positive + false_positive + false_negative + true_negative;
         let auc = match self.auc {
             Some(auc) => format!("AUC {auc:.4}"),
-            None => "no AUC, as all are of one class".to_owned(),
+            None => "no AUC, since all rows are of one class".to_owned(),
         };
         format!(
-            "{}\naccuracy {}, {auc}, on {}",
-            render::plain(&grid),
+            "{table}\naccuracy {}, {auc}, on {}",
             percent(self.accuracy),
             count(rows, "row with a label", "rows with a label")
         )
@@ -109,21 +104,21 @@ impl Quality {
 mod tests {
     use super::*;
 
-    fn quality(rows: &[(f64, bool)]) -> Quality {
-        let mut seen = Seen::default();
+    fn metrics(rows: &[(f64, bool)]) -> Metrics {
+        let mut builder = MetricsBuilder::default();
         for (score, actual) in rows {
             let prediction = Prediction {
                 score: *score,
                 value: *score,
                 positive: *score >= 0.0,
             };
-            seen.add(&prediction, *actual);
+            builder.add(&prediction, *actual);
         }
-        seen.quality().unwrap()
+        builder.finish().unwrap()
     }
 
     #[test]
-    fn every_pair_of_prediction_and_label_is_counted_in_its_cell() {
+    fn the_confusion_matrix_counts_every_pair_of_prediction_and_label() {
         let rows = [
             (1.0, true),
             (2.0, true),
@@ -133,23 +128,23 @@ mod tests {
             (-1.0, true),
             (-2.0, false),
         ];
-        let quality = quality(&rows);
-        let expected = Confusion {
+        let metrics = metrics(&rows);
+        let expected = ConfusionMatrix {
             true_positive: 3,
             false_positive: 2,
             false_negative: 1,
             true_negative: 1,
         };
-        assert_eq!(quality.confusion, expected);
-        assert_eq!(quality.accuracy, 4.0 / 7.0);
+        assert_eq!(metrics.confusion, expected);
+        assert_eq!(metrics.accuracy, 4.0 / 7.0);
         // Of 12 pairs of a positive and a negative row, 8 are in order and one is a tie.
-        assert!((quality.auc.unwrap() - 8.5 / 12.0).abs() < 1e-15);
+        assert!((metrics.auc.unwrap() - 8.5 / 12.0).abs() < 1e-15);
     }
 
     #[test]
-    fn rows_of_one_class_have_no_area_and_no_rows_no_quality() {
-        assert!(quality(&[(1.0, true), (-1.0, true)]).auc.is_none());
-        assert!(quality(&[(1.0, false)]).auc.is_none());
-        assert!(Seen::default().quality().is_none());
+    fn rows_of_one_class_have_no_auc_and_no_rows_have_no_metrics() {
+        assert!(metrics(&[(1.0, true), (-1.0, true)]).auc.is_none());
+        assert!(metrics(&[(1.0, false)]).auc.is_none());
+        assert!(MetricsBuilder::default().finish().is_none());
     }
 }

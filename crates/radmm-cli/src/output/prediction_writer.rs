@@ -1,4 +1,4 @@
-//! Predictions as CSV or JSON, row by row as they come.
+//! Writes predictions as CSV or JSON, row by row.
 
 use std::io::{self, Write};
 
@@ -7,119 +7,126 @@ use radmm_study::{ModelFile, ModelGuarantee};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::output::metrics::Quality;
+use crate::output::metrics::Metrics;
 
-/// What is said of a row.
+/// The prediction for a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Prediction {
     /// `fᵀx`.
     pub score: f64,
-    /// What is written: a probability, or the score.
+    /// The written value: a probability, or the score.
     pub value: f64,
-    /// Whether it is the positive class.
+    /// Whether the positive class is predicted.
     pub positive: bool,
 }
 
-/// What is said of all.
+/// The summary of all rows.
 pub(crate) struct Summary<'a> {
     pub model: &'a ModelFile,
     pub threshold: f64,
     pub rows: Scored,
-    pub quality: Option<&'a Quality>,
+    pub metrics: Option<&'a Metrics>,
 }
 
-/// Where predictions go.
-pub(crate) struct Sheet<'a> {
+/// Writes predictions as CSV or JSON.
+pub(crate) struct PredictionWriter<'a> {
     to: &'a mut dyn Write,
-    /// The name of a prediction's value.
+    /// The name of the value: `probability` or `score`.
     column: &'static str,
-    shape: Shape,
+    format: OutputFormat,
     rows: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum OutputFormat {
     Csv,
     Json,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> PredictionWriter<'a> {
     pub(crate) fn csv(to: &'a mut dyn Write, column: &'static str) -> Self {
         Self {
             to,
             column,
-            shape: Shape::Csv,
+            format: OutputFormat::Csv,
             rows: 0,
         }
     }
 
     pub(crate) fn json(to: &'a mut dyn Write, column: &'static str) -> Self {
         Self {
-            shape: Shape::Json,
+            format: OutputFormat::Json,
             ..Self::csv(to, column)
         }
     }
 
+    /// Writes what comes before the rows.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
-        match self.shape {
-            Shape::Csv => writeln!(self.to, "row,{},predicted", self.column),
-            Shape::Json => write!(self.to, "{{\n  \"rows\": ["),
+        match self.format {
+            OutputFormat::Csv => writeln!(self.to, "row,{},predicted", self.column),
+            OutputFormat::Json => write!(self.to, "{{\n  \"rows\": ["),
         }
     }
 
-    /// The next row; one without a prediction has empty cells.
+    /// Writes the next row. A row without a prediction has empty cells.
     pub(crate) fn row(&mut self, prediction: Option<Prediction>) -> io::Result<()> {
         self.rows += 1;
         let (row, column) = (self.rows, self.column);
-        if self.shape == Shape::Json {
+        if self.format == OutputFormat::Json {
             let comma = if row == 1 { "" } else { "," };
             let object = Map::from_iter([
                 ("row".to_owned(), row.into()),
-                (column.to_owned(), prediction.map(|told| told.value).into()),
+                (
+                    column.to_owned(),
+                    prediction.map(|prediction| prediction.value).into(),
+                ),
                 (
                     "predicted".to_owned(),
-                    prediction.map(|told| u8::from(told.positive)).into(),
+                    prediction
+                        .map(|prediction| u8::from(prediction.positive))
+                        .into(),
                 ),
             ]);
             return write!(self.to, "{comma}\n    {}", Value::Object(object));
         }
         match prediction {
-            // The shortest decimal that means the number.
-            Some(told) => {
-                let predicted = u8::from(told.positive);
-                writeln!(self.to, "{row},{:?},{predicted}", told.value)
+            // Debug prints the shortest decimal that parses to the same number.
+            Some(prediction) => {
+                let predicted = u8::from(prediction.positive);
+                writeln!(self.to, "{row},{:?},{predicted}", prediction.value)
             }
             None => writeln!(self.to, "{row},,"),
         }
     }
 
+    /// Writes what comes after the rows.
     pub(crate) fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
-        if self.shape == Shape::Csv {
+        if self.format == OutputFormat::Csv {
             return Ok(());
         }
         let gap = if self.rows == 0 { "" } else { "\n  " };
-        let summary = serde_json::to_string_pretty(&Written::new(summary))?;
+        let summary = serde_json::to_string_pretty(&JsonSummary::new(summary))?;
         let summary = summary.replace('\n', "\n  ");
         writeln!(self.to, "{gap}],\n  \"summary\": {summary}\n}}")
     }
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
-    model: Origin<'a>,
+struct JsonSummary<'a> {
+    model: JsonModel<'a>,
     label: &'a str,
     positive: &'a str,
     threshold: f64,
     rows: usize,
     incomplete: usize,
     labelled: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quality: Option<&'a Quality>,
+    #[serde(rename = "quality", skip_serializing_if = "Option::is_none")]
+    metrics: Option<&'a Metrics>,
 }
 
-/// Which model it was.
+/// The origin of the model.
 #[derive(Serialize)]
-struct Origin<'a> {
+struct JsonModel<'a> {
     study: &'a str,
     study_sha256: &'a str,
     party: &'a str,
@@ -128,7 +135,7 @@ struct Origin<'a> {
     guarantee: Option<&'a ModelGuarantee>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> JsonSummary<'a> {
     fn new(summary: &Summary<'a>) -> Self {
         let model = summary.model;
         let trained = model.trained();
@@ -138,7 +145,7 @@ impl<'a> Written<'a> {
             labelled,
         } = summary.rows;
         Self {
-            model: Origin {
+            model: JsonModel {
                 study: model.study(),
                 study_sha256: model.study_sha256(),
                 party: &trained.party,
@@ -151,7 +158,7 @@ impl<'a> Written<'a> {
             rows,
             incomplete,
             labelled,
-            quality: summary.quality,
+            metrics: summary.metrics,
         }
     }
 }

@@ -1,47 +1,48 @@
-//! A bar on stderr, for people who watch.
+//! Progress bars on stderr.
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_lab::shown;
+use radmm_lab::shown::epsilon;
 use radmm_node::party::PeerState;
 use radmm_node::status::Status;
 
-use crate::output::stderr as message;
+use crate::output::stderr;
 
-/// Counts iterations over all repetitions, or other steps.
+/// A progress bar over the iterations of all repetitions, or other steps. It shows only on a terminal.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar of that many iterations; it shows only on a terminal.
+    /// A bar that counts iterations.
     pub(crate) fn new(steps: u64, quiet: bool) -> Self {
         Self::counting(steps, "iterations", quiet)
     }
 
-    /// A bar of that many steps of another kind.
-    pub(crate) fn counting(steps: u64, what: &str, quiet: bool) -> Self {
+    /// A bar that counts steps of the kind `unit`.
+    pub(crate) fn counting(steps: u64, unit: &str, quiet: bool) -> Self {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
         };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
-        // A template that does not parse would be a slip of ours; the plain bar does then.
+        // The template is valid; if it were not, the default style would do.
         if let Ok(style) = ProgressStyle::with_template(&format!(
-            "{{bar:24.cyan/dim}} {{pos}}/{{len}} {what}, {{eta}} left, {{wide_msg}}",
+            "{{bar:24.cyan/dim}} {{pos}}/{{len}} {unit}, {{eta}} left, {{wide_msg}}",
         )) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         Self(bar)
     }
 
+    /// Counts an iteration, and shows its loss.
     pub(crate) fn step(&self, snapshot: &Snapshot) {
         self.0.inc(1);
         self.0.set_message(format!("loss {:.4}", snapshot.loss));
     }
 
-    /// A step of another kind, and what it was.
-    pub(crate) fn named(&self, what: &str) {
+    /// Counts a step, and shows its name.
+    pub(crate) fn named(&self, name: &str) {
         self.0.inc(1);
-        self.0.set_message(what.to_owned());
+        self.0.set_message(name.to_owned());
     }
 
     pub(crate) fn done(&self) {
@@ -49,44 +50,44 @@ impl Progress {
     }
 }
 
-/// How far a node is: its iteration, what it has spent, how far apart the models are, and how its neighbours are doing.
-pub(crate) struct Course(ProgressBar);
+/// The status line of a node, with a bar: iteration, privacy spent, distance between models, state of the neighbours.
+pub(crate) struct NodeProgress(ProgressBar);
 
-impl Course {
-    /// A bar of that many iterations; it shows only on a terminal.
+impl NodeProgress {
+    /// A bar that counts iterations. It shows only on a terminal.
     pub(crate) fn new(iterations: u64, quiet: bool) -> Self {
         let bar = Progress::counting(iterations, "iterations", quiet).0;
-        // Words first: the bar has what they leave of the line.
+        // Text first; the bar fills the rest of the line.
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar:.cyan/dim}") {
             bar.set_style(style.progress_chars("━╸─"));
         }
         Self(bar)
     }
 
-    /// A line above the bar.
-    pub(crate) fn say(&self, line: &str) {
-        // On a terminal lines go above the bar; elsewhere there is none.
+    /// Writes a line to stderr, above the bar if it shows.
+    pub(crate) fn line(&self, line: &str) {
         match self.0.is_hidden() {
-            true => message::line(line),
+            true => stderr::line(line),
             false => self.0.println(line),
         }
     }
 
-    pub(crate) fn at(&self, status: &Status) {
+    /// Shows a new status.
+    pub(crate) fn update(&self, status: &Status) {
         self.0.set_position(u64::from(status.iteration));
         if self.0.is_hidden() {
             return;
         }
-        let mut words = line(status, COLUMNS);
+        let mut text = status_line(status, COLUMNS);
         let left = self.0.eta();
         let left = match left.is_zero() {
             true => String::new(),
             false => format!(", {:#} left", HumanDuration(left)),
         };
-        if words.chars().count() + left.chars().count() <= COLUMNS {
-            words += &left;
+        if text.chars().count() + left.chars().count() <= COLUMNS {
+            text += &left;
         }
-        self.0.set_message(words);
+        self.0.set_message(text);
     }
 
     pub(crate) fn done(&self) {
@@ -94,30 +95,30 @@ impl Course {
     }
 }
 
-/// A terminal has eighty, and the last one stays free.
+/// The columns of a line: those of a terminal, without the last one.
 const COLUMNS: usize = 79;
 
-/// How a node is doing, what matters first, within so many columns if that can be.
-fn line(status: &Status, columns: usize) -> String {
+/// Formats the status of a node, the most important first, within `columns` columns if possible.
+fn status_line(status: &Status, columns: usize) -> String {
     let Status {
         iteration,
         iterations,
         ..
     } = status;
-    let mut words = format!(
+    let mut text = format!(
         "{iteration}/{iterations}, ε {}",
-        shown::epsilon(status.spent.epsilon)
+        epsilon(status.spent.epsilon)
     );
     if let Some((spent, limit)) = status.site.last() {
-        words += &format!(", rows {} of {limit}", shown::epsilon(spent.epsilon));
+        text += &format!(", rows {} of {limit}", epsilon(spent.epsilon));
     }
-    words += &format!(", apart {:.1e}", status.consensus);
-    let room = columns.saturating_sub(words.chars().count() + 2);
-    format!("{words}, {}", neighbours(&status.peers, room))
+    text += &format!(", apart {:.1e}", status.consensus);
+    let room = columns.saturating_sub(text.chars().count() + 2);
+    format!("{text}, {}", neighbours(&status.peers, room))
 }
 
-/// Those to whom an operator might have to turn come first.
-const ORDER: [PeerState; 5] = [
+/// The states of neighbours, those that may need the operator's attention first.
+const BY_URGENCY: [PeerState; 5] = [
     PeerState::Disagrees,
     PeerState::Away,
     PeerState::Awaited,
@@ -125,17 +126,18 @@ const ORDER: [PeerState; 5] = [
     PeerState::Done,
 ];
 
-/// How the neighbours are doing: everyone by name; or those whom the others wait for; or how many.
+/// Formats the states of the neighbours within `room` columns: all by name, or only the most urgent by name, or their numbers.
 fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
-    let everyone: Vec<String> = peers
+    let all_named: Vec<String> = peers
         .iter()
         .map(|(name, state)| format!("{name} {}", state.name()))
         .collect();
-    let groups: Vec<(&str, Vec<&str>)> = ORDER
+    let groups: Vec<(&str, Vec<&str>)> = BY_URGENCY
         .iter()
         .map(|state| {
-            let of = peers.iter().filter(|(_, other)| other == state);
-            (state.name(), of.map(|(name, _)| name.as_str()).collect())
+            let members = peers.iter().filter(|(_, other)| other == state);
+            let names = members.map(|(name, _)| name.as_str()).collect();
+            (state.name(), names)
         })
         .filter(|(_, names): &(_, Vec<&str>)| !names.is_empty())
         .collect();
@@ -143,13 +145,13 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
         true => format!("all {} {state}", names.len()),
         false => format!("{} {state}", names.len()),
     };
-    let numbers: Vec<String> = groups.iter().map(counted).collect();
-    let mut first = numbers.clone();
-    if let ([(state, names), ..], [one, ..]) = (&groups[..], &mut first[..]) {
-        *one = format!("{} {state}", names.join(" and "));
+    let all_counted: Vec<String> = groups.iter().map(counted).collect();
+    let mut first_named = all_counted.clone();
+    if let ([(state, names), ..], [first, ..]) = (&groups[..], &mut first_named[..]) {
+        *first = format!("{} {state}", names.join(" and "));
     }
-    let choices = [everyone, first, numbers].map(|words| words.join(", "));
-    let fits = |words: &&String| words.chars().count() <= room;
+    let choices = [all_named, first_named, all_counted].map(|parts| parts.join(", "));
+    let fits = |text: &&String| text.chars().count() <= room;
     choices.iter().find(fits).unwrap_or(&choices[2]).clone()
 }
 
@@ -182,27 +184,26 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_a_node_fits_eighty_columns_and_says_what_matters_first() {
+    fn the_status_line_fits_eighty_columns_and_shows_the_most_urgent_first() {
         use PeerState::{Awaited, Away, Heard};
         let start = "120/2000, ε 0.1235, rows 12.5000 of 20, apart 1.2e-3, ";
         let names = ["alderney", "birchlow", "cedarton", "mapleton"];
         let all = |states: [PeerState; 4]| {
             let peers: Vec<(&str, PeerState)> = names.into_iter().zip(states).collect();
-            line(&status(&peers), COLUMNS)
+            status_line(&status(&peers), COLUMNS)
         };
-        for (states, said) in [
+        for (states, expected) in [
             ([Heard, Heard, Heard, Heard], "all 4 heard"),
             ([Heard, Away, Heard, Heard], "birchlow away, 3 heard"),
             ([Away, Away, Awaited, Heard], "2 away, 1 awaited, 1 heard"),
             ([Away, Away, Away, Away], "all 4 away"),
         ] {
-            let line = all(states);
-            assert_eq!(line, format!("{start}{said}"));
+            assert_eq!(all(states), format!("{start}{expected}"));
         }
-        // As long as there is room, everybody is named.
-        let few = line(&status(&[("birch", Heard), ("rowan", Away)]), COLUMNS);
+        // If there is room, all are named.
+        let few = status_line(&status(&[("birch", Heard), ("rowan", Away)]), COLUMNS);
         assert_eq!(few, format!("{start}birch heard, rowan away"));
-        let wide = line(&status(&[("alderney", Heard), ("birchlow", Away)]), 200);
+        let wide = status_line(&status(&[("alderney", Heard), ("birchlow", Away)]), 200);
         assert_eq!(wide, format!("{start}alderney heard, birchlow away"));
     }
 }

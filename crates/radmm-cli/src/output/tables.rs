@@ -1,4 +1,4 @@
-//! What came out, as tables for people.
+//! Tables and texts for the terminal.
 
 use std::fmt::Write;
 
@@ -11,29 +11,29 @@ use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_study::Privacy;
 
-/// Columns of a line that fits a terminal.
-const WIDTH: usize = 60;
+/// The number of bars in a line of bars.
+const BAR_COUNT: usize = 60;
 
-/// A line under the header and nothing else.
+/// A table style with a line under the header and no other lines.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Everything worth looking at, in lines of eighty columns as far as names allow.
+/// Formats the result of `radmm run`, in lines of eighty columns as far as names allow.
 pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let first = &outcome.repetitions[0];
     let study = experiment.study();
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(experiment));
-    let _ = writeln!(page, "{}", plain(&tables::comparison(experiment, outcome)));
+    let _ = writeln!(page, "{}", table(&tables::comparison(experiment, outcome)));
     for line in tables::legend(experiment, outcome) {
         let _ = writeln!(page, " {line}");
     }
     page.push('\n');
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
-    let _ = writeln!(page, "{}\n", courses(first, outcome.repetitions.len()));
-    let _ = writeln!(page, "{}\n", work(experiment, outcome));
-    let _ = writeln!(page, "{}", privacy(outcome, &study.privacy));
+    let _ = writeln!(page, "{}\n", loss_courses(first, outcome.repetitions.len()));
+    let _ = writeln!(page, "{}\n", work_done(experiment, outcome));
+    let _ = writeln!(page, "{}", privacy_statement(outcome, &study.privacy));
     page
 }
 
@@ -69,42 +69,42 @@ fn headline(experiment: &Experiment) -> String {
     )
 }
 
-/// The first of the parties, and how many there are beyond.
+/// Formats the table of the first parties, and the number of those left out.
 fn parties(run: &Repetition, bound: Bound) -> String {
     let grid = tables::parties(run, bound);
-    let table = plain(&grid);
+    let shown = table(&grid);
     match run.nodes.len() - grid.rows.len() {
-        0 => table.to_string(),
-        more => format!("{table}\n … and {} more, in result.json", thousands(more)),
+        0 => shown.to_string(),
+        more => format!("{shown}\n … and {} more, in result.json", thousands(more)),
     }
 }
 
-/// The loss over the iterations as lines of bars: of each model on its own rows, and of their mean on everybody's.
-fn courses(run: &Repetition, repetitions: usize) -> String {
-    let which = match repetitions {
+/// Draws the loss over the iterations as bars: of each model on its own rows, and of the mean model on all rows.
+fn loss_courses(run: &Repetition, repetitions: usize) -> String {
+    let repetition = match repetitions {
         1 => "",
         _ => "first repetition: ",
     };
     format!(
-        "own loss {}\nall rows {}\n         {which}each model on its own rows; the mean model on all",
-        course(run, |made| made.loss),
-        course(run, |made| made.mean_model.loss)
+        "own loss {}\nall rows {}\n         {repetition}each model on its own rows; the mean model on all",
+        loss_course(run, |snapshot| snapshot.loss),
+        loss_course(run, |snapshot| snapshot.mean_model.loss)
     )
 }
 
-fn course(run: &Repetition, of: fn(&Snapshot) -> f64) -> String {
+fn loss_course(run: &Repetition, loss: fn(&Snapshot) -> f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    // Iteration 0 towers above the rest and would flatten it.
-    let losses: Vec<f64> = run.iterations.iter().skip(1).map(of).collect();
+    // Without iteration 0, whose loss is so high that it would flatten the rest.
+    let losses: Vec<f64> = run.iterations.iter().skip(1).map(loss).collect();
     let Some(last) = losses.last() else {
-        return "no iteration was made".to_owned();
+        return "no iteration was completed".to_owned();
     };
     let (low, high) = losses
         .iter()
         .fold((f64::MAX, f64::MIN), |(low, high), &loss| {
             (low.min(loss), high.max(loss))
         });
-    let shown = losses.len().min(WIDTH);
+    let shown = losses.len().min(BAR_COUNT);
     let bars: String = (0..shown)
         .map(|k| {
             let loss = losses[k * losses.len() / shown];
@@ -119,14 +119,14 @@ fn course(run: &Repetition, of: fn(&Snapshot) -> f64) -> String {
         .collect();
     format!(
         "{bars}\n         {} at the start, then {} to {}, {} at the end",
-        number(of(&run.iterations[0])),
+        number(loss(&run.iterations[0])),
         number(low),
         number(high),
         number(*last)
     )
 }
 
-fn work(experiment: &Experiment, outcome: &Outcome) -> String {
+fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
     let run = &outcome.repetitions[0];
     let residual = outcome
         .repetitions
@@ -151,7 +151,7 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
+fn privacy_statement(outcome: &Outcome, privacy: &Privacy) -> String {
     let run = &outcome.repetitions[0];
     let Guarantee {
         epsilon: total,
@@ -175,7 +175,7 @@ fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);
     let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
-        true => format!("\neach party has noise of its own: {}", noise(laws())),
+        true => format!("\neach party has its own noise: {}", noise(laws())),
         false => String::new(),
     };
     let text = format!(
@@ -187,7 +187,18 @@ fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
     format!("privacy  {}", text.replace('\n', "\n         "))
 }
 
-pub(crate) fn plain(grid: &Grid) -> Table {
+/// Formats a table without caption.
+pub(crate) fn grid(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    table(&Grid {
+        caption: String::new(),
+        header: header.iter().map(|name| (*name).to_owned()).collect(),
+        rows: rows.into_iter().collect(),
+        folded: false,
+    })
+}
+
+/// Formats a table: the first column aligned left, the others right.
+pub(crate) fn table(grid: &Grid) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(grid.header.clone());
@@ -200,8 +211,8 @@ pub(crate) fn plain(grid: &Grid) -> Table {
     table
 }
 
-/// A heading of nine columns and text beside it, broken before the eightieth.
-pub(crate) fn block(heading: &str, text: &str) -> String {
+/// Formats a heading of nine columns with the text beside it, broken before the eightieth column.
+pub(crate) fn paragraph(heading: &str, text: &str) -> String {
     let mut lines = vec![format!("{heading:<9}")];
     for word in text.split(' ') {
         let last = lines.len() - 1;
@@ -223,7 +234,7 @@ mod tests {
 
     #[test]
     fn text_is_broken_before_the_eightieth_column() {
-        let text = block("so", &"word ".repeat(60));
+        let text = paragraph("result", &"word ".repeat(60));
         assert!(text.lines().all(|line| line.chars().count() < 80));
         assert!(
             text.lines()

@@ -1,152 +1,153 @@
 //! `radmm node`: one party of a real network.
 
+mod check;
+
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
-use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon, thousands};
+use radmm_lab::shown::epsilon;
 use radmm_node::about::About;
 use radmm_node::balance::Limited;
 use radmm_node::notice::Notice;
 use radmm_node::party::Party;
-use radmm_node::premises::{self, Bill, Premises};
-use radmm_node::probe::{Reached, probe};
+use radmm_node::premises::Premises;
 use radmm_node::results::write_all;
 use radmm_node::rows::Folders;
-use radmm_node::run::{Ending, Watch, run};
-use radmm_node::seen::Seen;
+use radmm_node::run::{Ending, Watch, run as run_node};
 use radmm_node::status::Status;
-use radmm_study::{Identity, Limit, SiteFile, Study};
+use radmm_study::{Limit, SiteFile, Study};
 use serde::Serialize;
 
 use crate::args::{LogFormat, NodeArgs};
-use crate::error::Failure;
-use crate::output::files::{self, StudyText};
-use crate::output::progress::Course;
-use crate::output::stderr::message;
+use crate::error::CommandError;
+use crate::input::load::SourceText;
+use crate::output::progress::NodeProgress;
+use crate::output::{files, stderr};
 
-pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
-    let premises = match premises(typed) {
-        // Privacy: what goes into logs says nothing of rows, and errors about rows quote them.
-        Err(failure) if typed.log == LogFormat::Json && failure.quotes_rows() => {
-            return Err(Failure::RowsUnread);
+pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
+    let premises = match load_premises(args) {
+        // Privacy: logs must not reveal anything about rows, and errors in rows quote them.
+        Err(error) if args.log == LogFormat::Json && error.quotes_rows() => {
+            return Err(CommandError::RowsUnreadable);
         }
         premises => premises?,
     };
-    match typed.check {
-        true => check(typed, &premises),
-        false => go(typed, premises),
+    match args.check {
+        true => check::check(args, &premises),
+        false => run_party(args, premises),
     }
 }
 
-fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
-    let study = StudyText::read(&typed.study)?;
-    let site = StudyText::read(&typed.site)?;
-    let (agreed, mut notes) = Study::parse(&study.text, &study.name)?;
-    let (own, own_notes) = SiteFile::parse(&site.text, &site.name)?;
-    notes.extend(own_notes);
-    if !typed.quiet {
-        notes.iter().for_each(|note| message!("note: {note}"));
-    }
+fn load_premises(args: &NodeArgs) -> Result<Premises, CommandError> {
+    let study_text = SourceText::read(&args.study)?;
+    let site_text = SourceText::read(&args.site)?;
+    let (study, mut notes) = Study::parse(&study_text.text, &study_text.name)?;
+    let (site, site_notes) = SiteFile::parse(&site_text.text, &site_text.name)?;
+    notes.extend(site_notes);
+    stderr::notes(&notes, args.quiet);
     let folders = Folders {
-        study: typed.table_in.as_ref().unwrap_or(&study.folder),
-        site: &site.folder,
+        study: args.table_in.as_ref().unwrap_or(&study_text.folder),
+        site: &site_text.folder,
     };
-    let names = (study.name.as_str(), site.name.as_str());
-    Ok(Premises::new(agreed, own, folders, names)?)
+    let names = (study_text.name.as_str(), site_text.name.as_str());
+    Ok(Premises::new(study, site, folders, names)?)
 }
 
-fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
+fn run_party(args: &NodeArgs, premises: Premises) -> Result<(), CommandError> {
     let out = premises.path(&premises.site().out);
-    ready_for_results(&out, premises.study())?;
-    let bar = Course::new(
+    check_results_folder(&out, premises.study())?;
+    let progress = NodeProgress::new(
         u64::from(premises.study().algorithm.iterations),
-        typed.quiet || typed.log == LogFormat::Json,
+        args.quiet || args.log == LogFormat::Json,
     );
     let mut console = Console {
-        format: typed.log,
-        quiet: typed.quiet,
-        bar,
+        format: args.log,
+        quiet: args.quiet,
+        progress,
         about: premises.about(),
         out: &out,
-        last: None,
+        last_status: None,
     };
-    let ending = run(premises, &mut console)?;
-    console.bar.done();
-    let Some(status) = console.last else {
+    let ending = run_node(premises, &mut console)?;
+    console.progress.done();
+    let Some(status) = console.last_status else {
         return Ok(());
     };
-    match typed.json {
-        true => files::print(&files::json(&Ended::new(&console.about, &status, ending))),
-        false => files::print(&ended(&console.about, &status, ending)),
+    match args.json {
+        true => files::print(&files::json(&FinalState::new(
+            &console.about,
+            &status,
+            ending,
+        ))),
+        false => files::print(&final_state(&console.about, &status, ending)),
     }
 }
 
-/// Before anything is spent: that results can be written, and that they do not take the place of another study's.
-fn ready_for_results(out: &Path, study: &Study) -> Result<(), Failure> {
-    let unwritable = |cause| Failure::NoResults {
+/// Checks that results can be written, and do not overwrite those of another study. Called before anything is spent.
+fn check_results_folder(out: &Path, study: &Study) -> Result<(), CommandError> {
+    let unwritable = |cause| CommandError::ResultsFolder {
         path: out.to_owned(),
         cause,
     };
     fs::create_dir_all(out).map_err(unwritable)?;
-    let trial = out.join(".radmm");
-    fs::write(&trial, "").map_err(unwritable)?;
-    fs::remove_file(&trial).map_err(unwritable)?;
+    let probe = out.join(".radmm");
+    fs::write(&probe, "").map_err(unwritable)?;
+    fs::remove_file(&probe).map_err(unwritable)?;
     let statement = fs::read_to_string(out.join("privacy-statement.json"));
     let statement = statement
         .ok()
         .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
     match statement.map(|statement| statement["statement"].clone()) {
-        Some(of) if of["study_sha256"] != study.sha256().as_str() => Err(Failure::OtherResults {
-            path: out.to_owned(),
-            study: of["study"].as_str().unwrap_or("?").to_owned(),
-        }),
+        Some(existing) if existing["study_sha256"] != study.sha256().as_str() => {
+            Err(CommandError::OtherResults {
+                path: out.to_owned(),
+                study: existing["study"].as_str().unwrap_or("?").to_owned(),
+            })
+        }
         _ => Ok(()),
     }
 }
 
-/// The terminal, or the log.
+/// The terminal, or the log on stderr.
 struct Console<'a> {
     format: LogFormat,
     quiet: bool,
-    bar: Course,
+    progress: NodeProgress,
     about: About,
     out: &'a Path,
-    last: Option<Status>,
+    last_status: Option<Status>,
 }
 
 impl Watch for Console<'_> {
     fn notice(&mut self, notice: &Notice) {
         match self.format {
             LogFormat::Json => {
-                let line = Line {
-                    time: seconds(),
+                let line = LogLine {
+                    time: seconds_since_1970(),
                     party: self.about.name(),
                     notice,
                 };
-                // Every map has string keys, so that nothing is left to fail.
-                message!("{}", serde_json::to_string(&line).unwrap_or_default());
+                // Every map has string keys: serialisation cannot fail.
+                stderr::line(serde_json::to_string(&line).unwrap_or_default());
             }
             LogFormat::Text if self.quiet => {}
-            // The bar tells of iterations.
+            // The bar shows iterations.
             LogFormat::Text if matches!(notice, Notice::Iterated { .. }) => {}
             LogFormat::Text => {
-                self.bar.say(&notice.to_string());
+                self.progress.line(&notice.to_string());
                 if matches!(notice, Notice::Started { .. }) {
-                    meaning(&self.about)
-                        .iter()
-                        .for_each(|line| self.bar.say(line));
+                    let legend = progress_legend(&self.about);
+                    legend.iter().for_each(|line| self.progress.line(line));
                 }
             }
         }
     }
 
     fn status(&mut self, status: &Status) {
-        self.bar.at(status);
-        self.last = Some(status.clone());
+        self.progress.update(status);
+        self.last_status = Some(status.clone());
     }
 
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
@@ -158,8 +159,8 @@ impl Watch for Console<'_> {
     }
 }
 
-/// What the ε of the bar are.
-fn meaning(about: &About) -> Vec<String> {
+/// Explains the values of ε in the progress bar.
+fn progress_legend(about: &About) -> Vec<String> {
     let mut lines = vec![format!(
         "ε: total of this study at δ = {:e}, for {}",
         about.study.privacy.delta,
@@ -168,20 +169,19 @@ fn meaning(about: &About) -> Vec<String> {
     let limit = about.limit.as_ref();
     if let Some((epsilon, delta)) = limit.and_then(shown_limit) {
         lines.push(format!(
-            "rows: total ε of all studies on these rows at δ = {delta:e}, likewise; limit {epsilon}"
+            "rows: total ε of all studies on these rows at δ = {delta:e}, for the same; limit {epsilon}"
         ));
     }
     lines
 }
 
-/// The limit whose total is in the bar: the last.
+/// Returns the limit whose total is in the bar: the last of the site's limits.
 fn shown_limit(limit: &Limit) -> Option<(f64, f64)> {
     limit.relaxed.or(limit.pure.map(|epsilon| (epsilon, 0.0)))
 }
 
-/// One line of a log.
 #[derive(Serialize)]
-struct Line<'a> {
+struct LogLine<'a> {
     /// Seconds since 1970.
     time: f64,
     party: &'a str,
@@ -189,14 +189,14 @@ struct Line<'a> {
     notice: &'a Notice,
 }
 
-fn seconds() -> f64 {
+fn seconds_since_1970() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0.0, |now| now.as_secs_f64())
 }
 
-/// How a node ended, for machines.
+/// The final state of a node, as JSON.
 #[derive(Serialize)]
-struct Ended<'a> {
+struct FinalState<'a> {
     party: &'a str,
     study: &'a str,
     study_sha256: String,
@@ -206,18 +206,18 @@ struct Ended<'a> {
     total: Guarantee,
     protects: bool,
     consensus: f64,
-    /// As in the statement: nothing where the site has no limit.
+    /// Absent if the site has no limit, as in the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
-    site: Option<OnRows>,
+    site: Option<SiteTotals>,
 }
 
-/// What all studies have spent on these rows.
+/// The totals of all studies on these rows.
 #[derive(Serialize)]
-struct OnRows {
+struct SiteTotals {
     totals: Vec<Limited>,
 }
 
-impl OnRows {
+impl SiteTotals {
     fn new(status: &Status) -> Option<Self> {
         let limited = |(total, limit): &(Guarantee, f64)| Limited {
             total: *total,
@@ -228,7 +228,7 @@ impl OnRows {
     }
 }
 
-impl<'a> Ended<'a> {
+impl<'a> FinalState<'a> {
     fn new(about: &'a About, status: &Status, ending: Ending) -> Self {
         Self {
             party: about.name(),
@@ -244,21 +244,22 @@ impl<'a> Ended<'a> {
             total: status.spent,
             protects: about.protects(),
             consensus: status.consensus,
-            site: OnRows::new(status),
+            site: SiteTotals::new(status),
         }
     }
 }
 
-fn ended(about: &About, status: &Status, ending: Ending) -> String {
-    let how = match ending {
-        Ending::Over => "done: every neighbour has what it needs",
+/// Formats the final state of a node.
+fn final_state(about: &About, status: &Status, ending: Ending) -> String {
+    let ending = match ending {
+        Ending::Over => "done: every neighbour has acknowledged everything",
         Ending::Finished => {
-            "done; a neighbour may still need this party: start it again if one waits"
+            "done; a neighbour may still need this party: start it again if one is waiting"
         }
-        Ending::Stopped => "stopped; the same command goes on from here",
+        Ending::Stopped => "stopped; the same command resumes",
     };
     let mut text = format!(
-        "{}, study {}: iteration {} of {}, {how}\n",
+        "{}, study {}: iteration {} of {}, {ending}\n",
         about.name(),
         about.study.name,
         status.iteration,
@@ -276,194 +277,4 @@ fn ended(about: &About, status: &Status, ending: Ending) -> String {
     }
     text += &format!("{}\n", about.caveat());
     text
-}
-
-/// What a check found, for machines.
-#[derive(Serialize)]
-struct Checked<'a> {
-    party: &'a str,
-    study: &'a str,
-    study_sha256: String,
-    key: String,
-    identity: Identity,
-    bill: &'a Bill,
-    neighbours: Vec<Reach<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    private: Option<Private<'a>>,
-}
-
-/// What is printed for whoever may see rows, and goes nowhere else.
-#[derive(Serialize)]
-struct Private<'a> {
-    note: &'static str,
-    #[serde(flatten)]
-    seen: &'a Seen,
-}
-
-#[derive(Serialize)]
-struct Reach<'a> {
-    name: &'a str,
-    #[serde(flatten)]
-    reached: &'a Reached,
-}
-
-fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
-    let state = premises.path(&premises.site().state);
-    let store = premises::existing(&state)?;
-    let bill = premises.bill(store.as_ref())?;
-    ready_for_results(&premises.path(&premises.site().out), premises.study())?;
-    for (key, address) in [
-        ("listen", premises.site().listen),
-        ("metrics", premises.site().metrics),
-    ] {
-        if let Some(address) = address {
-            TcpListener::bind(address).map_err(|cause| Failure::Address {
-                site: typed.site.display().to_string(),
-                key,
-                address,
-                cause,
-            })?;
-        }
-    }
-    let neighbours = probe(premises)?;
-    let wrong = |(_, reached): &&(String, Reached)| matches!(reached, Reached::Wrong(_));
-    let disagree = neighbours.iter().find(wrong).cloned();
-    match typed.json {
-        true => {
-            let reach = |(name, reached)| Reach { name, reached };
-            let checked = Checked {
-                party: premises.name(),
-                study: &premises.study().name,
-                study_sha256: premises.study().sha256(),
-                key: premises.key_file().display().to_string(),
-                identity: premises.identity(),
-                bill: &bill,
-                neighbours: neighbours.iter().map(|(n, r)| reach((n, r))).collect(),
-                private: { premises.seen() }.map(|seen| Private {
-                    note: PRIVATE,
-                    seen,
-                }),
-            };
-            files::print(&files::json(&checked))?;
-        }
-        false => files::print(&checked(premises, &bill, &neighbours))?,
-    }
-    match disagree {
-        Some((name, Reached::Wrong(what))) => Err(Failure::Disagrees { name, what }),
-        _ => Ok(()),
-    }
-}
-
-fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> String {
-    let study = premises.study();
-    let mut lines = vec![
-        format!(
-            "{} is party {} of study {} ({})",
-            premises.name(),
-            premises.me().0,
-            study.name,
-            &study.sha256()[..12]
-        ),
-        format!(
-            "key: {} is {}'s, {}; {}",
-            premises.key_file().display(),
-            premises.name(),
-            premises.identity(),
-            match &premises.site().party {
-                Some(_) => "so the site file says".to_owned(),
-                None => format!(
-                    "so this site is {0}: if it is not, the key file is wrong (party = {0:?} in the site file would tell)",
-                    premises.name()
-                ),
-            }
-        ),
-        format!("rows: {}", count(bill.rows, "row", "rows")),
-        format!(
-            "asks: {} over {}, {} recycled",
-            count(bill.data_steps, "data step", "data steps"),
-            count(
-                study.algorithm.iterations as usize,
-                "iteration",
-                "iterations"
-            ),
-            bill.recycled_steps
-        ),
-        match bill.law {
-            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
-            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
-            None => "noise: none".to_owned(),
-        },
-        format!("this study costs: {}", bill.total),
-    ];
-    for ((before, after), limit) in bill.before.iter().zip(&bill.after).zip(&bill.limits) {
-        lines.push(format!(
-            "on these rows, all studies, at δ = {}: ε {} spent, {} when this one is over, limit {}",
-            limit.delta,
-            epsilon(before.epsilon),
-            epsilon(after.epsilon),
-            limit.epsilon
-        ));
-    }
-    if !bill.protects {
-        lines.push("THIS PROTECTS NOBODY: noise repeats from a seed, or there is none".to_owned());
-    }
-    for (name, reached) in neighbours {
-        lines.push(match reached {
-            Reached::Same => format!("{name}: reached, and holds the same study"),
-            Reached::Wrong(what) => format!("{name}: reached, but {what}"),
-            Reached::Away(why) => {
-                format!("{name}: not there now ({why}); it is tried again when the node runs")
-            }
-            Reached::Dials => format!("{name}: has no address, and will dial this party"),
-        });
-    }
-    lines.extend(
-        { premises.seen() }
-            .into_iter()
-            .flat_map(|seen| private(seen, bill.rows)),
-    );
-    lines.join("\n") + "\n"
-}
-
-const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
-
-/// What is only for whoever may see the rows.
-fn private(seen: &Seen, rows: usize) -> Vec<String> {
-    let mut lines = vec![format!("private, {PRIVATE}:")];
-    let left_out = count(seen.left_out, "row", "rows");
-    lines.push(format!("  left out for a missing field: {left_out}"));
-    let clipped = seen.clipped.iter();
-    let clipped: Vec<String> = clipped
-        .map(|(column, values)| format!("{column} in {}", count(*values, "row", "rows")))
-        .collect();
-    lines.push(match clipped.is_empty() {
-        true => "  beyond the bounds in [data.numeric]: no value".to_owned(),
-        false => format!(
-            "  beyond the bounds in [data.numeric], and taken to the nearer one: {}, of {}",
-            clipped.join(", "),
-            thousands(rows)
-        ),
-    });
-    let mut labels: Vec<String> = { seen.labels.iter() }
-        .map(|one| format!("{:?} in {}", one.value, count(one.rows, "row", "rows")))
-        .collect();
-    if seen.other_labels > 0 {
-        labels.push(format!(
-            "others in {}",
-            count(seen.other_labels, "row", "rows")
-        ));
-    }
-    let many = match labels.len() > 2 {
-        true => format!(
-            "; THESE ARE MORE THAN TWO VALUES, and all but {:?} count as negative",
-            seen.positive
-        ),
-        false => String::new(),
-    };
-    lines.push(format!(
-        "  label {}: {}{many}",
-        seen.label,
-        labels.join(", ")
-    ));
-    lines
 }

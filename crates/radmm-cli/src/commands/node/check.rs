@@ -1,0 +1,211 @@
+//! `radmm node --check`: checks everything that a run needs, and releases nothing.
+
+use std::net::TcpListener;
+
+use radmm::private::Law;
+use radmm_lab::shown::{brief, count, epsilon, thousands};
+use radmm_node::premises::{self, Bill, Premises};
+use radmm_node::probe::{Reached, probe};
+use radmm_node::seen::Seen;
+use radmm_study::Identity;
+use serde::Serialize;
+
+use super::check_results_folder;
+use crate::args::NodeArgs;
+use crate::error::CommandError;
+use crate::output::files;
+
+/// The findings, as JSON.
+#[derive(Serialize)]
+struct CheckReport<'a> {
+    party: &'a str,
+    study: &'a str,
+    study_sha256: String,
+    key: String,
+    identity: Identity,
+    bill: &'a Bill,
+    neighbours: Vec<NeighbourReport<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    private: Option<PrivateCounts<'a>>,
+}
+
+/// Counts for those who may see the rows. They are printed and nothing else.
+#[derive(Serialize)]
+struct PrivateCounts<'a> {
+    note: &'static str,
+    #[serde(flatten)]
+    seen: &'a Seen,
+}
+
+#[derive(Serialize)]
+struct NeighbourReport<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    reached: &'a Reached,
+}
+
+pub(super) fn check(args: &NodeArgs, premises: &Premises) -> Result<(), CommandError> {
+    let state = premises.path(&premises.site().state);
+    let store = premises::existing(&state)?;
+    let bill = premises.bill(store.as_ref())?;
+    check_results_folder(&premises.path(&premises.site().out), premises.study())?;
+    for (key, address) in [
+        ("listen", premises.site().listen),
+        ("metrics", premises.site().metrics),
+    ] {
+        if let Some(address) = address {
+            TcpListener::bind(address).map_err(|cause| CommandError::Address {
+                site: args.site.display().to_string(),
+                key,
+                address,
+                cause,
+            })?;
+        }
+    }
+    let neighbours = probe(premises)?;
+    match args.json {
+        true => {
+            let neighbours = neighbours.iter();
+            let report = CheckReport {
+                party: premises.name(),
+                study: &premises.study().name,
+                study_sha256: premises.study().sha256(),
+                key: premises.key_file().display().to_string(),
+                identity: premises.identity(),
+                bill: &bill,
+                neighbours: neighbours
+                    .map(|(name, reached)| NeighbourReport { name, reached })
+                    .collect(),
+                private: { premises.seen() }.map(|seen| PrivateCounts {
+                    note: PRIVATE,
+                    seen,
+                }),
+            };
+            files::print(&files::json(&report))?;
+        }
+        false => files::print(&page(premises, &bill, &neighbours))?,
+    }
+    let disagreement = |(name, reached)| match reached {
+        Reached::Wrong(difference) => Some(CommandError::PeerDisagrees { name, difference }),
+        _ => None,
+    };
+    match neighbours.into_iter().find_map(disagreement) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn page(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> String {
+    let study = premises.study();
+    let mut lines = vec![
+        format!(
+            "{} is party {} of study {} ({})",
+            premises.name(),
+            premises.me().0,
+            study.name,
+            &study.sha256()[..12]
+        ),
+        format!(
+            "key: {} is {}'s, {}; {}",
+            premises.key_file().display(),
+            premises.name(),
+            premises.identity(),
+            match &premises.site().party {
+                Some(_) => "the site file agrees".to_owned(),
+                None => format!(
+                    "so this site is {0}: if it is not, the key file is wrong (with party = {0:?} in the site file this is checked)",
+                    premises.name()
+                ),
+            }
+        ),
+        format!("rows: {}", count(bill.rows, "row", "rows")),
+        format!(
+            "queries: {} over {}, {} recycled",
+            count(bill.data_steps, "data step", "data steps"),
+            count(
+                study.algorithm.iterations as usize,
+                "iteration",
+                "iterations"
+            ),
+            bill.recycled_steps
+        ),
+        match bill.law {
+            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
+            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
+            None => "noise: none".to_owned(),
+        },
+        format!("this study costs: {}", bill.total),
+    ];
+    for ((before, after), limit) in bill.before.iter().zip(&bill.after).zip(&bill.limits) {
+        lines.push(format!(
+            "on these rows, all studies, at δ = {}: ε {} spent, {} after this study, limit {}",
+            limit.delta,
+            epsilon(before.epsilon),
+            epsilon(after.epsilon),
+            limit.epsilon
+        ));
+    }
+    if !bill.protects {
+        lines.push("THIS PROTECTS NOBODY: noise repeats from a seed, or there is none".to_owned());
+    }
+    for (name, reached) in neighbours {
+        lines.push(match reached {
+            Reached::Same => format!("{name}: reached, and has the same study"),
+            Reached::Wrong(difference) => format!("{name}: reached, but {difference}"),
+            Reached::Away(reason) => {
+                format!(
+                    "{name}: not reachable now ({reason}); the node will try again when it runs"
+                )
+            }
+            Reached::Dials => format!("{name}: has no address, and will dial this party"),
+        });
+    }
+    if let Some(seen) = premises.seen() {
+        lines.extend(private_counts(seen, bill.rows));
+    }
+    lines.join("\n") + "\n"
+}
+
+const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
+
+/// Formats the counts for those who may see the rows.
+fn private_counts(seen: &Seen, rows: usize) -> Vec<String> {
+    let in_rows = |number| count(number, "row", "rows");
+    let mut lines = vec![format!("private, {PRIVATE}:")];
+    lines.push(format!(
+        "  dropped for a missing field: {}",
+        in_rows(seen.left_out)
+    ));
+    let clipped = seen.clipped.iter();
+    let clipped: Vec<String> = clipped
+        .map(|(column, values)| format!("{column} in {}", in_rows(*values)))
+        .collect();
+    lines.push(match clipped.is_empty() {
+        true => "  outside the bounds in [data.numeric]: no value".to_owned(),
+        false => format!(
+            "  outside the bounds in [data.numeric], and clipped to the nearer one: {}, of {}",
+            clipped.join(", "),
+            thousands(rows)
+        ),
+    });
+    let labels = seen.labels.iter();
+    let mut labels: Vec<String> = labels
+        .map(|label| format!("{:?} in {}", label.value, in_rows(label.rows)))
+        .collect();
+    if seen.other_labels > 0 {
+        labels.push(format!("others in {}", in_rows(seen.other_labels)));
+    }
+    let more_than_two = match labels.len() > 2 {
+        true => format!(
+            "; THESE ARE MORE THAN TWO VALUES, and all but {:?} count as negative",
+            seen.positive
+        ),
+        false => String::new(),
+    };
+    lines.push(format!(
+        "  label {}: {}{more_than_two}",
+        seen.label,
+        labels.join(", ")
+    ));
+    lines
+}
