@@ -1,4 +1,4 @@
-//! The operator's guide works as it is written, and what it leads to can be verified, continued and added up.
+//! The commands of the operator's guide, docs/node.md, run word for word, and their results can be verified and continued.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 const GUIDE: &str = include_str!("../../../docs/node.md");
 
-/// All commands of the guide, in their order.
+/// Returns all commands of the guide, in order.
 fn commands() -> String {
     let mut inside = false;
     let mut script = "set -e\n".to_owned();
@@ -19,7 +19,7 @@ fn commands() -> String {
             _ => {}
         }
     }
-    // Word for word but for the ports, which another program of this machine may have; below those that the system gives out.
+    // Word for word except the ports, which another program may use; below the range that the system assigns.
     let first = 12_000 + std::process::id() % 6_000 * 3;
     for k in 0..3 {
         script = script.replace(&format!("741{}", k + 1), &(first + k).to_string());
@@ -39,44 +39,44 @@ fn shell(folder: &Path, script: &str) -> Output {
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn all_output(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// What a command says and its exit code.
+/// Returns the output of a command and its exit code.
 fn radmm(folder: &Path, arguments: &str) -> (String, i32) {
     let output = shell(folder, &format!("radmm {arguments}"));
-    (said(&output), output.status.code().unwrap())
+    (all_output(&output), output.status.code().unwrap())
 }
 
 #[test]
-fn the_guide_works_word_for_word() {
+fn the_guide_runs_word_for_word() {
     let folder = tempfile::tempdir().unwrap();
     let output = shell(folder.path(), &commands());
-    assert!(output.status.success(), "{}", said(&output));
-    let all = said(&output);
+    assert!(output.status.success(), "{}", all_output(&output));
+    let all = all_output(&output);
     for words in [
         "alder is party 0 of study readmission",
         "birch is connected",
-        "everything that was checked holds",
-        "the account is whole",
+        "every check passed",
+        "the account is intact",
     ] {
         assert!(all.contains(words), "{words}\n{all}");
     }
     let trial = folder.path().join("trial");
-    the_wrong_key_shows(&trial);
-    odd_values_are_counted_for_the_operator_alone(&trial);
-    what_is_forged_shows(&trial);
-    a_study_that_is_over_stays_so(&trial);
-    another_study_adds_up_and_ends_at_the_limit(&trial);
-    rows_that_changed_are_noticed(&trial);
+    a_wrong_key_is_reported(&trial);
+    odd_values_are_counted_for_the_operator_only(&trial);
+    a_forged_transcript_is_rejected(&trial);
+    a_finished_study_spends_nothing_more(&trial);
+    studies_add_up_to_the_limit(&trial);
+    changed_rows_are_rejected_until_declared(&trial);
 }
 
-fn the_wrong_key_shows(trial: &Path) {
+fn a_wrong_key_is_reported(trial: &Path) {
     let check = "node --study study.toml --site alder/other.toml --check";
     let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
-    // Birch's key, and a state in which nothing was begun.
+    // Birch's key, and an empty state folder.
     let other = site
         .replace("\"key.pem\"", "\"../birch/key.pem\"")
         .replace("\"state\"", "\"elsewhere\"");
@@ -90,7 +90,7 @@ fn the_wrong_key_shows(trial: &Path) {
             && text.contains(&format!("{identity}, which is that of birch in the study")),
         "{text}"
     );
-    // Who does not say which party this is sees which one it would be.
+    // Without party in the site file, the check shows which party the key belongs to.
     fs::write(
         trial.join("alder/other.toml"),
         other.replace("party = \"alder\"", ""),
@@ -108,7 +108,7 @@ fn the_wrong_key_shows(trial: &Path) {
     );
 }
 
-fn odd_values_are_counted_for_the_operator_alone(trial: &Path) {
+fn odd_values_are_counted_for_the_operator_only(trial: &Path) {
     let rows = fs::read_to_string(trial.join("alder/rows.csv")).unwrap();
     let odd = format!("{rows}120,no,no\n7,yes,yes\n44,no,Yes\n");
     fs::write(trial.join("alder/odd.csv"), odd).unwrap();
@@ -119,17 +119,17 @@ fn odd_values_are_counted_for_the_operator_alone(trial: &Path) {
     fs::write(trial.join("alder/odd.toml"), site).unwrap();
     let check = "radmm node --study study.toml --site alder/odd.toml --check";
     let output = shell(trial, check);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", all_output(&output));
     let page = String::from_utf8(output.stdout).unwrap();
     for words in [
         "private, not for sharing",
-        "left out for a missing field: 0 rows",
-        "taken to the nearer one: age in 2 rows, of 503",
+        "dropped for a missing field: 0 rows",
+        "clipped to the nearer one: age in 2 rows, of 503",
         "\"Yes\" in 1 row; THESE ARE MORE THAN TWO VALUES, and all but \"yes\" count as negative",
     ] {
         assert!(page.contains(words), "{words}\n{page}");
     }
-    // On stdout, and in no log.
+    // The counts are on stdout, and in no log.
     let output = shell(trial, &format!("{check} --json --log json"));
     let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(checked["private"]["clipped"]["age"], 2);
@@ -142,7 +142,7 @@ fn odd_values_are_counted_for_the_operator_alone(trial: &Path) {
     );
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(!trial.join("alder/elsewhere").exists());
-    // Nothing of it is in what a node has written and said.
+    // They are in no file or log of a node.
     let grep = shell(
         trial,
         "grep -rlE 'clipped|not for sharing|left_out' alder birch cedar",
@@ -150,7 +150,7 @@ fn odd_values_are_counted_for_the_operator_alone(trial: &Path) {
     assert_eq!(String::from_utf8_lossy(&grep.stdout), "");
 }
 
-fn what_is_forged_shows(trial: &Path) {
+fn a_forged_transcript_is_rejected(trial: &Path) {
     let path = trial.join("alder/results/transcript.jsonl");
     let transcript = fs::read_to_string(&path).unwrap();
     let verify = "verify --study study.toml alder/results/transcript.jsonl";
@@ -192,15 +192,15 @@ fn what_is_forged_shows(trial: &Path) {
     );
 }
 
-fn a_study_that_is_over_stays_so(trial: &Path) {
+fn a_finished_study_spends_nothing_more(trial: &Path) {
     let before = radmm(trial, "ledger show --state alder/state --json").0;
     fs::remove_file(trial.join("alder/results/model.json")).unwrap();
-    // Nobody needs it any more, and it waits for nobody; its results are written again.
+    // It waits for no peer, and writes its results again.
     let output = shell(
         trial,
         "radmm node --study study.toml --site alder/site.toml",
     );
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", all_output(&output));
     assert!(trial.join("alder/results/model.json").exists());
     assert_eq!(
         radmm(trial, "ledger show --state alder/state --json").0,
@@ -208,7 +208,7 @@ fn a_study_that_is_over_stays_so(trial: &Path) {
     );
 }
 
-fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
+fn studies_add_up_to_the_limit(trial: &Path) {
     let study = fs::read_to_string(trial.join("study.toml")).unwrap();
     let again = study.replace("name = \"readmission\"", "name = \"again\"");
     assert_ne!(again, study);
@@ -218,7 +218,7 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let (text, code) = radmm(trial, check);
     assert_eq!(code, 2, "{text}");
     assert!(
-        text.contains("the results of study readmission are here"),
+        text.contains("this folder holds the results of study readmission"),
         "{text}"
     );
     let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
@@ -233,7 +233,7 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let epsilon = |of: &str| bill["bill"][of][0]["epsilon"].as_f64().unwrap();
     assert!(epsilon("before") > 2.0 && epsilon("after") > epsilon("before") + 0.5);
     assert!(epsilon("after") <= epsilon("limits"));
-    // The ledger comes to the same, and so did the node when it ended.
+    // The ledger shows the same totals, and so did the node when it finished.
     let (text, _) = radmm(trial, "ledger show --site alder/site.toml --json");
     let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut before = bill["bill"]["before"].clone();
@@ -245,7 +245,7 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(shown["site"]["totals"], ended["site"]["totals"]);
     assert_eq!(ended["site"]["totals"][0]["limit"], 5.0);
-    // What does not fit is refused before anything begins, and no study can change it.
+    // A study that does not fit is rejected before it starts, and leaves no trace.
     fs::write(
         trial.join("dear.toml"),
         again.replace("epsilon = 2.0", "epsilon = 4.5"),
@@ -264,7 +264,7 @@ fn another_study_adds_up_and_ends_at_the_limit(trial: &Path) {
     );
 }
 
-fn rows_that_changed_are_noticed(trial: &Path) {
+fn changed_rows_are_rejected_until_declared(trial: &Path) {
     let rows = fs::read_to_string(trial.join("alder/rows.csv")).unwrap();
     fs::write(trial.join("alder/rows.csv"), format!("{rows}33,no,no\n")).unwrap();
     let (text, code) = radmm(
@@ -273,14 +273,14 @@ fn rows_that_changed_are_noticed(trial: &Path) {
     );
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("continues = ["), "{text}");
-    // Whoever says that they are the same people's goes on with the account.
+    // Declaring that the rows continue the old ones continues their account.
     let start = text.find("continues = [\"").unwrap() + 14;
     let fingerprint = &text[start..start + 64];
     let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
-    let says = format!("path = \"rows.csv\"\ncontinues = [\"{fingerprint}\"]");
+    let declared = format!("path = \"rows.csv\"\ncontinues = [\"{fingerprint}\"]");
     fs::write(
         trial.join("alder/site.toml"),
-        site.replace("path = \"rows.csv\"", &says),
+        site.replace("path = \"rows.csv\"", &declared),
     )
     .unwrap();
     let (text, code) = radmm(
@@ -289,7 +289,7 @@ fn rows_that_changed_are_noticed(trial: &Path) {
     );
     assert_eq!(code, 0, "{text}");
     assert!(!text.contains("ε 0.0000 spent"), "{text}");
-    // The study that was begun on the rows as they were does not go on.
+    // The study that was started on the old rows cannot be resumed.
     let (text, code) = radmm(
         trial,
         "node --study study.toml --site alder/site.toml --check",

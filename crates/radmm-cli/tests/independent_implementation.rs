@@ -1,4 +1,4 @@
-//! The independent implementation's numbers, through the whole program: a CSV file, a study file, result.json.
+//! The whole program, from a CSV and a study file to result.json, reproduces the numbers of an independent implementation.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -21,7 +21,7 @@ fn assert_close(ours: &Value, golden: &Value, what: &str) {
     }
 }
 
-/// A number, or "start*growth^t", as a study has it.
+/// Formats a number or "start*growth^t" as a schedule of a study file.
 fn schedule(value: &Value) -> String {
     match value.as_str() {
         None => value.to_string(),
@@ -47,12 +47,12 @@ fn a_study_file_gives_the_numbers_of_the_independent_implementation() {
     }
     fs::write(folder.path().join("rows.csv"), rows).unwrap();
     let cases = golden["cases"].as_array().unwrap();
-    let quiet: Vec<&Value> = cases
+    let noiseless: Vec<&Value> = cases
         .iter()
         .filter(|case| case["noise"].is_null())
         .collect();
-    assert_eq!(quiet.len(), 7);
-    for case in quiet {
+    assert_eq!(noiseless.len(), 7);
+    for case in noiseless {
         let graph = golden["graphs"][case["graph"].as_str().unwrap()]
             .as_array()
             .unwrap();

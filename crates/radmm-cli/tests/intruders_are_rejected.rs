@@ -1,14 +1,16 @@
-//! Whoever is not a neighbour, or is one and means ill, is named and turned away; the run ends as if nobody had come.
+//! Strangers and malicious neighbours are rejected and logged; the run ends as if they had not connected.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod fleet;
+#[path = "support/party_processes.rs"]
+mod party_processes;
+mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use fleet::{Fleet, PATIENCE, Process};
+use party_processes::{PartyProcesses, TIMEOUT, clinic};
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
@@ -23,18 +25,18 @@ const CEDAR: usize = 2;
 const MAPLE: usize = 3;
 const ROWAN: usize = 4;
 
-/// Somebody with a key who calls alder.
+/// A connection to alder with an arbitrary key.
 struct Caller {
     _network: Network,
     events: Receiver<Event>,
 }
 
 impl Caller {
-    fn new(fleet: &Fleet, me: usize, key: SecretKey) -> Self {
+    fn new(parties: &PartyProcesses, me: usize, key: SecretKey) -> Self {
         let alder = Neighbour {
             id: NodeId(ALDER as u32),
-            key: fleet.key(ALDER).public(),
-            address: Some(fleet.address(ALDER).to_string()),
+            key: parties.key(ALDER).public(),
+            address: Some(parties.address(ALDER).to_string()),
         };
         let settings = Settings {
             me: NodeId(me as u32),
@@ -50,50 +52,52 @@ impl Caller {
         }
     }
 
-    /// Waits for what `wanted` picks.
-    fn until<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
+    /// Waits for an event from which `wanted` returns something.
+    fn wait_for<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
         loop {
-            match self.events.recv_timeout(PATIENCE) {
+            match self.events.recv_timeout(TIMEOUT) {
                 Ok(event) => {
                     if let Some(found) = wanted(event) {
                         return found;
                     }
                 }
-                Err(_) => panic!("it did not happen: {what}"),
+                Err(_) => panic!("timeout: waited for {what}"),
             }
         }
     }
 
     fn link(&self) -> Box<dyn Link> {
-        self.until("a link", |event| match event {
+        self.wait_for("a link", |event| match event {
             Event::Up { link, .. } => Some(link),
             _ => None,
         })
     }
 
-    fn hears<T>(&self, what: &str, wanted: impl Fn(Frame) -> Option<T>) -> T {
-        self.until(what, |event| match event {
+    fn receive<T>(&self, what: &str, wanted: impl Fn(Frame) -> Option<T>) -> T {
+        self.wait_for(what, |event| match event {
             Event::Frame { bytes, .. } => wanted(Frame::decode(&bytes).unwrap()),
             _ => None,
         })
     }
 
-    fn down(&self) {
-        self.until("the end of the link", |event| {
+    fn wait_for_disconnect(&self) {
+        self.wait_for("the end of the link", |event| {
             matches!(event, Event::Down { .. }).then_some(())
         });
     }
 }
 
-/// All but rowan, for whom everyone waits.
-fn without_rowan(fleet: &Fleet) -> Vec<Process> {
-    (0..ROWAN).map(|party| fleet.start(party)).collect()
+/// Starts all parties but rowan, for whom they wait.
+fn without_rowan() -> PartyProcesses {
+    let mut parties = PartyProcesses::with_limit(&clinic(6), Some(1000.0));
+    (0..ROWAN).for_each(|party| parties.start(party));
+    parties
 }
 
-fn hello(fleet: &Fleet) -> Hello {
+fn hello(parties: &PartyProcesses) -> Hello {
     Hello {
         version: PROTOCOL,
-        study: fleet.study().digest(),
+        study: parties.study().digest(),
         from: NodeId(ROWAN as u32),
         at: 0,
         heard: None,
@@ -103,90 +107,89 @@ fn hello(fleet: &Fleet) -> Hello {
 }
 
 #[test]
-fn strangers_are_named_and_nobody_else_notices() {
-    let fleet = Fleet::new(6);
-    let mut processes = without_rowan(&fleet);
-    let alder = &processes[ALDER];
-    alder.tells("connected", &["birch"]);
+fn strangers_are_rejected_by_name_and_disturb_no_connection() {
+    let mut parties = without_rowan();
+    parties.wait_for_event(ALDER, "connected", &["birch"]);
 
     let random: Vec<u8> = (0..2000_u32)
         .map(|k| ((k * k * 31) >> 3) as u8 | 0x80)
         .collect();
     let request = b"GET / HTTP/1.1\r\nHost: alder\r\n\r\n";
     for bytes in [&b"hello\r\n"[..], request, &random] {
-        let mut stream = TcpStream::connect(fleet.address(ALDER)).unwrap();
+        let mut stream = TcpStream::connect(parties.address(ALDER)).unwrap();
         let mine = stream.local_addr().unwrap().to_string();
-        // It may have been hung up on before everything was said.
+        // The connection may be closed before everything is sent.
         let _ = stream.write_all(bytes);
-        alder.tells("refused", &[&mine, "it does not speak TLS"]);
+        parties.wait_for_event(ALDER, "refused", &[&mine, "it does not speak TLS"]);
         let _ = stream.read_to_end(&mut Vec::new());
     }
 
     let unknown = SecretKey::generate().unwrap();
-    for (me, key) in [(ROWAN, unknown), (CEDAR, fleet.key(CEDAR))] {
+    for (me, key) in [(ROWAN, unknown), (CEDAR, parties.key(CEDAR))] {
         let shown = fingerprint(&key.public());
-        let caller = Caller::new(&fleet, me, key);
-        alder.tells("refused", &[&shown, "is not a neighbour's"]);
-        let reason = caller.until("a refusal", |event| match event {
+        let caller = Caller::new(&parties, me, key);
+        parties.wait_for_event(ALDER, "refused", &[&shown, "is not a neighbour's"]);
+        let reason = caller.wait_for("a refusal", |event| match event {
             Event::Unreachable { reason, .. } => Some(reason),
             _ => None,
         });
         assert!(reason.contains("does not take this side's key"), "{reason}");
     }
 
-    let caller = Caller::new(&fleet, ROWAN, fleet.key(ROWAN));
+    let caller = Caller::new(&parties, ROWAN, parties.key(ROWAN));
     let link = caller.link();
     let later = Hello {
         version: PROTOCOL + 1,
-        ..hello(&fleet)
+        ..hello(&parties)
     };
-    // Which has more to say than this program knows of.
+    // A later version may have more fields.
     let bytes = [Frame::Hello(later).encode(), vec![1, 2, 3]].concat();
     assert!(link.send(bytes));
     let words = format!("it speaks version {} of the protocol", PROTOCOL + 1);
-    alder.tells("disagrees", &["rowan", &words]);
-    let reason = caller.hears("a farewell", |frame| match frame {
+    parties.wait_for_event(ALDER, "disagrees", &["rowan", &words]);
+    let reason = caller.receive("a farewell", |frame| match frame {
         Frame::Bye(reason) => Some(reason),
         _ => None,
     });
     assert!(reason.contains(&words), "{reason}");
     drop(caller);
 
-    assert_eq!(alder.times("lied"), 0);
-    assert_eq!(alder.times("disconnected"), 0, "birch noticed");
-    processes.push(fleet.start(ROWAN));
-    fleet.ends_as_simulated(processes);
+    assert_eq!(parties.count_notices(ALDER, "lied"), 0);
+    assert_eq!(parties.count_notices(ALDER, "disconnected"), 0);
+    parties.start(ROWAN);
+    parties.assert_end_as_simulated();
 }
 
 #[test]
-fn another_study_is_named_by_both_sides_until_it_is_put_right() {
-    let fleet = Fleet::new(6);
-    let mut processes = without_rowan(&fleet);
-    let changed = fleet.changed("penalty = 3.0", "penalty = 4.0");
-    let mut mistaken = fleet.start_with(ROWAN, &changed);
+fn both_sides_report_a_different_study_until_it_is_corrected() {
+    let mut parties = without_rowan();
+    let changed = parties.changed_study("penalty = 3.0", "penalty = 4.0");
+    parties.start_with(ROWAN, &changed);
     for neighbour in [ALDER, MAPLE] {
         let here = ["rowan", "[algorithm] penalty: 3.0 here, 4.0 there"];
-        processes[neighbour].tells("disagrees", &here);
-        let name = fleet.name(neighbour).to_owned();
+        parties.wait_for_event(neighbour, "disagrees", &here);
+        let name = parties.name(neighbour).to_owned();
         let there = [name.as_str(), "[algorithm] penalty: 4.0 here, 3.0 there"];
-        mistaken.tells("disagrees", &there);
+        parties.wait_for_event(ROWAN, "disagrees", &there);
     }
-    // Those who do not need rowan's value have gone on.
-    processes[CEDAR].says("iteration 1", |line| line["iteration"] == 1);
-    assert!(mistaken.is_alive());
-    for process in &mut processes {
-        assert!(process.is_alive(), "{}", process.name);
-        assert_eq!(process.times("lied"), 0, "{}", process.name);
+    // Parties that do not need rowan's value continue.
+    parties.wait_for(CEDAR, "iteration 1", |notice| notice["iteration"] == 1);
+    for party in 0..parties.count() {
+        assert!(parties.is_alive(party), "{}", parties.name(party));
     }
-    drop(mistaken);
-    processes.push(fleet.start(ROWAN));
-    fleet.ends_as_simulated(processes);
+    for party in 0..ROWAN {
+        let name = parties.name(party);
+        assert_eq!(parties.count_notices(party, "lied"), 0, "{name}");
+    }
+    parties.kill(ROWAN);
+    parties.start(ROWAN);
+    parties.assert_end_as_simulated();
 }
 
-/// Numbers that look like any.
-struct Dice(u64);
+/// A linear congruential generator.
+struct Lcg(u64);
 
-impl Dice {
+impl Lcg {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
@@ -209,17 +212,15 @@ impl Dice {
 }
 
 #[test]
-fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
+fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
     const CONNECTIONS: usize = 60;
-    let fleet = Fleet::new(6);
-    let mut processes = without_rowan(&fleet);
-    let alder = &processes[ALDER];
-    alder.tells("connected", &["birch"]);
-    let before = alder.memory();
+    let mut parties = without_rowan();
+    parties.wait_for_event(ALDER, "connected", &["birch"]);
+    let before = parties.memory(ALDER);
 
-    let (study, key) = (fleet.study(), fleet.key(ROWAN));
-    let hello = Frame::Hello(hello(&fleet)).encode();
-    let mut dice = Dice(1);
+    let (study, key) = (parties.study(), parties.key(ROWAN));
+    let hello = Frame::Hello(hello(&parties)).encode();
+    let mut rng = Lcg(1);
     let mut frames = vec![
         hello.clone(),
         Frame::Study(study.canonical()).encode(),
@@ -227,15 +228,15 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
         Frame::Bye("a reason".to_owned()).encode(),
     ];
     for connection in 0..CONNECTIONS {
-        let caller = Caller::new(&fleet, ROWAN, fleet.key(ROWAN));
+        let caller = Caller::new(&parties, ROWAN, parties.key(ROWAN));
         let link = caller.link();
         assert!(link.send(hello.clone()));
-        let theirs = caller.hears("a value", |frame| match frame {
+        let theirs = caller.receive("a value", |frame| match frame {
             Frame::Say(signed) => Some(signed),
             _ => None,
         });
         if connection == 0 {
-            // What rowan would say, which is only true as it is.
+            // A valid message of rowan, which is invalid once mutated.
             let release = &theirs.message.release;
             let start = assemble::start(&study, NodeId(ROWAN as u32), release.values().len());
             let message = Message {
@@ -247,24 +248,27 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);
         }
         for _ in 0..6 {
-            let which = dice.below(frames.len());
-            // The link may have ended at an earlier one.
-            let _ = link.send(dice.mutated(&frames[which]));
+            let which = rng.below(frames.len());
+            // An earlier frame may have closed the link.
+            let _ = link.send(rng.mutated(&frames[which]));
         }
-        // Whatever became of those.
+        // An invalid frame, in case the others were accepted.
         let _ = link.send(vec![0x99]);
-        caller.down();
+        caller.wait_for_disconnect();
     }
 
-    alder.tells("lied", &["rowan"]);
-    assert!(alder.times("lied") <= 20, "it fills the log");
-    assert_eq!(alder.times("refused"), 0);
-    if let (Some(before), Some(after)) = (before, alder.memory()) {
+    parties.wait_for_event(ALDER, "lied", &["rowan"]);
+    assert!(
+        parties.count_notices(ALDER, "lied") <= 20,
+        "the log is flooded"
+    );
+    assert_eq!(parties.count_notices(ALDER, "refused"), 0);
+    if let (Some(before), Some(after)) = (before, parties.memory(ALDER)) {
         assert!(
             after < before + (16 << 20),
             "from {before} to {after} bytes"
         );
     }
-    processes.push(fleet.start(ROWAN));
-    fleet.ends_as_simulated(processes);
+    parties.start(ROWAN);
+    parties.assert_end_as_simulated();
 }

@@ -1,4 +1,4 @@
-//! Five parties that have run a study in this process: what they leave behind is what nodes leave behind.
+//! The files of five parties that have run a study, in this process and without a network.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -16,11 +16,11 @@ use radmm_node::store::Store;
 use radmm_study::{Identity, SiteFile, Study};
 use tempfile::TempDir;
 
-/// By node; each has a folder of that name, with `state` and results in it.
+/// The parties in the order of their nodes. Each has a folder of that name, with its `state` and results.
 pub const PARTIES: [&str; 5] = ["alder", "birch", "cedar", "maple", "rowan"];
 
 const STUDY: &str = r#"
-name = "rehearsal"
+name = "finished"
 [data]
 builtin = "clinic"
 [data.split]
@@ -58,9 +58,9 @@ delta = 1e-4
 
 type Wire = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
-struct End(Wire);
+struct SendEnd(Wire);
 
-impl Link for End {
+impl Link for SendEnd {
     fn send(&self, frame: Vec<u8>) -> bool {
         self.0.lock().unwrap().push_back(frame);
         true
@@ -69,8 +69,8 @@ impl Link for End {
     fn close(&self) {}
 }
 
-/// Runs the study in a folder of its own, with `study.toml` in it.
-pub fn rehearse() -> TempDir {
+/// Runs the study in a temporary folder, with `study.toml` in it.
+pub fn run_study() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut text = STUDY.to_owned();
     for name in PARTIES {
@@ -86,7 +86,7 @@ pub fn rehearse() -> TempDir {
     let (site, _) = SiteFile::parse(SITE, "site.toml").unwrap();
 
     let mut parties = Vec::new();
-    let mut abouts = Vec::new();
+    let mut public_facts = Vec::new();
     let mut edges = Vec::new();
     for (i, name) in PARTIES.iter().enumerate() {
         let folders = Folders {
@@ -95,7 +95,7 @@ pub fn rehearse() -> TempDir {
         };
         let names = ("study.toml", "site.toml");
         let premises = Premises::new(study.clone(), site.clone(), folders, names).unwrap();
-        abouts.push(premises.about());
+        public_facts.push(premises.about());
         let around = premises.neighbours().map(|(peer, _)| peer.id.0 as usize);
         edges.extend(around.map(|j| (i, j)));
         let store = Store::open(&folders.site.join("state")).unwrap();
@@ -103,7 +103,7 @@ pub fn rehearse() -> TempDir {
     }
     run(&mut parties, &edges);
     for (i, name) in PARTIES.iter().enumerate() {
-        write_results(&parties[i], &abouts[i], &folder.path().join(name)).unwrap();
+        write_results(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
     }
     folder
 }
@@ -115,7 +115,7 @@ fn run(parties: &mut [Party], edges: &[(usize, usize)]) {
         let up = Event::Up {
             peer: NodeId(to as u32),
             serial: Serial(0),
-            link: Box::new(End(wire)),
+            link: Box::new(SendEnd(wire)),
         };
         parties[from].handle(up).unwrap();
     }
@@ -135,7 +135,7 @@ fn run(parties: &mut [Party], edges: &[(usize, usize)]) {
     }
 }
 
-/// The path of a party's file, from the folder of all.
+/// Returns the path of a party's file, relative to the folder.
 pub fn file(party: &str, name: &str) -> String {
     Path::new(party).join(name).display().to_string()
 }

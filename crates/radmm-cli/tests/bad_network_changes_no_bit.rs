@@ -1,7 +1,9 @@
-//! Real nodes on a bad network end with the bits that the simulator computes.
+//! Real nodes on a bad network compute the same bits as the simulator.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod fleet;
+#[path = "support/party_processes.rs"]
+mod party_processes;
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use fleet::{Fleet, Process};
+use party_processes::{PartyProcesses, clinic};
 
-/// Numbers that look like any.
-struct Dice(u64);
+/// A linear congruential generator.
+struct Lcg(u64);
 
-impl Dice {
+impl Lcg {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self
             .0
@@ -25,13 +27,13 @@ impl Dice {
     }
 }
 
-/// One direction of an edge: carries bytes late, in pieces, and not for ever.
+/// A proxy for one direction of an edge: it delays and splits bytes, and cuts connections.
 struct Proxy {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
 }
 
-struct State {
+struct ProxyState {
     target: SocketAddr,
     down: AtomicBool,
     cuts: AtomicUsize,
@@ -42,7 +44,7 @@ impl Proxy {
     fn new(target: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(State {
+        let state = Arc::new(ProxyState {
             target,
             down: AtomicBool::new(false),
             cuts: AtomicUsize::new(0),
@@ -52,7 +54,7 @@ impl Proxy {
         thread::spawn(move || {
             for (number, caller) in listener.incoming().enumerate() {
                 let Ok(caller) = caller else { continue };
-                // Who is called in vain is hung up on.
+                // During an outage, callers are disconnected.
                 if !accepting.down.load(Ordering::SeqCst) {
                     accepting.connect(caller, seed + 1000 * number as u64);
                 }
@@ -61,7 +63,7 @@ impl Proxy {
         Self { address, state }
     }
 
-    /// Nothing goes through until it is mended.
+    /// Cuts all connections, and accepts none until it is restored.
     fn sever(&self) {
         self.state.down.store(true, Ordering::SeqCst);
         for stream in self.state.open.lock().unwrap().drain(..) {
@@ -69,36 +71,36 @@ impl Proxy {
         }
     }
 
-    fn mend(&self) {
+    fn restore(&self) {
         self.state.down.store(false, Ordering::SeqCst);
     }
 }
 
-impl State {
+impl ProxyState {
     fn connect(self: &Arc<Self>, caller: TcpStream, seed: u64) {
-        let Ok(called) = TcpStream::connect(self.target) else {
+        let Ok(callee) = TcpStream::connect(self.target) else {
             return;
         };
-        for stream in [&caller, &called] {
+        for stream in [&caller, &callee] {
             stream.set_nodelay(true).unwrap();
             self.open.lock().unwrap().push(stream.try_clone().unwrap());
         }
-        let ways = [
-            (caller.try_clone().unwrap(), called.try_clone().unwrap()),
-            (called, caller),
+        let directions = [
+            (caller.try_clone().unwrap(), callee.try_clone().unwrap()),
+            (callee, caller),
         ];
-        for (way, (from, to)) in ways.into_iter().enumerate() {
+        for (direction, (from, to)) in directions.into_iter().enumerate() {
             let state = self.clone();
-            thread::spawn(move || state.carry(from, to, Dice(seed + 500 * way as u64)));
+            thread::spawn(move || state.forward(from, to, Lcg(seed + 500 * direction as u64)));
         }
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream, mut dice: Dice) {
+    fn forward(&self, mut from: TcpStream, mut to: TcpStream, mut rng: Lcg) {
         // Fewer than the frames of a run, so that every edge is cut.
-        let mut left = 12 + dice.below(12);
+        let mut left = 12 + rng.below(12);
         let mut buffer = [0; 4096];
         loop {
-            let most = 1 + dice.below(buffer.len() as u64) as usize;
+            let most = 1 + rng.below(buffer.len() as u64) as usize;
             let Ok(got @ 1..) = from.read(&mut buffer[..most]) else {
                 break;
             };
@@ -107,12 +109,12 @@ impl State {
                 self.cuts.fetch_add(1, Ordering::SeqCst);
                 break;
             }
-            let pause = match dice.below(50) {
+            let pause = match rng.below(50) {
                 0 => 300,
-                _ => dice.below(31),
+                _ => rng.below(31),
             };
             thread::sleep(Duration::from_millis(pause));
-            let middle = dice.below(got as u64 + 1) as usize;
+            let middle = rng.below(got as u64 + 1) as usize;
             let halves = [&buffer[..middle], &buffer[middle..got]];
             if halves.iter().any(|half| to.write_all(half).is_err()) {
                 break;
@@ -125,22 +127,22 @@ impl State {
 
 #[test]
 fn delays_cuts_and_an_outage_change_no_bit() {
-    let fleet = Fleet::new(36);
+    let mut parties = PartyProcesses::with_limit(&clinic(36), Some(1000.0));
     let mut edges = Vec::new();
-    for party in 0..fleet.len() {
-        let proxy = |neighbour: usize| {
+    for party in 0..parties.count() {
+        let proxies = parties.neighbours(party).map(|neighbour| {
             let seed = 10 * party as u64 + neighbour as u64;
-            Proxy::new(fleet.address(neighbour), seed)
-        };
-        let proxies = fleet.neighbours(party).map(|other| (other, proxy(other)));
+            let proxy = Proxy::new(parties.address(neighbour), seed);
+            (neighbour, proxy)
+        });
         let addresses = proxies
             .each_ref()
-            .map(|(other, proxy)| (*other, proxy.address));
-        fleet.dials(party, &addresses);
-        edges.extend(proxies.map(|(other, proxy)| (party, other, proxy)));
+            .map(|(neighbour, proxy)| (*neighbour, proxy.address));
+        parties.redirect(party, &addresses);
+        edges.extend(proxies.map(|(neighbour, proxy)| (party, neighbour, proxy)));
     }
-    let processes: Vec<Process> = (0..fleet.len()).map(|party| fleet.start(party)).collect();
-    processes[0].says("iteration 5", |line| line["iteration"] == 5);
+    parties.start_all();
+    parties.wait_for(0, "iteration 5", |notice| notice["iteration"] == 5);
     let outage: Vec<&Proxy> = edges
         .iter()
         .filter(|(one, other, _)| [*one, *other] == [0, 1] || [*one, *other] == [1, 0])
@@ -149,12 +151,15 @@ fn delays_cuts_and_an_outage_change_no_bit() {
     assert_eq!(outage.len(), 2);
     outage.iter().for_each(|proxy| proxy.sever());
     thread::sleep(Duration::from_secs(2));
-    outage.iter().for_each(|proxy| proxy.mend());
-    processes[0].says("the last iteration", |line| line["event"] == "finished");
+    outage.iter().for_each(|proxy| proxy.restore());
+    parties.wait_for_event(0, "finished", &[]);
     let cuts: usize = edges
         .iter()
         .map(|(_, _, proxy)| proxy.state.cuts.load(Ordering::SeqCst))
         .sum();
-    assert!(cuts >= fleet.len(), "the network was a good one");
-    fleet.ends_as_simulated(processes);
+    assert!(
+        cuts >= parties.count(),
+        "{cuts} cuts: the network was too good"
+    );
+    parties.assert_end_as_simulated();
 }
