@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::input::warnings;
 use crate::output::stderr;
 
-const ADULT: &str = include_str!("../../../../studies/adult.toml");
+const ADULT: &str = include_str!("../../studies/adult.toml");
 
 /// The text of a configuration file.
 pub(crate) struct SourceText {

@@ -24,7 +24,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Returns the study of five hospitals on a ring, with another number of iterations.
 pub fn clinic(iterations: u32) -> String {
-    let text = include_str!("../../../../studies/clinic.toml");
+    let text = include_str!("../../studies/clinic.toml");
     let text = replace_once(
         text,
         "iterations = 30",

@@ -18,7 +18,7 @@ use crate::input::load::{self, LoadedStudy, SourceText};
 use crate::output::{files, stderr, tables};
 
 /// The built-in study: five hospitals.
-const CLINIC: &str = include_str!("../../../../../studies/clinic.toml");
+const CLINIC: &str = include_str!("../../../studies/clinic.toml");
 
 /// The most processes for one machine.
 const MOST_PROCESSES: u32 = 64;
