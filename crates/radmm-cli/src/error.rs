@@ -7,8 +7,7 @@ use std::process::ExitCode;
 
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
-use radmm_lab::accuracy::ContestError;
-use radmm_lab::audit::Unaudited;
+use radmm_lab::audit::AuditError;
 use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
 use radmm_node::key::KeyError;
 use radmm_node::ledger::LedgerError;
@@ -19,6 +18,7 @@ use radmm_node::run::RunError;
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_node::verify::VerifyError;
+use radmm_paper::accuracy::AccuracyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -48,11 +48,11 @@ pub(crate) enum CommandError {
     #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
     AccuracyWithFigures,
     #[error("{0}")]
-    Accuracy(#[from] ContestError),
+    Accuracy(#[from] AccuracyError),
     #[error("{0}")]
     Certify(#[from] CertifyError),
     #[error("{0}")]
-    NotAudited(#[from] Unaudited),
+    NotAudited(#[from] AuditError),
     #[error(
         "the audit failed: {0}; a correct mechanism fails an audit with probability at most 5 %: try another --seed and more --runs before you distrust it"
     )]
@@ -138,7 +138,7 @@ impl CommandError {
             | Self::Rows(TableError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
-            | Self::NotAudited(Unaudited::Run(_))
+            | Self::NotAudited(AuditError::Run(_))
             | Self::Network { .. }
             | Self::UnattainableBudget { .. }
             | Self::RowCounts(_)

@@ -1,7 +1,7 @@
-//! What a user would otherwise do, at its best: training alone and averaging once, at equal privacy.
+//! The baselines of a study at equal privacy: every party trains alone, or models are averaged once.
 //!
-//! One noisy answer needs more ridge than the common objective has, how much depends on the noise and on the rows. So both are
-//! tried with several ridges, and the best in the measure that is shown is taken. Whoever really trains alone cannot choose with that
+//! One noisy answer needs more ridge than the common objective has; how much depends on the noise and on the rows. So several
+//! ridges are tried, and the best one by the measure that is shown is taken. A party that trains alone cannot choose with that
 //! hindsight: the comparison is in the baselines' favour.
 
 use radmm::account::{Bound, Guarantee};
@@ -11,38 +11,39 @@ use radmm::sim::Snapshot;
 use radmm_study::equal;
 use radmm_study::{Method, Noise, Study};
 
-use crate::assemble::RunError;
-use crate::contender::Contender;
+use crate::candidate::Candidate;
 use crate::experiment::Experiment;
-use crate::outcome::Beside;
+use crate::instantiate::RunError;
+use crate::outcome::BaselineRun;
 
-/// Ridges that are tried, as shares of `C`, the weight of the loss.
+/// The ridges that are tried, as shares of `C`, the weight of the loss.
 const RIDGES: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
 
-/// More rounds of gossip than this are not worth the wait.
-const ROUNDS: u32 = 500;
+/// The largest number of gossip rounds. More are not worth the wait.
+const MAX_GOSSIP_ROUNDS: u32 = 500;
 
-/// By what the best ridge is told: by what is shown.
+/// The measure by which the best ridge is chosen: the one that is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Criterion {
-    /// The share of everybody's rows that is classified rightly.
+pub enum Criterion {
+    /// The share of everybody's rows classified correctly.
     Accuracy,
     /// The paper's `L(T)`.
     Loss,
 }
 
-/// What a user would otherwise do.
+/// An alternative to iterating together, in which every party answers one query.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Baseline {
-    /// Training alone.
+pub enum Baseline {
+    /// Every party trains alone.
     Alone,
-    /// Averaging once.
+    /// Every party trains alone, then the models are averaged.
     Averaged,
 }
 
 impl Baseline {
-    /// Both, unless the study itself is one of them, or has noise and no total: then there is nothing to be equal in.
-    pub(crate) fn all(experiment: &Experiment) -> Vec<Self> {
+    /// Returns the baselines of a study: both, unless the study itself is one of them. A study with noise and without a finite
+    /// total has none, because there is no total for baselines to match.
+    pub fn all(experiment: &Experiment) -> Vec<Self> {
         let Study {
             algorithm, privacy, ..
         } = experiment.study();
@@ -55,16 +56,16 @@ impl Baseline {
         all
     }
 
-    /// In tables and legends.
-    pub(crate) fn title(self) -> &'static str {
+    /// Returns the name in tables and legends.
+    pub fn title(self) -> &'static str {
         match self {
             Self::Alone => "each party alone",
             Self::Averaged => "averaged once",
         }
     }
 
-    /// The one that asks by this method, as in study files.
-    pub(crate) fn of_method(name: &str) -> Self {
+    /// Returns the baseline whose method has this name in study files.
+    pub(crate) fn from_method_name(name: &str) -> Self {
         match name {
             "local" => Self::Alone,
             _ => Self::Averaged,
@@ -78,36 +79,36 @@ impl Baseline {
         }
     }
 
-    /// How often `progress` will be called, at most.
-    pub(crate) fn steps(self, beside: &Experiment) -> u64 {
-        let chosen = beside.with(self.study(beside, 0.0));
-        let tried = match ridges(beside).len() {
+    /// Returns an upper bound on the number of calls of `progress`.
+    pub fn progress_steps(self, base: &Experiment) -> u64 {
+        let chosen = base.on_same_network(self.study(base, 0.0));
+        let tried = match ridges(base).len() {
             1 => 0,
             many => many as u64,
         };
         let once = u64::from(chosen.study().algorithm.iterations) + 1;
-        chosen.own_steps() + tried * once
+        chosen.repeat_progress_steps() + tried * once
     }
 
-    /// With the ridge that is best in the first repetition, each party spending its total.
-    pub(crate) fn contender(
+    /// Returns the baseline with the ridge that is best in the first repetition, where each party spends its total.
+    pub fn candidate(
         self,
-        beside: &Experiment,
+        base: &Experiment,
         totals: &[Guarantee],
         criterion: Criterion,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Contender, RunError> {
-        let ridges = ridges(beside);
+    ) -> Result<Candidate, RunError> {
+        let ridges = ridges(base);
         let mut best = (f64::INFINITY, ridges[0]);
         if ridges.len() > 1 {
             for &ridge in &ridges {
-                let mut study = self.study(beside, ridge);
+                let mut study = self.study(base, ridge);
                 study.run.repetitions = 1;
-                let tried = beside.with(study);
+                let tried = base.on_same_network(study);
                 let Some(noise) = tried.noise_for(totals) else {
                     continue;
                 };
-                let end = tried.ends(&noise, progress)?[0];
+                let end = tried.final_states(&noise, progress)?[0];
                 let badness = match criterion {
                     Criterion::Accuracy => -end.everywhere.accuracy,
                     Criterion::Loss => end.last.loss,
@@ -117,42 +118,42 @@ impl Baseline {
                 }
             }
         }
-        let experiment = beside.with(self.study(beside, best.1));
-        Ok(Contender {
+        let experiment = base.on_same_network(self.study(base, best.1));
+        Ok(Candidate {
             name: self.title().to_owned(),
             noise: experiment.noise_for(totals),
             experiment,
         })
     }
 
-    /// The same, run.
-    pub(crate) fn beside(
+    /// Runs the baseline with the ridge that is most accurate in the first repetition.
+    pub(crate) fn run(
         self,
-        beside: &Experiment,
+        base: &Experiment,
         totals: &[Guarantee],
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Beside, RunError> {
-        let contender = self.contender(beside, totals, Criterion::Accuracy, progress)?;
-        let method = &contender.experiment.study().algorithm.method;
-        let ends = match &contender.noise {
+    ) -> Result<BaselineRun, RunError> {
+        let candidate = self.candidate(base, totals, Criterion::Accuracy, progress)?;
+        let method = &candidate.experiment.study().algorithm.method;
+        let final_states = match &candidate.noise {
             None => Vec::new(),
-            Some(noise) => contender.experiment.ends(noise, progress)?,
+            Some(noise) => candidate.experiment.final_states(noise, progress)?,
         };
-        Ok(Beside {
+        Ok(BaselineRun {
             name: method.name(),
             extra_ridge: extra_ridge(method).unwrap_or(0.0),
-            ends,
+            final_states,
         })
     }
 
-    /// Priced by our bound: the paper's may not cover a question without a penalty.
-    fn study(self, beside: &Experiment, extra_ridge: f64) -> Study {
-        let mut study = beside.study().clone();
+    /// Returns the study of this baseline, priced by our bound: the paper's may not cover a query without a penalty.
+    fn study(self, base: &Experiment, extra_ridge: f64) -> Study {
+        let mut study = base.study().clone();
         study.name = self.title().to_owned();
         study.algorithm.method = self.method(extra_ridge);
         study.algorithm.iterations = match self {
             Self::Alone => 1,
-            Self::Averaged => 1 + gossip(beside.graph()),
+            Self::Averaged => 1 + gossip_rounds(base.graph()),
         };
         let one_answer = equal::for_one_answer(&study.privacy.noise.like());
         study.privacy.noise = Noise::Given(one_answer);
@@ -161,20 +162,22 @@ impl Baseline {
     }
 }
 
-/// Rounds of gossip after which the models differ by a thousandth of what they did: asking costs privacy, gossip does not, so
-/// averaging is not cut short. On graphs where that takes more than [`ROUNDS`], so many.
-pub(crate) fn gossip(graph: &Graph) -> u32 {
+/// Returns the number of gossip rounds after which the models differ by a thousandth of what they did.
+///
+/// A query costs privacy and gossip does not, so averaging is not cut short. On graphs where it would take more than 500
+/// rounds, 500 are made.
+pub fn gossip_rounds(graph: &Graph) -> u32 {
     let count = graph.len() as f64;
-    // A slope and a wave: every way of differing that is slow to level out has its share in them.
+    // A slope and a wave: every slowly decaying mode of disagreement has a part in them.
     let mut values: Vec<f64> = (0..graph.len())
-        .map(|i| i as f64 / count + (1.7 * i as f64).cos())
+        .map(|i| i as f64 / count + libm::cos(1.7 * i as f64))
         .collect();
     let mean = values.iter().sum::<f64>() / count;
     values.iter_mut().for_each(|value| *value -= mean);
     let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
     let start = norm(&values);
     let weights: Vec<Vec<f64>> = graph.nodes().map(|id| graph.metropolis(id)).collect();
-    for round in 0..ROUNDS {
+    for round in 0..MAX_GOSSIP_ROUNDS {
         if norm(&values) <= 1e-3 * start {
             return round;
         }
@@ -186,19 +189,19 @@ pub(crate) fn gossip(graph: &Graph) -> u32 {
         });
         values = mixed.collect();
     }
-    ROUNDS
+    MAX_GOSSIP_ROUNDS
 }
 
-/// Without noise there is nothing that more ridge could help against.
-fn ridges(beside: &Experiment) -> Vec<f64> {
-    let study = beside.study();
+/// Returns the ridges to be tried. Without noise there is nothing that more ridge could help against.
+fn ridges(base: &Experiment) -> Vec<f64> {
+    let study = base.study();
     match study.privacy.noise.like() {
         Mechanism::None => vec![0.0],
         _ => RIDGES.map(|share| share * study.problem.weight).into(),
     }
 }
 
-/// What a baseline adds to the common ridge.
+/// Returns the ridge that a baseline adds to the common one.
 pub(crate) fn extra_ridge(method: &Method) -> Option<f64> {
     match method {
         Method::Local { extra_ridge } | Method::Average { extra_ridge } => Some(*extra_ridge),
@@ -212,16 +215,24 @@ mod tests {
     use radmm::public::graph::Topology;
 
     #[test]
-    fn gossip_goes_on_until_models_agree() {
+    fn gossip_continues_until_models_agree() {
         // A ring of five contracts by 1/3 + 2/3·cos 72° = 0.539 a round: 0.539¹¹ = 0.0011.
         let ring = Graph::new(&Topology::Ring, 5).unwrap();
-        assert!((10..=13).contains(&gossip(&ring)), "{}", gossip(&ring));
+        assert!(
+            (10..=13).contains(&gossip_rounds(&ring)),
+            "{}",
+            gossip_rounds(&ring)
+        );
         // A path of ten by 1/3 + 2/3·cos 18° = 0.967.
         let path = Graph::new(&Topology::Path, 10).unwrap();
-        assert!((150..=220).contains(&gossip(&path)), "{}", gossip(&path));
+        assert!(
+            (150..=220).contains(&gossip_rounds(&path)),
+            "{}",
+            gossip_rounds(&path)
+        );
         let long = Graph::new(&Topology::Path, 100).unwrap();
-        assert_eq!(gossip(&long), ROUNDS);
+        assert_eq!(gossip_rounds(&long), MAX_GOSSIP_ROUNDS);
         let all = Graph::new(&Topology::Complete, 4).unwrap();
-        assert!(gossip(&all) <= 2);
+        assert!(gossip_rounds(&all) <= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The bill of a study, before anything runs: who will pay how much, when, and what recycling saves.
+//! The bill of a study, known before it runs: the cost of each party and iteration, and what recycling saves.
 
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
@@ -14,131 +14,134 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::experiment::Experiment;
-use crate::result::SCOPE;
+use crate::result_file::SCOPE;
 use crate::shown::noise;
-use crate::spread::Spread;
+use crate::stats::SampleStats;
 
-/// What a study will cost its parties.
+/// The privacy cost of a study for its parties.
 #[derive(Clone, Debug, Serialize)]
-pub struct Bill {
+pub struct StudyBill {
     program: Program,
     /// The study's name.
     pub study: String,
-    /// Of what the study means.
+    /// The SHA-256 digest of the study's content.
     pub study_sha256: String,
-    /// As in study files.
+    /// The algorithm's name in study files.
     pub algorithm: &'static str,
     /// `T`.
     pub iterations: u32,
-    /// Iterations in which rows are asked.
+    /// The number of data steps.
     pub data_steps: usize,
-    /// Iterations that ask nothing.
+    /// The number of recycled steps.
     pub recycled_steps: usize,
-    /// `d`, of an encoded row.
+    /// `d`, the number of columns of an encoded row.
     pub columns: usize,
-    /// Pairs of parties that talk to each other.
+    /// The number of pairs of neighbours.
     pub edges: usize,
-    /// What the study says of its noise.
+    /// The study's `[privacy]`.
     pub privacy: Privacy,
-    /// How losses add up.
+    /// How privacy losses are composed.
     pub composition: &'static str,
     /// The largest of the parties' totals.
     #[serde(flatten)]
     pub total: Guarantee,
     scope: &'static str,
-    /// `C`, the largest norm that rows' gradient can have.
+    /// `C`, the largest norm that the gradient of a party's rows can have.
     pub signal: f64,
-    /// By number.
-    pub nodes: Vec<NodeBill>,
-    /// From iteration 0 on, the largest of the parties'.
-    pub course: Vec<SoFar>,
-    /// What recycling saves, where something is recycled.
+    /// The bills of the parties, by number.
+    pub nodes: Vec<PartyBill>,
+    /// The total after each iteration from 0 on, the largest of the parties'.
+    #[serde(rename = "course")]
+    pub by_iteration: Vec<IterationCost>,
+    /// The saving by recycling, where something is recycled.
     pub saving: Option<Saving>,
-    /// Whose rows cannot be heard through the noise, if there are any.
-    pub drowned: Option<Drowned>,
+    /// The parties whose noise exceeds the signal of their rows, if there are any.
+    #[serde(rename = "drowned")]
+    pub noise_warning: Option<Drowned>,
 }
 
-/// One party's bill.
+/// The privacy cost of a study for one party.
 #[derive(Clone, Debug, Serialize)]
-pub struct NodeBill {
-    /// Its name in the study; else `node 3`, or the value by which rows are dealt out.
+pub struct PartyBill {
+    /// The name in the study; else `node 3`, or the value of the column by which rows are split.
     pub name: String,
     /// `B_i`.
     pub rows: usize,
     /// `V_i`.
     pub degree: usize,
-    /// How often its rows will be asked.
+    /// The number of queries to its rows.
     pub data_steps: usize,
     /// The noise in its answers, if there is any.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub law: Option<Law>,
-    /// Its expected norm in units of the gradient, in the noisiest data step.
+    /// The expected norm of the noise in units of the gradient, in the noisiest data step.
     pub noise_norm: f64,
-    /// What everything will have cost.
+    /// The total over the whole run.
     #[serde(flatten)]
     pub total: Guarantee,
-    /// In order.
-    pub steps: Vec<Charge>,
+    /// The data steps, in order.
+    pub steps: Vec<BilledStep>,
 }
 
-/// One data step of a party.
+/// The cost of one data step of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Charge {
-    /// Its iteration.
+pub struct BilledStep {
+    /// The iteration.
     pub t: u32,
-    /// What it would cost if it were the only one, at the study's `δ`.
+    /// The ε that it would cost if it were the only one, at the study's `δ`.
     pub price: f64,
-    /// The total up to it.
+    /// The total up to and including it.
     pub total: f64,
 }
 
-/// An iteration.
+/// The total after one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct SoFar {
+pub struct IterationCost {
     /// `t`.
     pub t: u32,
-    /// Whether rows are asked.
+    /// The kind of iteration.
     pub kind: Kind,
     /// `P(t)`, the largest of the parties'.
     pub epsilon: f64,
 }
 
-/// What it would cost to ask in every iteration.
+/// The cost of a data step in every iteration, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Saving {
-    /// The algorithm without recycling, as in study files.
+    /// The name of the algorithm without recycling in study files.
     pub conventional: &'static str,
-    /// How often it asks.
+    /// Its number of data steps.
     pub data_steps: usize,
     /// Its total with the same noise; `None` if the study's bound does not cover it.
     pub epsilon: Option<f64>,
-    /// How many times the noise it needs for the same totals, least and greatest of the parties'; `None` if no noise would do.
+    /// The factor by which it needs more noise for the same totals, least and greatest of the parties'; `None` if no noise
+    /// suffices.
     pub noise: Option<[f64; 2]>,
 }
 
-/// Why there is no bill.
+/// The reason why there is no bill.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum BillError {
-    /// The network is none.
+    /// The topology is invalid.
     #[error("[network] {0}")]
     Graph(#[from] GraphError),
-    /// As many numbers of rows as parties are needed, or one for all.
+    /// The numbers of rows do not match the parties.
     #[error(
-        "{given} numbers of rows for {nodes} nodes; give each node one, or a single one for all"
+        "{given} numbers of rows for {nodes} nodes: give one number for each node, or a single one for all"
     )]
     Rows {
-        /// How many there are.
+        /// The count of numbers given.
         given: usize,
         /// `N`.
         nodes: usize,
     },
-    /// The study's privacy cannot be had.
+    /// The study's privacy is unattainable.
     #[error(transparent)]
     TooDear(#[from] TooDear),
 }
 
-impl Bill {
-    /// The bill of parties with so many rows, by node, or everyone with the same number. No row is read, and no file opened.
+impl StudyBill {
+    /// Returns the bill of parties with the given numbers of rows, one for each node or one for all. No file is opened.
     pub fn for_rows(study: &Study, rows: &[usize]) -> Result<Self, BillError> {
         let nodes = study.network.nodes as usize;
         let rows_of = |i: usize| match rows {
@@ -148,7 +151,7 @@ impl Bill {
         };
         let party = |i: usize| {
             Some(Billed {
-                name: name(study, i),
+                name: party_name(study, i),
                 rows: rows_of(i)?,
             })
         };
@@ -164,14 +167,14 @@ impl Bill {
         Ok(bill_of(&plan, &plan.noise()?)?)
     }
 
-    /// The bill as JSON, with a line end.
+    /// Returns the bill as JSON text with a final newline.
     pub fn to_json(&self) -> String {
-        // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
+        // Cannot fail: every map has string keys, and floats that are not finite become null.
         serde_json::to_string_pretty(self).expect("a bill is valid JSON") + "\n"
     }
 
-    /// Where the noise enters, and how much there is: `in the objective, σ 10.2 to 12`.
-    pub fn noise_in_words(&self) -> String {
+    /// Returns where the noise enters and its scale: `in the objective, σ 10.2 to 12`.
+    pub fn noise_text(&self) -> String {
         let scale = noise(self.nodes.iter().filter_map(|node| node.law));
         match self.privacy.noise.like() {
             Mechanism::None => scale,
@@ -183,18 +186,18 @@ impl Bill {
 }
 
 impl Experiment {
-    /// What the study will cost, before it runs.
-    pub fn bill(&self) -> Result<Bill, TooDear> {
+    /// Returns the cost of the study, before it runs.
+    pub fn bill(&self) -> Result<StudyBill, TooDear> {
         bill_of(&self.plan(), &self.noise()?)
     }
 
-    /// Whose rows cannot be heard through the noise, if there are any: known before anything runs.
-    pub fn drowned(&self) -> Result<Option<Drowned>, TooDear> {
+    /// Returns the parties whose noise exceeds the signal of their rows, if there are any. It is known before anything runs.
+    pub fn noise_warning(&self) -> Result<Option<Drowned>, TooDear> {
         Ok(self.plan().drowned(&self.noise()?))
     }
 }
 
-fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
+fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
     let study = plan.study;
     let delta = match study.privacy.bound {
         // The paper's theorem is about pure privacy.
@@ -214,7 +217,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
         let (prices, totals) = charged.map_err(|reason| plan.no_total(i, &reason))?;
         let times = plan.questions(i).times;
         let steps = times.iter().zip(prices).zip(&totals);
-        nodes.push(NodeBill {
+        nodes.push(PartyBill {
             name: party.name.clone(),
             rows: party.rows,
             degree: plan.graph.degree(NodeId(i as u32)),
@@ -226,21 +229,20 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
                 delta,
             },
             steps: steps
-                .map(|((&t, price), &total)| Charge { t, price, total })
+                .map(|((&t, price), &total)| BilledStep { t, price, total })
                 .collect(),
         });
     }
-    let course = so_far(plan, &nodes);
-    let asked = |at: &&SoFar| at.kind == Kind::Data;
-    let recycled = |at: &&SoFar| at.kind == Kind::Recycled;
-    Ok(Bill {
+    let by_iteration = by_iteration(plan, &nodes);
+    let count = |kind: Kind| by_iteration.iter().filter(|at| at.kind == kind).count();
+    Ok(StudyBill {
         program: Program::THIS,
         study: study.name.clone(),
         study_sha256: study.sha256(),
         algorithm: study.algorithm.method.name(),
         iterations: study.algorithm.iterations,
-        data_steps: course.iter().filter(asked).count(),
-        recycled_steps: course.iter().filter(recycled).count(),
+        data_steps: count(Kind::Data),
+        recycled_steps: count(Kind::Recycled),
         columns: study.data.schema.columns().len(),
         edges: plan.graph.edge_count(),
         privacy: study.privacy.clone(),
@@ -249,20 +251,20 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<Bill, TooDear> {
         scope: SCOPE,
         signal: study.problem.weight,
         saving: saving(plan, noise, &nodes),
-        drowned: plan.drowned(noise),
-        course,
+        noise_warning: plan.drowned(noise),
+        by_iteration,
         nodes,
     })
 }
 
-/// The largest of the parties' totals after each iteration. When a party is asked does not depend on the party.
-fn so_far(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<SoFar> {
-    let totals = |node: &NodeBill| node.steps.iter().map(|step| step.total).collect();
+/// Returns the largest of the parties' totals after each iteration. All parties are asked in the same iterations.
+fn by_iteration(plan: &Plan<'_>, nodes: &[PartyBill]) -> Vec<IterationCost> {
+    let totals = |node: &PartyBill| node.steps.iter().map(|step| step.total).collect();
     let spent: Vec<Vec<f64>> = nodes.iter().map(totals).collect();
     let times = |i: usize| nodes[i].steps.iter().map(|step| step.t).collect();
     let largest = plan.largest(&spent, &times);
     let asked = times(0);
-    let moment = |(t, epsilon)| SoFar {
+    let cost = |(t, epsilon)| IterationCost {
         t,
         kind: match t {
             0 => Kind::Start,
@@ -271,10 +273,10 @@ fn so_far(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<SoFar> {
         },
         epsilon,
     };
-    (0..).zip(largest).map(moment).collect()
+    (0..).zip(largest).map(cost).collect()
 }
 
-fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
+fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[PartyBill]) -> Option<Saving> {
     if plan.study.privacy.unprotected().is_some() {
         return None;
     }
@@ -287,7 +289,7 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
     };
     let course = asking.course(noise, study.privacy.bound);
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
-    // Each the least for these totals: a study may have more noise than its total takes, where more does not help.
+    // Both the least for these totals: a study may have more noise than its total needs.
     let least = plan.noise_for(&totals).zip(asking.noise_for(&totals));
     let times =
         |(own, needed): (&Mechanism, &Mechanism)| match (equal::law(own)?, equal::law(needed)?) {
@@ -301,14 +303,11 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
         conventional: study.algorithm.method.name(),
         data_steps: study.algorithm.iterations as usize,
         epsilon: course.and_then(|course| course.last().copied()),
-        noise: ratios.map(|ratios| {
-            let spread = Spread::of(ratios);
-            [spread.low, spread.high]
-        }),
+        noise: ratios.map(|ratios| SampleStats::of(ratios).ends()),
     })
 }
 
-/// The same algorithm, asking in every iteration; `None` if it does so already, or has no such form.
+/// Returns the same algorithm with a data step in every iteration; `None` if it is that already, or has no such form.
 fn conventional(method: &Method) -> Option<Method> {
     match method.clone() {
         Method::RecycledAdmm { recycle: 0, .. }
@@ -330,8 +329,8 @@ fn conventional(method: &Method) -> Option<Method> {
     }
 }
 
-/// As the study calls it, or as rows are going to be dealt out, as far as the study tells.
-fn name(study: &Study, i: usize) -> String {
+/// Returns the name of a party in the study, or the one that splitting rows will give it as far as the study tells.
+fn party_name(study: &Study, i: usize) -> String {
     match (study.parties.get(i), &study.data.split) {
         (Some(party), _) => party.name.clone(),
         (None, Split::Column { values, .. }) if i < values.len() => values[i].clone(),

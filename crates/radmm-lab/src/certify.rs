@@ -1,5 +1,6 @@
-//! Will a study's algorithm converge, and how fast? What the paper's theorem says, what is true near the optimum, and what
-//! is seen. Noise is left out of all three: it decides where a run comes to rest, not whether.
+//! The convergence of a study's algorithm: the paper's theorem, the rate near the optimum, and an observed run.
+//!
+//! All three leave noise out. Noise determines where a run comes to rest, not whether it does.
 
 use radmm::account::Bound;
 use radmm::private::{Mechanism, NotCertified};
@@ -13,22 +14,23 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::assemble::{self, RunError, Variant};
-use crate::crew::Pool;
+use crate::executor::RayonExecutor;
 use crate::experiment::Experiment;
+use crate::instantiate::{self, RunError, RunSettings};
 
-/// A run this much nearer to the optimum than it began is at the solver's accuracy, and says nothing of rates.
-const FLOOR: f64 = 1e-9;
+/// The relative distance below which a run is at the solver's accuracy, and says nothing about rates.
+const SOLVER_ACCURACY: f64 = 1e-9;
 
-const UNTOLD: &str = "a penalty, damping or dual step is so far from the curvature of the losses that rounding hides what a data step changes, or numbers overflow";
+/// The reason why a rate is undetermined.
+const UNDETERMINED: &str = "a penalty, damping or dual step is so far from the curvature of the losses that rounding hides what a data step changes, or numbers overflow";
 
-/// Why nothing can be said.
+/// The reason why a study's convergence cannot be examined.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CertifyError {
     /// The study cannot be run.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The optimum, from which distances are taken, was not found.
+    /// The optimum, from which distances are measured, was not found.
     #[error("the centralised optimum was not found: {0}")]
     Optimum(#[from] NotCertified),
     /// The linearised problem does not fit in memory.
@@ -36,135 +38,136 @@ pub enum CertifyError {
     TooLarge(#[from] TooLarge),
 }
 
-/// Everything that can be said of a study's convergence.
+/// The convergence of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Certification {
-    /// The study's.
+    /// The study's name.
     pub name: String,
-    /// What is run.
+    /// The study's algorithm.
     pub algorithm: Method,
-    /// Who talks to whom.
-    pub network: Network,
+    /// The size and shape of the network.
+    pub network: NetworkSummary,
     /// `M = C·c₁ + ρ/N`.
     pub lipschitz: f64,
-    /// What Theorem III.1 says.
-    pub theorem: Verdict,
-    /// The true rates: the study's algorithm first, if it has one, then others beside it.
-    pub rates: Vec<Rated>,
-    /// Why the study's algorithm has no rate, if so.
+    /// The verdict of Theorem III.1.
+    pub theorem: TheoremVerdict,
+    /// The local rates: the study's algorithm first, if it has one, then others for comparison.
+    pub rates: Vec<AlgorithmRate>,
+    /// The reason why the study's algorithm has no rate, if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_rate: Option<String>,
-    /// What the study does without noise.
-    pub observed: Observed,
-    /// What all of this is not.
+    /// A run of the study without noise.
+    pub observed: ObservedConvergence,
+    /// The reason why none of this may be published.
     pub caveat: &'static str,
 }
 
-/// Who talks to whom, in numbers.
+/// The size and shape of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Network {
+pub struct NetworkSummary {
     /// `N`.
     pub nodes: usize,
-    /// Pairs that talk.
+    /// The number of pairs of neighbours.
     pub edges: usize,
-    /// Whether no edge is within one of two sides.
+    /// Whether the nodes have two sides with no edge within either.
     pub bipartite: bool,
 }
 
-/// What Theorem III.1 says of a study.
+/// The verdict of Theorem III.1 on a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It is about another algorithm.
+pub enum TheoremVerdict {
+    /// The theorem is about another algorithm.
     NotCovered {
-        /// What differs.
+        /// The difference.
         reason: String,
     },
-    /// Double precision does not tell whether its condition holds.
-    Untold {
-        /// Why.
+    /// Whether the condition holds cannot be determined in double precision.
+    #[serde(rename = "untold")]
+    Undetermined {
+        /// The reason.
         reason: String,
     },
-    /// Its condition holds for no damping.
+    /// The condition holds for no damping.
     Impossible {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Its condition holds.
+    /// The condition holds.
     Met {
-        /// Of the study's damping.
+        /// The certificate of the study's damping.
         certificate: Certificate,
-        /// Of the least damping for which it holds.
+        /// The certificate of the least damping for which it holds.
         least: Certificate,
     },
-    /// Its condition does not hold, for no `L` and `μ`.
+    /// The condition does not hold for any `L` and `μ`.
     NotMet {
-        /// Of the least damping for which it would hold.
+        /// The certificate of the least damping for which it would hold.
         least: Certificate,
     },
 }
 
 impl Certification {
-    /// As text, with a line end.
+    /// Returns the certification as JSON text with a final newline.
     pub fn to_json(&self) -> String {
-        // Every map has string keys and floats that are not finite become null, so that nothing is left to fail.
+        // Cannot fail: every map has string keys, and floats that are not finite become null.
         serde_json::to_string_pretty(self).expect("a certification is valid JSON") + "\n"
     }
 }
 
-impl Verdict {
-    /// The least damping for which the condition holds, where there is one.
+impl TheoremVerdict {
+    /// Returns the certificate of the least damping for which the condition holds, where there is one.
     pub fn least(&self) -> Option<&Certificate> {
         match self {
             Self::Met { least, .. } | Self::NotMet { least } => Some(least),
-            Self::NotCovered { .. } | Self::Untold { .. } | Self::Impossible { .. } => None,
+            Self::NotCovered { .. } | Self::Undetermined { .. } | Self::Impossible { .. } => None,
         }
     }
 }
 
-/// An algorithm and its true rate.
+/// The local rate of an algorithm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Rated {
-    /// Which.
+pub struct AlgorithmRate {
+    /// The algorithm.
     pub algorithm: Method,
-    /// How fast; its numbers are null in JSON where they cannot be told.
+    /// Its rate; numbers are null in JSON where they are undetermined.
     #[serde(flatten)]
     pub rate: LocalRate,
-    /// Why the rate cannot be told, if so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub untold: Option<&'static str>,
+    /// The reason why the rate is undetermined, if it is.
+    #[serde(rename = "untold", skip_serializing_if = "Option::is_none")]
+    pub undetermined: Option<&'static str>,
 }
 
-/// A run without noise.
+/// The convergence of a run without noise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Observed {
-    /// By iteration: the farthest party's distance from the centralised optimum.
+pub struct ObservedConvergence {
+    /// The farthest party's distance from the centralised optimum, by iteration.
     pub distance: Vec<f64>,
-    /// The mean factor of an iteration, over the whole run.
+    /// The mean factor by which an iteration reduces the distance, over the whole run.
     pub per_iteration: Option<f64>,
-    /// The same over the second half of the run, nearer to the optimum.
+    /// The same factor over the second half of the run, nearer to the optimum.
     pub per_iteration_late: Option<f64>,
-    /// Why it ended before its last iteration, if it did.
+    /// The reason for ending before the last iteration, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
 impl Experiment {
-    /// How often `progress` will be called by [`certify`](Self::certify), at most.
-    pub fn certify_steps(&self) -> u64 {
+    /// Returns an upper bound on the number of calls of `progress` by [`certify`](Self::certify).
+    pub fn certify_progress_steps(&self) -> u64 {
         u64::from(self.study().algorithm.iterations) + 5
     }
 
-    /// What can be said of the study's convergence. `progress` is called now and then with what has been done. Results are
-    /// the same bits for any number of threads.
+    /// Examines the study's convergence. `progress` is called now and then with the work just done. Results have the same bits
+    /// for any number of threads.
     pub fn certify(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<Certification, CertifyError> {
         let study = self.study();
         let method = &study.algorithm.method;
-        let lipschitz = assemble::problem(study).lipschitz();
+        let lipschitz = instantiate::problem(study).lipschitz();
         let (observed, optimum) = self.observe(progress)?;
         let theorem = self.verdict(lipschitz);
         progress("theorem");
-        let no_rate = unrated(method).map(str::to_owned);
+        let no_rate = no_rate_reason(method).map(str::to_owned);
         let mut rated = Vec::new();
         if no_rate.is_none() {
             rated.push(method.clone());
@@ -180,17 +183,17 @@ impl Experiment {
             .map(|algorithm| {
                 let rate = self.rate(&algorithm, &optimum)?;
                 progress("rates");
-                Ok(Rated {
+                Ok(AlgorithmRate {
                     algorithm,
                     rate,
-                    untold: (!rate.is_told()).then_some(UNTOLD),
+                    undetermined: (!rate.is_told()).then_some(UNDETERMINED),
                 })
             })
             .collect::<Result<Vec<_>, CertifyError>>()?;
         Ok(Certification {
             name: study.name.clone(),
             algorithm: method.clone(),
-            network: Network {
+            network: NetworkSummary {
                 nodes: self.graph().len(),
                 edges: self.graph().edge_count(),
                 bipartite: self.graph().is_bipartite(),
@@ -204,26 +207,26 @@ impl Experiment {
         })
     }
 
-    fn verdict(&self, lipschitz: f64) -> Verdict {
+    fn verdict(&self, lipschitz: f64) -> TheoremVerdict {
         let (eta, gamma) = match theorem_covers(&self.study().algorithm.method) {
             Ok(constants) => constants,
-            Err(reason) => return Verdict::NotCovered { reason },
+            Err(reason) => return TheoremVerdict::NotCovered { reason },
         };
         let graph = self.graph();
         if graph.is_bipartite() {
-            return Verdict::Impossible {
+            return TheoremVerdict::Impossible {
                 reason: format!(
                     "{} is bipartite, so that D+A is singular: no damping meets the condition",
-                    shape(&self.study().network.topology, graph.len())
+                    topology_text(&self.study().network.topology, graph.len())
                 ),
             };
         }
         let decided = Condition::new(graph, eta, lipschitz).and_then(|condition| {
             let least = condition.least()?;
             Ok(match condition.certify(gamma) {
-                Some(certificate) => Verdict::Met { certificate, least },
-                None if gamma < least.damping => Verdict::NotMet { least },
-                None => Verdict::Untold {
+                Some(certificate) => TheoremVerdict::Met { certificate, least },
+                None if gamma < least.damping => TheoremVerdict::NotMet { least },
+                None => TheoremVerdict::Undetermined {
                     reason: "a smaller damping meets it, and at this one its numbers overflow or rounding exceeds its margins".to_owned(),
                 },
             })
@@ -232,41 +235,42 @@ impl Experiment {
             let reason = refused.to_string();
             match refused {
                 Uncertifiable::Bipartite | Uncertifiable::TooManyNodes { .. } => {
-                    Verdict::Impossible { reason }
+                    TheoremVerdict::Impossible { reason }
                 }
                 Uncertifiable::IllConditioned | Uncertifiable::Overflow { .. } => {
-                    Verdict::Untold { reason }
+                    TheoremVerdict::Undetermined { reason }
                 }
             }
         })
     }
 
     fn rate(&self, method: &Method, optimum: &[f64]) -> Result<LocalRate, CertifyError> {
-        let simulation = self.quiet(method)?;
-        let make = |id, lambda| assemble::algorithm(method, self.graph(), id, lambda);
+        let simulation = self.without_noise(method)?;
+        let make = |id, lambda| instantiate::algorithm(method, self.graph(), id, lambda);
         Ok(simulation.local_rate(optimum, period(method), &make)?)
     }
 
-    /// A simulation without noise.
-    fn quiet(&self, method: &Method) -> Result<Simulation, RunError> {
+    /// Returns a simulation of a method without noise.
+    fn without_noise(&self, method: &Method) -> Result<Simulation, RunError> {
         let mut study = self.study().clone();
         study.algorithm.method = method.clone();
         let noise = vec![Mechanism::None; self.graph().len()];
         study.privacy.bound = Bound::Tight;
-        self.with(study).simulation(&Variant::first(&noise))
+        self.on_same_network(study)
+            .simulation(&RunSettings::first(&noise))
     }
 
-    /// Runs the study without noise, and finds the optimum that it should come to.
+    /// Runs the study without noise, and finds the optimum that it should converge to.
     fn observe(
         &self,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<(Observed, Vec<f64>), CertifyError> {
+    ) -> Result<(ObservedConvergence, Vec<f64>), CertifyError> {
         let method = &self.study().algorithm.method;
-        let mut simulation = self.quiet(method)?;
+        let mut simulation = self.without_noise(method)?;
         let optimum = simulation.centralised()?.model;
         let (mut distance, mut stopped) = (Vec::new(), None);
         loop {
-            let made = simulation.run(&Pool).next();
+            let made = simulation.run(&RayonExecutor).next();
             match made {
                 None => break,
                 Some(Err(halt)) => stopped = Some(halt.to_string()),
@@ -275,7 +279,7 @@ impl Experiment {
             progress("run without noise");
         }
         let last = last_compared(&distance, period(method) as usize);
-        let observed = Observed {
+        let observed = ObservedConvergence {
             per_iteration: mean_factor(&distance, 0, last),
             per_iteration_late: mean_factor(&distance, last / 2, last),
             distance,
@@ -285,16 +289,16 @@ impl Experiment {
     }
 }
 
-/// The last iteration that ends a period and is not at the solver's accuracy yet, as `2·k·period`: so that its half ends one
-/// too, and steps of a kind are compared. In a run shorter than two periods, its last iteration.
+/// Returns the last iteration `2·k·period` that is not yet at the solver's accuracy. Half of it is the end of a period too, so
+/// that steps of the same kind are compared. In a run shorter than two periods, it is the last iteration.
 fn last_compared(distance: &[f64], period: usize) -> usize {
     let Some(first) = distance.first() else {
         return 0;
     };
-    let telling = |d: &&f64| d.is_finite() && **d > FLOOR * first;
+    let above_accuracy = |d: &&f64| d.is_finite() && **d > SOLVER_ACCURACY * first;
     let last = distance
         .iter()
-        .take_while(telling)
+        .take_while(above_accuracy)
         .count()
         .saturating_sub(1);
     match last / (2 * period) {
@@ -303,11 +307,12 @@ fn last_compared(distance: &[f64], period: usize) -> usize {
     }
 }
 
+/// Returns the geometric mean of the factors from one iteration to another.
 fn mean_factor(distance: &[f64], from: usize, to: usize) -> Option<f64> {
-    (to > from).then(|| (distance[to] / distance[from]).powf(1.0 / (to - from) as f64))
+    (to > from).then(|| libm::pow(distance[to] / distance[from], 1.0 / (to - from) as f64))
 }
 
-/// `η` and `γ`, if the theorem is about this algorithm.
+/// Returns `η` and `γ` if the theorem is about this algorithm, or the reason why it is not.
 fn theorem_covers(method: &Method) -> Result<(f64, f64), String> {
     match method {
         Method::RecycledAdmm {
@@ -327,8 +332,8 @@ fn theorem_covers(method: &Method) -> Result<(f64, f64), String> {
     }
 }
 
-/// Why an algorithm has no rate at the optimum, if so.
-fn unrated(method: &Method) -> Option<&'static str> {
+/// Returns the reason why an algorithm has no rate at the optimum, if it has none.
+fn no_rate_reason(method: &Method) -> Option<&'static str> {
     const VARIES: &str = "its parameters vary, so that no two periods are the same map";
     let all = |schedules: &[Schedule]| schedules.iter().all(|s| constant(s).is_some());
     let steady = match method {
@@ -354,7 +359,7 @@ fn unrated(method: &Method) -> Option<&'static str> {
     (!steady).then_some(VARIES)
 }
 
-/// The same without recycled steps, and exactly minimised; nothing if the method is that already.
+/// Returns the same method without recycled steps and with exact minimisation; `None` if it is that already.
 fn conventional(method: &Method) -> Option<Method> {
     match method {
         Method::RecycledAdmm { penalty, .. }
@@ -374,7 +379,7 @@ fn conventional(method: &Method) -> Option<Method> {
     }
 }
 
-/// R-ADMM at another damping.
+/// Returns R-ADMM at another damping.
 fn damped(method: &Method, gamma: f64) -> Option<Method> {
     match method {
         Method::RecycledAdmm {
@@ -388,7 +393,7 @@ fn damped(method: &Method, gamma: f64) -> Option<Method> {
     }
 }
 
-/// Iterations from one data step to the next.
+/// Returns the number of iterations from one data step to the next.
 fn period(method: &Method) -> u32 {
     match method {
         Method::RecycledAdmm { recycle, .. }
@@ -403,7 +408,7 @@ fn period(method: &Method) -> u32 {
     }
 }
 
-/// The value, if it is the same at all iterations.
+/// Returns the value of a schedule that is the same at all iterations.
 fn constant(schedule: &Schedule) -> Option<f64> {
     match *schedule {
         Schedule::Constant(value) => Some(value),
@@ -412,7 +417,8 @@ fn constant(schedule: &Schedule) -> Option<f64> {
     }
 }
 
-fn shape(topology: &Topology, nodes: usize) -> String {
+/// Returns a topology in words.
+fn topology_text(topology: &Topology, nodes: usize) -> String {
     match topology {
         Topology::Ring => format!("a ring of {nodes} parties"),
         Topology::Path => "a path".to_owned(),
@@ -431,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_factor_is_taken_over_whole_periods_above_the_solvers_accuracy() {
+    fn the_mean_factor_covers_whole_periods_above_the_solvers_accuracy() {
         // Halved each iteration: below 10⁻⁹ from the thirtieth on.
         let distance: Vec<f64> = (0..50).map(|t| 0.5f64.powi(t)).collect();
         assert_eq!(last_compared(&distance, 1), 28);
@@ -446,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_never_changes_is_constant_however_it_is_written() {
+    fn a_schedule_that_never_changes_is_constant_in_any_form() {
         let growth = |growth| Schedule::Growth { start: 2.0, growth };
         assert_eq!(constant(&growth(1.0)), Some(2.0));
         assert_eq!(constant(&growth(1.01)), None);

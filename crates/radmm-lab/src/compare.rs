@@ -1,135 +1,128 @@
-//! Any number of studies at equal total privacy on the same rows.
+//! Comparison of any number of studies at equal total privacy on the same rows.
 
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::GraphError;
-use radmm::sim::{Optimum, Snapshot};
+use radmm::sim::Snapshot;
 use radmm_study::words::Program;
 use radmm_study::{Noise, Study};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::assemble::RunError;
 use crate::baseline::{Baseline, Criterion};
-use crate::contender::{Contender, HeldOut, Measured};
+use crate::candidate::{Candidate, CandidateResult};
+use crate::centralised::CentralisedResult;
 use crate::experiment::Experiment;
-use crate::rival::Rival;
-use crate::spread::Spread;
+use crate::instantiate::RunError;
+use crate::prior_methods::PriorMethod;
 
 /// Studies ready to be compared.
 pub struct Comparison {
-    contenders: Vec<Contender>,
+    candidates: Vec<Candidate>,
     total: Guarantee,
 }
 
-/// What came out.
+/// The result of a comparison.
 #[derive(Serialize)]
-pub struct Compared {
-    /// What made it.
+pub struct ComparisonResult {
+    /// The program that made it.
     pub program: Program,
-    /// What everyone may spend: ε is infinite if nobody has noise.
+    /// The common total; ε is infinite if no candidate has noise.
     #[serde(flatten)]
     pub total: Guarantee,
-    /// Everyone who could be had at this total, in the order given; the baselines are last.
-    pub contenders: Vec<Measured>,
-    /// Who could not: no noise brings their cost down to the total.
-    pub too_dear: Vec<String>,
+    /// The candidates that reach the total, in the order given; the baselines are last.
+    #[serde(rename = "contenders")]
+    pub candidates: Vec<CandidateResult>,
+    /// The names of the candidates that no noise brings down to the total.
+    #[serde(rename = "too_dear")]
+    pub unattainable: Vec<String>,
     /// One party with all rows and no noise.
-    pub pooled: Option<Pooled>,
+    #[serde(rename = "pooled")]
+    pub centralised: Option<CentralisedResult>,
 }
 
-/// One party with all rows and no noise.
-#[derive(Clone, Debug, Serialize)]
-pub struct Pooled {
-    /// The mean loss on the training rows.
-    pub loss: f64,
-    /// The share of them classified rightly.
-    pub accuracy: f64,
-    /// On rows that nobody trained on, if there are any.
-    pub held_out: Option<HeldOut>,
-}
-
-/// Why studies cannot be compared.
+/// The reason why studies cannot be compared.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// Differences in the rows would be taken for differences between algorithms.
+    /// Studies differ in their rows. Such differences would be taken for differences between algorithms.
     #[error(
-        "{study}: {section} differs from {first}’s; studies are compared on the same rows, dealt out in the same way"
+        "{study}: {section} differs from {first}’s; studies are compared on the same rows, split in the same way"
     )]
-    OtherRows {
+    DifferentData {
         /// The study that differs.
         study: String,
-        /// Where.
+        /// The section in which it differs.
         section: &'static str,
-        /// What it differs from.
+        /// The study that it differs from.
         first: String,
     },
-    /// A study's network is none.
+    /// A study's topology is invalid.
     #[error("{study}: [network] {cause}")]
     Graph {
-        /// Which study.
+        /// The study.
         study: String,
-        /// Why.
+        /// The cause.
         cause: GraphError,
     },
-    /// A rival is made from a study that lacks what it needs.
+    /// A prior method cannot be made from a study.
     #[error(
-        "{rival} cannot be made from {study}: it takes over the penalty and the noise’s law, and {study} lacks one of them; \
-         give it as a study of its own"
+        "{prior_method} cannot be made from {study}: it takes over the penalty and the distribution of the noise, and {study} \
+         lacks one of them; give it as a study of its own"
     )]
-    NoRival {
-        /// As typed.
-        rival: &'static str,
+    NoPriorMethod {
+        /// The method's name on the command line.
+        prior_method: &'static str,
         /// The first study.
         study: String,
     },
-    /// There is nothing to be equal to.
+    /// The first study with noise has no finite total.
     #[error(
-        "{study} has no finite total to be equal to at this δ: give one with --epsilon (Gaussian noise needs δ > 0; the paper’s bound does not cover every question)"
+        "{study} has no finite total to be equal to at this δ: give one with --epsilon (Gaussian noise needs δ > 0; the paper’s bound does not cover every query)"
     )]
-    NoTotal {
+    NoFiniteTotal {
         /// The first study that has noise.
         study: String,
     },
 }
 
-/// What to compare.
-pub struct Wanted<'a> {
-    /// By name, on the rows of the first.
+/// The candidates beside the first study, and the common terms.
+pub struct ComparisonOptions<'a> {
+    /// Other studies, on the rows of the first.
     pub others: Vec<Study>,
-    /// Made from the first study.
-    pub rivals: &'a [Rival],
-    /// The total ε; without, what the first study that has noise spends.
+    /// Prior methods, made from the first study.
+    pub prior_methods: &'a [PriorMethod],
+    /// The total ε; by default that of the first study that has noise.
     pub epsilon: Option<f64>,
-    /// δ; without, the largest of the studies'.
+    /// δ; by default the largest of the studies'.
     pub delta: Option<f64>,
-    /// How often everyone is run; without, as the first study says.
+    /// The number of runs of each candidate; by default that of the first study.
     pub repetitions: Option<u32>,
 }
 
 impl Comparison {
-    /// Finds everyone's noise. The studies' own noise gives its kind; its scale is found, so that every party of every
-    /// contender spends the same total. A study without noise stays without.
-    pub fn new(first: Experiment, wanted: Wanted<'_>) -> Result<Self, CompareError> {
-        let leader = first.study().clone();
-        let mut studies = vec![leader.clone()];
-        for study in wanted.others {
-            same_rows(&leader, &study)?;
+    /// Calibrates the noise of all candidates. A study's own noise gives its kind; its scale is chosen so that every party
+    /// of every candidate spends the same total. A study without noise stays without.
+    pub fn new(first: Experiment, options: ComparisonOptions<'_>) -> Result<Self, CompareError> {
+        let base = first.study().clone();
+        let mut studies = vec![base.clone()];
+        for study in options.others {
+            same_rows(&base, &study)?;
             studies.push(study);
         }
-        let mut rivals = wanted.rivals.to_vec();
-        rivals.dedup();
-        for rival in &rivals {
-            studies.push(rival.of(&leader).ok_or_else(|| CompareError::NoRival {
-                rival: rival.name(),
-                study: leader.name.clone(),
+        let mut prior_methods = options.prior_methods.to_vec();
+        prior_methods.dedup();
+        for prior in &prior_methods {
+            let study = prior.study_from(&base);
+            studies.push(study.ok_or_else(|| CompareError::NoPriorMethod {
+                prior_method: prior.name(),
+                study: base.name.clone(),
             })?);
         }
         let largest = studies
             .iter()
             .map(|study| study.privacy.delta)
             .fold(0.0, f64::max);
-        let delta = wanted.delta.unwrap_or(largest);
+        let delta = options.delta.unwrap_or(largest);
         let mut experiments = Vec::new();
         for mut study in studies {
             study.privacy.delta = delta;
@@ -138,115 +131,106 @@ impl Comparison {
                 Mechanism::Objective {
                     law: Law::Gamma { .. },
                     ..
-                } => leader.privacy.bound,
+                } => base.privacy.bound,
                 _ => Bound::Tight,
             };
-            study.run.repetitions = wanted.repetitions.unwrap_or(leader.run.repetitions);
+            study.run.repetitions = options.repetitions.unwrap_or(base.run.repetitions);
             let name = study.name.clone();
             let on_rows = first.on_same_rows(study);
             experiments.push(on_rows.map_err(|cause| CompareError::Graph { study: name, cause })?);
         }
         let total = Guarantee {
-            epsilon: match (experiments.iter().find(noisy), wanted.epsilon) {
-                // Nobody has noise: there is no privacy to be equal in.
-                (None, _) => f64::INFINITY,
-                (Some(_), Some(epsilon)) => epsilon,
-                (Some(first), None) => {
-                    let study = first.study();
-                    let spent = || {
-                        let course = first.course(&first.noise().ok()?, study.privacy.bound)?;
-                        course.last().copied()
-                    };
-                    let total = match study.privacy.noise {
-                        Noise::Total(total) => Some(total.epsilon),
-                        Noise::Given(_) => spent(),
-                    };
-                    total
-                        .filter(|epsilon| epsilon.is_finite() && *epsilon > 0.0)
-                        .ok_or_else(|| CompareError::NoTotal {
-                            study: study.name.clone(),
-                        })?
-                }
-            },
+            epsilon: common_epsilon(&experiments, options.epsilon)?,
             delta,
         };
         let names = unique(experiments.iter().map(|other| other.study().name.clone()));
-        let contenders = names
+        let candidates = names
             .into_iter()
             .zip(experiments)
             .map(
                 |(name, experiment)| match experiment.study().privacy.noise.like() {
-                    Mechanism::None => Contender::as_it_is(&name, experiment),
-                    _ => Contender::at(&name, experiment, total),
+                    Mechanism::None => Candidate::with_own_noise(&name, experiment),
+                    _ => Candidate::at_total(&name, experiment, total),
                 },
             )
             .collect();
-        Ok(Self { contenders, total })
+        Ok(Self { candidates, total })
     }
 
-    /// What everyone may spend.
+    /// Returns the common total.
     pub fn total(&self) -> Guarantee {
         self.total
     }
 
-    /// Who is compared, but for the baselines.
-    pub fn contenders(&self) -> &[Contender] {
-        &self.contenders
+    /// Returns the candidates without the baselines.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
     }
 
-    /// Whose noise the baselines have: the first study's that has some.
-    fn basis(&self) -> &Experiment {
-        let mut all = self.contenders.iter().map(|one| &one.experiment);
-        all.find(noisy).unwrap_or(&self.contenders[0].experiment)
+    /// Returns the study whose noise the baselines have: the first one that has some.
+    fn baseline_study(&self) -> &Experiment {
+        let mut all = self.candidates.iter().map(|one| &one.experiment);
+        all.find(noisy).unwrap_or(&self.candidates[0].experiment)
     }
 
-    /// How often `progress` will be called, at most.
-    pub fn steps(&self) -> u64 {
-        let first = self.basis();
+    /// Returns an upper bound on the number of calls of `progress`.
+    pub fn progress_steps(&self) -> u64 {
+        let first = self.baseline_study();
         let baselines = Baseline::all(first).into_iter();
-        let own: u64 = self.contenders.iter().map(Contender::steps).sum();
-        own + baselines.map(|baseline| baseline.steps(first)).sum::<u64>()
+        let own: u64 = self.candidates.iter().map(Candidate::progress_steps).sum();
+        let steps = baselines.map(|baseline| baseline.progress_steps(first));
+        own + steps.sum::<u64>()
     }
 
-    /// Runs everyone, one after the other, each on all threads of the current pool.
-    pub fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<Compared, RunError> {
-        let mut compared = Compared {
+    /// Runs the candidates and the baselines one after the other, each on all threads of the current pool.
+    pub fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<ComparisonResult, RunError> {
+        let mut result = ComparisonResult {
             program: Program::THIS,
             total: self.total,
-            contenders: Vec::new(),
-            too_dear: Vec::new(),
-            pooled: None,
+            candidates: Vec::new(),
+            unattainable: Vec::new(),
+            centralised: None,
         };
-        let first = self.basis();
+        let first = self.baseline_study();
         let totals = vec![self.total; first.graph().len()];
-        let mut add = |contender: &Contender| -> Result<(), RunError> {
-            match contender.measure(progress)? {
-                Some(measured) => compared.contenders.push(measured),
-                None => compared.too_dear.push(contender.name.clone()),
+        let mut add = |candidate: &Candidate| -> Result<(), RunError> {
+            match candidate.measure(progress)? {
+                Some(measured) => result.candidates.push(measured),
+                None => result.unattainable.push(candidate.name.clone()),
             }
             Ok(())
         };
-        self.contenders.iter().try_for_each(&mut add)?;
+        self.candidates.iter().try_for_each(&mut add)?;
         for baseline in Baseline::all(first) {
-            add(&baseline.contender(first, &totals, Criterion::Accuracy, progress)?)?;
+            add(&baseline.candidate(first, &totals, Criterion::Accuracy, progress)?)?;
         }
-        compared.pooled = first.pooled()?.map(Pooled::of);
-        Ok(compared)
+        result.centralised = first.centralised()?;
+        Ok(result)
     }
 }
 
-impl Pooled {
-    /// Of the optimum, and of its score on rows held out.
-    pub(crate) fn of((optimum, score): (Optimum, Option<radmm::private::Score>)) -> Self {
-        Self {
-            loss: optimum.loss,
-            accuracy: optimum.accuracy,
-            held_out: score.map(|score| HeldOut {
-                loss: Spread::of([score.loss]),
-                accuracy: Spread::of([score.accuracy]),
-                auc: Spread::of([score.auc]),
-            }),
+/// Returns the common total ε: as given, or that of the first study with noise.
+fn common_epsilon(experiments: &[Experiment], given: Option<f64>) -> Result<f64, CompareError> {
+    let Some(first) = experiments.iter().find(noisy) else {
+        // Without any noise there is no privacy to be equal in.
+        return Ok(f64::INFINITY);
+    };
+    let study = first.study();
+    let own = || match study.privacy.noise {
+        Noise::Total(total) => Some(total.epsilon),
+        Noise::Given(_) => {
+            let noise = first.noise().ok()?;
+            let totals = first.cumulative_epsilon(&noise, study.privacy.bound)?;
+            totals.last().copied()
         }
+    };
+    let finite = |epsilon: &f64| epsilon.is_finite() && *epsilon > 0.0;
+    let no_total = || CompareError::NoFiniteTotal {
+        study: study.name.clone(),
+    };
+    match given {
+        Some(epsilon) => Ok(epsilon),
+        None => own().filter(finite).ok_or_else(no_total),
     }
 }
 
@@ -254,6 +238,7 @@ fn noisy(one: &&Experiment) -> bool {
     one.study().privacy.noise != Noise::Given(Mechanism::None)
 }
 
+/// Checks that two studies are about the same rows, split in the same way.
 fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
     let (a, b) = (&first.data, &other.data);
     let sections = [
@@ -269,7 +254,7 @@ fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
     ];
     match sections.into_iter().find(|(same, _)| !same) {
         None => Ok(()),
-        Some((_, section)) => Err(CompareError::OtherRows {
+        Some((_, section)) => Err(CompareError::DifferentData {
             study: other.name.clone(),
             section,
             first: first.name.clone(),
@@ -277,7 +262,7 @@ fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
     }
 }
 
-/// The same names, with a number where one comes again.
+/// Returns the same names, with a number where a name occurs again.
 fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut taken: Vec<String> = Vec::new();
     for name in names {
@@ -297,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_come_again_get_a_number() {
+    fn repeated_names_get_a_number() {
         let names = ["a", "b", "a", "a"].map(str::to_owned);
         assert_eq!(unique(names.into_iter()), ["a", "b", "a (2)", "a (3)"]);
     }

@@ -1,4 +1,4 @@
-//! A study, run: all repetitions, and beside them what a user would otherwise do.
+//! An experiment: a study with its rows, run in simulation with all repetitions and its baselines.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,10 +14,11 @@ use radmm_study::table::{Table, TableError};
 use radmm_study::{Noise, Study};
 use thiserror::Error;
 
-use crate::assemble::{self, RunError, Variant};
 use crate::baseline::Baseline;
-use crate::crew::{Groups, Pool};
-use crate::outcome::{End, NodeResult, Outcome, Repetition, Runs};
+use crate::centralised::CentralisedResult;
+use crate::executor::{RayonExecutor, ReplicaGroups};
+use crate::instantiate::{self, RunError, RunSettings};
+use crate::outcome::{FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 
 /// A study with its graph and its rows.
 pub struct Experiment {
@@ -27,41 +28,41 @@ pub struct Experiment {
     noise: OnceLock<Result<Vec<Mechanism>, TooDear>>,
 }
 
-/// Why a study cannot be run.
+/// The reason why a study cannot be prepared.
 #[derive(Debug, Error)]
 pub enum PrepareError {
-    /// The network is none.
+    /// The topology is invalid.
     #[error("[network] {0}")]
     Graph(#[from] GraphError),
-    /// There are no rows.
+    /// The rows cannot be read.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
 impl Experiment {
-    /// Makes the graph and reads the rows; `folder` is where the study file is.
+    /// Builds the graph and reads the rows; `folder` is the folder of the study file.
     pub fn prepare(study: Study, folder: &Path) -> Result<Self, PrepareError> {
-        // The graph first: its mistakes show at once, a table may take minutes.
+        // The graph first: its errors show at once, a table may take minutes.
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
         let table = Arc::new(Table::read(&study, folder)?);
-        Ok(Self::of(study, graph, table))
+        Ok(Self::new(study, graph, table))
     }
 
-    /// Another study on the same rows, which are not read again. Its `[data]` and its number of nodes are taken to be this
-    /// one's.
+    /// Returns another study on the same rows, which are not read again. It takes over this study's `[data]` and its number of
+    /// nodes.
     pub fn on_same_rows(&self, mut study: Study) -> Result<Self, GraphError> {
         study.data = self.study.data.clone();
         study.network.nodes = self.study.network.nodes;
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-        Ok(Self::of(study, graph, self.table.clone()))
+        Ok(Self::new(study, graph, self.table.clone()))
     }
 
-    /// The same network and rows with a study that differs in its algorithm, noise and repetitions alone.
-    pub(crate) fn with(&self, study: Study) -> Self {
-        Self::of(study, self.graph.clone(), self.table.clone())
+    /// Returns another study on the same network and rows. It may differ in its problem, algorithm, noise and repetitions alone.
+    pub fn on_same_network(&self, study: Study) -> Self {
+        Self::new(study, self.graph.clone(), self.table.clone())
     }
 
-    fn of(study: Study, graph: Graph, table: Arc<Table>) -> Self {
+    fn new(study: Study, graph: Graph, table: Arc<Table>) -> Self {
         Self {
             study,
             graph,
@@ -70,74 +71,80 @@ impl Experiment {
         }
     }
 
-    /// What is run.
+    /// Returns the study.
     pub fn study(&self) -> &Study {
         &self.study
     }
 
-    /// Who talks to whom.
+    /// Returns the graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// How often `progress` will be called by [`run`](Self::run), at most.
-    pub fn steps(&self) -> u64 {
-        let beside = Baseline::all(self).into_iter();
-        self.own_steps() + beside.map(|baseline| baseline.steps(self)).sum::<u64>()
+    /// Returns an upper bound on the number of calls of `progress` by [`run`](Self::run).
+    pub fn progress_steps(&self) -> u64 {
+        let baselines = Baseline::all(self).into_iter();
+        let steps = baselines.map(|baseline| baseline.progress_steps(self));
+        self.repeat_progress_steps() + steps.sum::<u64>()
     }
 
-    /// How often `progress` will be called by [`repeat`](Self::repeat), at most.
-    pub fn own_steps(&self) -> u64 {
+    /// Returns an upper bound on the number of calls of `progress` by [`repeat`](Self::repeat).
+    pub fn repeat_progress_steps(&self) -> u64 {
         let iterations = u64::from(self.study.algorithm.iterations) + 1;
         u64::from(self.study.run.repetitions) * iterations
     }
 
-    /// Runs all repetitions, on all threads of the current pool; `limit` is every party's own. `progress` is called after
-    /// every iteration. Results are the same bits for any number of threads.
+    /// Runs all repetitions and the baselines, on all threads of the current pool. Every party has the same `limit` on ε.
+    /// `progress` is called after every iteration. Results have the same bits for any number of threads.
     pub fn run(
         &self,
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Outcome, RunError> {
         let noise = self.noise()?;
-        // A total that was promised is a limit: what would exceed it is refused.
+        // A promised total is a limit: what would exceed it is refused.
         let limit = match self.study.privacy.noise {
             Noise::Total(total) => Some(limit.map_or(total.epsilon, |own| own.min(total.epsilon))),
             Noise::Given(_) => limit,
         };
         let repetitions = self.repeat(&noise, limit, progress)?.repetitions;
         let stopped = repetitions.iter().any(|run| run.stopped.is_some());
-        let mut beside = Vec::new();
+        let mut baselines = Vec::new();
         if !stopped {
-            // Each party spends on its one answer what it spent on the whole run.
+            // Each party spends on its one answer as much as on the whole run.
             let spent = |node: &NodeResult| Guarantee {
                 epsilon: node.epsilon_tight,
                 delta: self.study.privacy.delta,
             };
             let totals: Vec<Guarantee> = repetitions[0].nodes.iter().map(spent).collect();
             for baseline in Baseline::all(self) {
-                beside.push(baseline.beside(self, &totals, progress)?);
+                baselines.push(baseline.run(self, &totals, progress)?);
             }
         }
-        let (centralised, held_out) = self.pooled()?.unzip();
+        let (centralised, held_out) = self.optimum()?.unzip();
         Ok(Outcome {
             repetitions,
-            beside,
+            baselines,
             centralised,
             centralised_held_out: held_out.flatten(),
         })
     }
 
-    /// One party with all rows and no noise, and how good its model is on the rows held out, if there are any; `None` if the
-    /// minimiser could not be certified.
-    pub(crate) fn pooled(&self) -> Result<Option<(Optimum, Option<Score>)>, RunError> {
+    /// Returns the quality of the centralised optimum, found with all rows and no noise; `None` if the minimiser could not be
+    /// certified.
+    pub fn centralised(&self) -> Result<Option<CentralisedResult>, RunError> {
+        Ok(self.optimum()?.map(CentralisedResult::new))
+    }
+
+    /// Returns the centralised optimum and its score on held-out rows, if there are any.
+    pub(crate) fn optimum(&self) -> Result<Option<(Optimum, Option<Score>)>, RunError> {
         let noise = vec![Mechanism::None; self.graph.len()];
-        let simulation = self.simulation(&Variant::first(&noise))?;
+        let simulation = self.simulation(&RunSettings::first(&noise))?;
         let Ok(optimum) = simulation.centralised() else {
             return Ok(None);
         };
@@ -148,55 +155,63 @@ impl Experiment {
         Ok(Some((optimum, held_out)))
     }
 
-    /// Runs all repetitions with noise that was found for each node, and nothing beside them.
+    /// Runs all repetitions with the given noise of each node, without baselines.
     pub fn repeat(
         &self,
         noise: &[Mechanism],
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Runs, RunError> {
-        self.repeated(noise, limit, Extent::Whole, progress)
+    ) -> Result<RepeatedRuns, RunError> {
+        self.run_all(noise, limit, Recording::EveryIteration, progress)
     }
 
-    /// How all repetitions end, of an algorithm that asks once and cannot stop after that.
-    pub(crate) fn ends(
+    /// Runs all repetitions of an algorithm that asks once and returns their final states. Such a run cannot stop early.
+    pub(crate) fn final_states(
         &self,
         noise: &[Mechanism],
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Vec<End>, RunError> {
-        let runs = self.repeated(noise, None, Extent::Ends, progress)?;
-        Ok(runs.repetitions.iter().map(Repetition::end).collect())
+    ) -> Result<Vec<FinalState>, RunError> {
+        let runs = self.run_all(noise, None, Recording::FirstAndLast, progress)?;
+        Ok(runs
+            .repetitions
+            .iter()
+            .map(Repetition::final_state)
+            .collect())
     }
 
-    fn repeated(
+    fn run_all(
         &self,
         noise: &[Mechanism],
         limit: Option<f64>,
-        extent: Extent,
+        recording: Recording,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Runs, RunError> {
-        let variant = |repetition| Variant {
+    ) -> Result<RepeatedRuns, RunError> {
+        let settings = |repetition| RunSettings {
             noise,
             repetition,
             limit,
         };
-        let together = |group: Range<u32>| {
+        let run_group = |group: Range<u32>| {
             let start = Instant::now();
-            let variants: Vec<Variant<'_>> = group.map(variant).collect();
-            let made = self.together(&variants, extent, progress)?;
-            let share = start.elapsed() / variants.len() as u32;
-            Ok(made.into_iter().map(|run| (run, share)).collect())
+            let settings: Vec<RunSettings<'_>> = group.map(settings).collect();
+            let runs = self.run_replicas(&settings, recording, progress)?;
+            let share = start.elapsed() / settings.len() as u32;
+            Ok(runs.into_iter().map(|run| (run, share)).collect())
         };
         let (parties, columns) = (self.graph.len(), self.table.columns.len());
-        let groups = Groups::of(self.study.run.repetitions, parties, columns);
-        let made: Result<Vec<_>, RunError> = groups.run(together);
-        let (repetitions, took) = made?.into_iter().unzip();
-        Ok(Runs { repetitions, took })
+        let groups = ReplicaGroups::new(self.study.run.repetitions, parties, columns);
+        let runs: Result<Vec<_>, RunError> = groups.run(run_group);
+        let (repetitions, wall_times) = runs?.into_iter().unzip();
+        Ok(RepeatedRuns {
+            repetitions,
+            wall_times,
+        })
     }
 
-    /// The study's noise, by node: as it says, or the least that keeps every party within the study's total. Found once.
+    /// Returns the noise of each node: as the study says, or the least that keeps every party within the study's total. It is
+    /// computed once.
     pub fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
-        // Found outside of the cell: what waits in there for threads of the pool could be asked for by one of them.
+        // Computed outside of the cell: inside, it would wait for threads of the pool, one of which could wait for the cell.
         match self.noise.get() {
             Some(found) => found.clone(),
             None => {
@@ -206,19 +221,19 @@ impl Experiment {
         }
     }
 
-    /// The least noise of the study's kind, by node, at which the whole run costs every party no more than its total by the
-    /// study's bound; `None` if a party's cannot be had.
+    /// Returns the least noise of the study's kind, by node, at which the whole run costs every party no more than its total by
+    /// the study's bound; `None` if no noise does so for some party.
     pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
         self.plan().noise_for(totals)
     }
 
-    /// `P(0), …, P(T)`: what has been spent after each iteration, by any bound, the largest of the parties'; `None` if the
-    /// bound does not cover the study. Known before anything is run.
-    pub fn course(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
+    /// Returns `P(0), …, P(T)`: the total after each iteration by any bound, the largest of the parties'; `None` if the bound
+    /// does not cover the study. It is known before anything runs.
+    pub fn cumulative_epsilon(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
         self.plan().course(noise, bound)
     }
 
-    /// What the study will ask of its parties.
+    /// Returns the queries that the study will send to its parties.
     pub(crate) fn plan(&self) -> Plan<'_> {
         let parties = self.table.parties.iter();
         Plan {
@@ -233,97 +248,97 @@ impl Experiment {
         }
     }
 
-    pub(crate) fn simulation(&self, variant: &Variant<'_>) -> Result<Simulation, RunError> {
-        let nodes = assemble::nodes(&self.study, &self.graph, &self.table, variant)?;
+    pub(crate) fn simulation(&self, settings: &RunSettings<'_>) -> Result<Simulation, RunError> {
+        let nodes = instantiate::nodes(&self.study, &self.graph, &self.table, settings)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
 
-    /// Runs variants of this study as replicas of one simulation.
-    fn together(
+    /// Runs this study with several settings as replicas of one simulation.
+    fn run_replicas(
         &self,
-        variants: &[Variant<'_>],
-        extent: Extent,
+        settings: &[RunSettings<'_>],
+        recording: Recording,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<Repetition>, RunError> {
-        let nodes = |variant| assemble::nodes(&self.study, &self.graph, &self.table, variant);
-        let nodes: Result<Vec<_>, RunError> = variants.iter().map(nodes).collect();
+        let nodes = |one| instantiate::nodes(&self.study, &self.graph, &self.table, one);
+        let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
         let mut replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
-        let courses = extent.run(&mut replicas, progress);
+        let traces = recording.run(&mut replicas, progress);
         let loss = self.study.problem.loss;
-        Ok(finish(replicas, courses, &self.table, loss, variants))
+        Ok(finish(replicas, traces, &self.table, loss, settings))
     }
 }
 
-/// How much of a run is measured.
+/// The iterations of a run that are measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum Recording {
     /// Every iteration.
-    Whole,
-    /// The first and the last: to average may take hundreds of rounds, and to measure takes longer than to average.
-    Ends,
+    EveryIteration,
+    /// The first and the last. Averaging may take hundreds of rounds, and measuring a round takes longer than averaging.
+    FirstAndLast,
 }
 
-/// What was seen of one replica.
+/// The measurements of one replica.
 #[derive(Clone, Default)]
-pub(crate) struct Course {
+pub(crate) struct ReplicaTrace {
     iterations: Vec<Snapshot>,
-    /// Why it ended before its last iteration, if it did.
+    /// The reason for ending before the last iteration, if it did.
     stopped: Option<String>,
 }
 
-impl Extent {
-    /// Runs replicas to their ends. `progress` is called for every iteration of each, with what was measured last.
+impl Recording {
+    /// Runs replicas to their end. `progress` is called for every iteration of each, with the latest measurement.
     pub(crate) fn run(
         self,
         replicas: &mut Replicas,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Vec<Course> {
-        let mut courses = vec![Course::default(); replicas.count()];
+    ) -> Vec<ReplicaTrace> {
+        let mut traces = vec![ReplicaTrace::default(); replicas.count()];
         loop {
             let passed = match self {
-                Self::Whole => None,
-                Self::Ends => replicas.pass(&Pool),
+                Self::EveryIteration => None,
+                Self::FirstAndLast => replicas.pass(&RayonExecutor),
             };
-            let Some(made) = passed.or_else(|| replicas.run(&Pool).next()) else {
-                return courses;
+            let Some(made) = passed.or_else(|| replicas.run(&RayonExecutor).next()) else {
+                return traces;
             };
             for made in made {
-                let course = &mut courses[made.replica];
+                let trace = &mut traces[made.replica];
                 match made.result {
-                    Ok(snapshot) => course.iterations.push(snapshot),
-                    Err(error) => course.stopped = Some(error.to_string()),
+                    Ok(snapshot) => trace.iterations.push(snapshot),
+                    Err(error) => trace.stopped = Some(error.to_string()),
                 }
             }
-            let running = courses.iter().filter(|course| course.stopped.is_none());
-            for last in running.filter_map(|course| course.iterations.last()) {
+            let running = traces.iter().filter(|trace| trace.stopped.is_none());
+            for last in running.filter_map(|trace| trace.iterations.last()) {
                 progress(last);
             }
         }
     }
 }
 
-/// What came of replicas that have been run.
+/// Returns the results of replicas that have been run.
 pub(crate) fn finish(
     mut replicas: Replicas,
-    courses: Vec<Course>,
+    traces: Vec<ReplicaTrace>,
     table: &Table,
     loss: Loss,
-    variants: &[Variant<'_>],
+    settings: &[RunSettings<'_>],
 ) -> Vec<Repetition> {
-    let everywhere = replicas.everywhere(&Pool);
+    let everywhere = replicas.everywhere(&RayonExecutor);
     let test = table.test.as_ref();
-    let held_out = test.map(|rows| replicas.held_out(&Pool, rows, loss));
-    let ends = variants.iter().zip(courses).enumerate();
-    ends.map(|(replica, (variant, course))| {
+    let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
+    let ends = settings.iter().zip(traces).enumerate();
+    ends.map(|(replica, (settings, trace))| {
         let names = table.parties.iter().map(|party| party.name.clone());
         let nodes = replicas.nodes(replica).zip(names);
         Repetition {
             nodes: nodes
-                .zip(variant.noise)
-                .map(|((node, name), noise)| NodeResult::of(node, name, noise))
+                .zip(settings.noise)
+                .map(|((node, name), noise)| NodeResult::new(node, name, noise))
                 .collect(),
-            iterations: course.iterations,
-            stopped: course.stopped,
+            iterations: trace.iterations,
+            stopped: trace.stopped,
             everywhere: everywhere[replica],
             held_out: held_out.as_ref().map(|scores| scores[replica]),
             largest_residual: replicas.largest_residual(replica),

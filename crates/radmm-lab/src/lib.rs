@@ -1,4 +1,4 @@
-//! Many runs: a study in simulation, repeated, on all cores, beside what a user would otherwise do.
+//! Simulated studies: repetitions on all cores, baselines, comparisons at equal privacy, convergence checks and audits.
 //!
 //! ```
 //! use radmm_lab::{Experiment, ResultFile};
@@ -31,37 +31,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod accuracy;
-mod assemble;
 pub mod audit;
 mod baseline;
 mod bill;
+mod candidate;
+mod centralised;
 mod certify;
 mod compare;
-mod contender;
-mod crew;
+mod executor;
 mod experiment;
+mod instantiate;
 mod outcome;
+mod prior_methods;
+mod privacy_statement;
 pub mod report;
-pub mod reproduce;
-mod result;
-mod rival;
+mod result_file;
 pub mod shown;
-mod spread;
-mod statement;
+mod stats;
 
-pub use assemble::RunError;
-pub use bill::{Bill, BillError, Charge, NodeBill, Saving, SoFar};
-pub use certify::{Certification, CertifyError, Network, Observed, Rated, Verdict};
-pub use compare::{CompareError, Compared, Comparison, Pooled, Wanted};
-pub use contender::{Contender, HeldOut, Measured, Moment};
+pub use baseline::{Baseline, Criterion, gossip_rounds};
+pub use bill::{BillError, BilledStep, IterationCost, PartyBill, Saving, StudyBill};
+pub use candidate::{Candidate, CandidateResult, HeldOutStats, IterationStats};
+pub use centralised::{CentralisedParty, CentralisedResult};
+pub use certify::{
+    AlgorithmRate, Certification, CertifyError, NetworkSummary, ObservedConvergence, TheoremVerdict,
+};
+pub use compare::{CompareError, Comparison, ComparisonOptions, ComparisonResult};
 pub use experiment::{Experiment, PrepareError};
-pub use outcome::{Beside, End, NodeResult, Outcome, Repetition, Runs};
+pub use instantiate::RunError;
+pub use outcome::{BaselineRun, FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
+pub use prior_methods::PriorMethod;
+pub use privacy_statement::PrivacyStatement;
 pub use radmm_study::drown::{DROWNING, Drowned};
 pub use radmm_study::plan::TooDear;
 pub use radmm_study::table::{Counts, PartyRows, Table, TableError};
 pub use radmm_study::words::Program;
-pub use result::{ResultFile, caveat};
-pub use rival::Rival;
-pub use spread::Spread;
-pub use statement::PrivacyStatement;
+pub use result_file::{ResultFile, caveat};
+pub use stats::SampleStats;

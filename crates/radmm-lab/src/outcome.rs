@@ -1,4 +1,4 @@
-//! What comes out of a study.
+//! The results of a study's runs.
 
 use std::time::Duration;
 
@@ -9,75 +9,75 @@ use radmm::sim::{Everywhere, Optimum, Snapshot};
 use radmm_study::equal;
 use serde::Serialize;
 
-/// Everything that came out of a study.
+/// The results of a study: its repetitions, its baselines and the centralised optimum.
 pub struct Outcome {
-    /// At least one.
+    /// The repetitions, at least one.
     pub repetitions: Vec<Repetition>,
-    /// Training alone and averaging once, at equal privacy, unless the study itself is one of them.
-    pub beside: Vec<Beside>,
+    /// The baselines at equal privacy, unless the study itself is one of them.
+    pub baselines: Vec<BaselineRun>,
     /// One party with all rows and no noise; `None` if its minimiser could not be certified.
     pub centralised: Option<Optimum>,
-    /// How good that is on the rows held out, if there are any.
+    /// The quality of the centralised model on held-out rows, if there are any.
     pub centralised_held_out: Option<Score>,
 }
 
 impl Outcome {
-    /// The largest of the repetitions': they differ if one was stopped.
+    /// Returns the largest total of the repetitions, which differ if one stopped early.
     pub fn total(&self) -> Guarantee {
         Guarantee::network(self.repetitions.iter().map(Repetition::total))
     }
 }
 
-/// All repetitions of one study.
-pub struct Runs {
-    /// In order, at least one.
+/// All repetitions of one study, with their wall times.
+pub struct RepeatedRuns {
+    /// The repetitions in order, at least one.
     pub repetitions: Vec<Repetition>,
-    /// The time that each took: repetitions run together, in groups, and share the time of their group equally. It is the
-    /// group's wall time, with whatever ran beside it.
-    pub took: Vec<Duration>,
+    /// The wall time of each repetition. Repetitions of a group run together and share the group's wall time equally; it
+    /// includes whatever ran at the same time.
+    pub wall_times: Vec<Duration>,
 }
 
-/// One run.
+/// One run of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Repetition {
-    /// By number.
+    /// The parties, by number.
     pub nodes: Vec<NodeResult>,
-    /// From 0 on.
+    /// The iterations, from 0 on.
     pub iterations: Vec<Snapshot>,
-    /// How good the last models are on everybody's rows.
+    /// The quality of the last models on everybody's rows.
     pub everywhere: Everywhere,
-    /// How good they are on the rows held out, if there are any.
+    /// Their quality on held-out rows, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out: Option<Score>,
-    /// Why it ended before its last iteration, if it did.
+    /// The reason for ending before the last iteration, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// The largest gradient norm at which a minimiser was released.
     pub largest_residual: f64,
-    /// Passes over a party's rows that an answer took: the median over all answers; zero without any.
+    /// The median number of passes over a party's rows that an answer took; zero without any answers.
     pub median_passes: u8,
 }
 
 /// One party at the end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeResult {
-    /// `node 3`, or the value by which rows were dealt out.
+    /// `node 3`, or the value of the column by which rows were split.
     pub name: String,
     /// `B_i`.
     pub rows: usize,
     /// `V_i`.
     pub degree: usize,
-    /// How often its rows were asked.
+    /// The number of queries to its rows.
     pub data_steps: u32,
-    /// The noise in its answers, if there is any: at a common total, parties with fewer rows have more.
+    /// The noise in its answers, if there is any. At a common total, parties with fewer rows have more.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub law: Option<Law>,
-    /// What that cost in total, by the study's bound.
+    /// The total by the study's bound.
     #[serde(flatten)]
     pub spent: Guarantee,
-    /// The same by our bound.
+    /// The total by our bound.
     pub epsilon_tight: f64,
-    /// The same by the paper's, where its theorem covers everything that was released.
+    /// The total by the paper's bound, where its theorem covers everything that was released.
     pub epsilon_paper: Option<f64>,
     /// `f_i`.
     pub model: Vec<f64>,
@@ -85,37 +85,38 @@ pub struct NodeResult {
     pub dual: Option<Vec<f64>>,
 }
 
-/// What a user would otherwise do.
+/// All repetitions of a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
+pub struct BaselineRun {
     /// `local` or `average`.
     pub name: &'static str,
-    /// What its question had beyond the common ridge: the best of several in hindsight.
+    /// The ridge of its query beyond the common one: the best of several in hindsight.
     pub extra_ridge: f64,
-    /// By repetition; empty if it cannot be had at this privacy.
-    pub ends: Vec<End>,
+    /// The end of each repetition; empty if no noise reaches this privacy.
+    #[serde(rename = "ends")]
+    pub final_states: Vec<FinalState>,
 }
 
-/// How a run ended.
+/// The state at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct End {
+pub struct FinalState {
     /// The last iteration.
     #[serde(flatten)]
     pub last: Snapshot,
-    /// What was spent in all: more than at the end of that iteration, if a run was stopped in the middle of the next.
+    /// The total. It exceeds that of the last iteration if a run stopped in the middle of the next.
     #[serde(skip)]
     pub total: Guarantee,
-    /// How good its models are on everybody's rows.
+    /// The quality of the models on everybody's rows.
     pub everywhere: Everywhere,
-    /// How good they are on the rows held out, if there are any.
+    /// Their quality on held-out rows, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out: Option<Score>,
 }
 
 impl Repetition {
-    /// How it ended.
-    pub fn end(&self) -> End {
-        End {
+    /// Returns the state at the end.
+    pub fn final_state(&self) -> FinalState {
+        FinalState {
             // Iteration 0 asks nothing, so that there is always one.
             last: self.iterations[self.iterations.len() - 1],
             total: self.total(),
@@ -124,12 +125,12 @@ impl Repetition {
         }
     }
 
-    /// What was spent, with every charge: by a run that was stopped in the middle of an iteration too.
+    /// Returns the total of all charges, including those of an iteration in which the run stopped.
     pub fn total(&self) -> Guarantee {
         Guarantee::network(self.nodes.iter().map(|node| node.spent))
     }
 
-    /// How many iterations were of a kind.
+    /// Returns the number of iterations of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.iterations
             .iter()
@@ -139,8 +140,8 @@ impl Repetition {
 }
 
 impl NodeResult {
-    /// What can be said of a node now.
-    pub(crate) fn of(node: &Node, name: String, noise: &Mechanism) -> Self {
+    /// Returns the present state of a node.
+    pub(crate) fn new(node: &Node, name: String, noise: &Mechanism) -> Self {
         let curator = node.curator();
         let ledger = curator.ledger();
         Self {

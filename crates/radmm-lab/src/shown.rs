@@ -4,7 +4,7 @@ use radmm::private::Law;
 
 pub use radmm_study::shown::{at_least, brief, count, epsilon, number, percent, scale, thousands};
 
-use crate::spread::Spread;
+use crate::stats::SampleStats;
 
 /// The noise of all parties: `rate 2`, `σ 10.2 to 12`, or `none`.
 pub fn noise(laws: impl Iterator<Item = Law>) -> String {
@@ -20,7 +20,7 @@ pub fn noise(laws: impl Iterator<Item = Law>) -> String {
     match amounts.is_empty() {
         true => name.to_owned(),
         false => {
-            let Spread { low, high, .. } = Spread::of(amounts);
+            let SampleStats { low, high, .. } = SampleStats::of(amounts);
             scale(name, [low, high])
         }
     }

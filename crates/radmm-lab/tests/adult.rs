@@ -1,5 +1,5 @@
-//! The Adult study, and an independent implementation's numbers on the same table, through the whole pipeline: a
-//! study's text, the built-in table, simulated parties.
+//! The Adult study through the whole pipeline (study text, built-in table, simulated parties), against the numbers of an
+//! independent implementation.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
@@ -34,7 +34,7 @@ fn largest_difference(ours: impl IntoIterator<Item = f64>, golden: &[f64]) -> f6
 }
 
 #[test]
-fn adult_gives_the_numbers_of_the_independent_implementation() {
+fn the_adult_study_agrees_with_the_independent_implementation() {
     let golden = golden();
     for case in golden["cases"].as_array().unwrap() {
         let damping = match case["algorithm"].as_str() {

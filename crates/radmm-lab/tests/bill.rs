@@ -1,10 +1,10 @@
-//! The bill that is printed before a run is what the run then spends; the statement written after it says what was promised.
+//! The bill that is printed before a run is what the run then spends, and the statement after it states the guarantee.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
 use radmm::node::Kind;
-use radmm_lab::{Bill, DROWNING, Experiment, PrivacyStatement};
+use radmm_lab::{DROWNING, Experiment, PrivacyStatement, StudyBill};
 use radmm_study::Study;
 use serde_json::{Value, json};
 
@@ -85,7 +85,10 @@ fn a_run_spends_what_the_bill_says_to_the_bit() {
             .iterations
             .iter()
             .map(|made| (made.iteration, made.kind, made.spent.epsilon));
-        let foreseen = bill.course.iter().map(|at| (at.t, at.kind, at.epsilon));
+        let foreseen = bill
+            .by_iteration
+            .iter()
+            .map(|at| (at.t, at.kind, at.epsilon));
         assert!(foreseen.eq(spent), "{changes:?}");
         assert_eq!(bill.data_steps, run.count(Kind::Data));
         assert_eq!(bill.recycled_steps, run.count(Kind::Recycled));
@@ -93,22 +96,22 @@ fn a_run_spends_what_the_bill_says_to_the_bit() {
 }
 
 #[test]
-fn with_the_numbers_of_rows_alone_the_bill_is_the_same() {
+fn the_bill_from_the_numbers_of_rows_is_the_same() {
     let experiment = experiment(&[(GIVEN, "epsilon = 3\ndelta = 1e-5")]);
     let parties = &experiment.table().parties;
     let rows: Vec<usize> = parties.iter().map(|party| party.shard.rows()).collect();
-    let bill = Bill::for_rows(experiment.study(), &rows).unwrap();
+    let bill = StudyBill::for_rows(experiment.study(), &rows).unwrap();
     assert_eq!(bill.to_json(), experiment.bill().unwrap().to_json());
     // No file is opened: there is none.
     let nowhere = study(&[(
         "builtin = \"clinic\"",
         "path = \"nowhere.csv\"\nlabel = \"a\"\npositive = \"b\"",
     )]);
-    assert_eq!(Bill::for_rows(&nowhere, &[400]).unwrap().columns, 1);
+    assert_eq!(StudyBill::for_rows(&nowhere, &[400]).unwrap().columns, 1);
 }
 
 #[test]
-fn recycling_saves_what_asking_in_every_iteration_would_cost_more() {
+fn recycling_saves_the_additional_cost_of_a_query_in_every_iteration() {
     let bill = experiment(&[]).bill().unwrap();
     let saving = bill.saving.unwrap();
     assert_eq!((saving.conventional, saving.data_steps), ("admm", 9));
@@ -143,9 +146,9 @@ fn recycling_saves_what_asking_in_every_iteration_would_cost_more() {
 }
 
 #[test]
-fn noise_is_measured_in_units_of_the_gradient() {
+fn the_norm_of_noise_is_in_units_of_the_gradient() {
     let norm = |changes: &[(&str, &str)]| {
-        let bill = Bill::for_rows(&study(changes), &[400]).unwrap();
+        let bill = StudyBill::for_rows(&study(changes), &[400]).unwrap();
         bill.nodes[1].noise_norm
     };
     // d = 12 columns; in the middle of the path a = 2·3·2 = 12, and m = 0.5/5 + 12.
@@ -174,24 +177,24 @@ fn noise_is_measured_in_units_of_the_gradient() {
 
 #[test]
 fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
-    let drowned = |rate: f64| {
+    let warning = |rate: f64| {
         let text = STUDY.replace("rate = 2", &format!("rate = {rate}"));
         let (study, _) = Study::parse(&text, "billed.toml").unwrap();
-        Bill::for_rows(&study, &[400]).unwrap().drowned
+        StudyBill::for_rows(&study, &[400]).unwrap().noise_warning
     };
     // d/α against DROWNING·C = 30.
     assert_eq!(DROWNING, 0.3);
-    assert_eq!(drowned(12.0 / 29.9), None);
-    assert_eq!(drowned(12.0 / 30.1).unwrap().parties, 5);
-    // At one total, small parties drown first, and the smallest is told.
+    assert_eq!(warning(12.0 / 29.9), None);
+    assert_eq!(warning(12.0 / 30.1).unwrap().parties, 5);
+    // At one total, small parties have most noise, and the smallest is named.
     let study = study(&[(GIVEN, "epsilon = 3\ndelta = 1e-5")]);
-    let bill = Bill::for_rows(&study, &[4000, 400, 40, 50, 4000]).unwrap();
-    let drowned = bill.drowned.unwrap();
+    let bill = StudyBill::for_rows(&study, &[4000, 400, 40, 50, 4000]).unwrap();
+    let warning = bill.noise_warning.unwrap();
     assert_eq!(
-        (drowned.party.as_str(), drowned.rows, drowned.parties),
+        (warning.party.as_str(), warning.rows, warning.parties),
         ("Cedar", 40, 2)
     );
-    let said = drowned.to_string();
+    let said = warning.to_string();
     assert!(
         said.starts_with(
             "the noise is likely to drown the signal: at Cedar, with 40 rows, its norm is about "
@@ -202,7 +205,7 @@ fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
 }
 
 #[test]
-fn studies_that_learn_something_are_not_called_drowned() {
+fn the_projects_own_studies_have_no_noise_warning() {
     for (file, text) in [
         ("adult.toml", include_str!("../../../studies/adult.toml")),
         (
@@ -218,7 +221,7 @@ fn studies_that_learn_something_are_not_called_drowned() {
         // About as many rows as their parties have.
         let rows = if file == "clinic.toml" { 400 } else { 6000 };
         assert_eq!(
-            Bill::for_rows(&study, &[rows]).unwrap().drowned,
+            StudyBill::for_rows(&study, &[rows]).unwrap().noise_warning,
             None,
             "{file}"
         );
@@ -233,7 +236,7 @@ fn statement(changes: &[(&str, &str)], limit: Option<f64>) -> Value {
 }
 
 #[test]
-fn the_statement_says_what_is_promised_and_that_a_simulation_does_not() {
+fn the_statement_has_the_guarantee_and_says_that_a_simulation_protects_nobody() {
     let changes = [(GIVEN, "epsilon = 3\ndelta = 1e-5")];
     let said = statement(&changes, None);
     assert_eq!(said["program"]["name"], "radmm");
@@ -290,7 +293,7 @@ fn the_statement_says_what_is_promised_and_that_a_simulation_does_not() {
 }
 
 #[test]
-fn a_statement_without_noise_promises_nothing_and_one_that_stopped_early_what_was_spent() {
+fn a_statement_without_noise_has_no_epsilon_and_one_that_stopped_early_has_what_was_spent() {
     let none = statement(&[(GIVEN, "mechanism = \"none\"")], None);
     assert!(none["epsilon"].is_null());
     assert_eq!(none["mechanism"], "none");

@@ -1,4 +1,4 @@
-//! A study's total is kept by every party, and what a study will cost is never understated.
+//! Every party keeps a study's total, and the bill of a study is never understated.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use radmm::private::Law;
 use radmm::sim::Snapshot;
-use radmm_lab::{Bill, BillError, Experiment, TooDear};
+use radmm_lab::{BillError, Experiment, StudyBill, TooDear};
 use radmm_study::{Method, Noise, Study};
 
 const STUDY: &str = r#"
@@ -79,8 +79,8 @@ fn every_party_comes_within_a_thousandth_of_the_total_and_never_above() {
             ways.extend(MINIMISERS);
         }
         for way in ways {
-            let alone = method.contains("local") || method.contains("average");
-            if alone && way.contains("penalty") {
+            let single_query = method.contains("local") || method.contains("average");
+            if single_query && way.contains("penalty") {
                 continue;
             }
             let experiment = experiment(&[("name = \"r-admm\"", method), ("epsilon = 5", way)]);
@@ -126,7 +126,7 @@ fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
 }
 
 #[test]
-fn a_party_is_billed_by_its_own_penalty() {
+fn a_party_is_billed_for_its_own_penalty() {
     let bill = |penalty: &str, noise: &str| {
         let changes = [
             ("name = \"r-admm\"", "name = \"mr-admm\""),
@@ -134,7 +134,7 @@ fn a_party_is_billed_by_its_own_penalty() {
             ("penalty = 2", penalty),
             ("epsilon = 5", noise),
         ];
-        Bill::for_rows(&study(&changes), &[1000]).unwrap()
+        StudyBill::for_rows(&study(&changes), &[1000]).unwrap()
     };
     for noise in ["epsilon = 5", "mechanism = \"objective\"\nrate = 0.1"] {
         let mixed = bill("penalty = [1, 2, 3, 4]", noise);
@@ -159,9 +159,9 @@ fn a_run_keeps_the_total_as_a_limit() {
 }
 
 #[test]
-fn an_unreachable_total_is_told_with_the_party_and_what_it_could_be() {
+fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
     let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
-    let error = Bill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
+    let error = StudyBill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
     let said = error.to_string();
     let BillError::TooDear(TooDear::OutOfReach { least: told, .. }) = error else {
         panic!("{error:?}")
@@ -182,18 +182,18 @@ fn an_unreachable_total_is_told_with_the_party_and_what_it_could_be() {
         let epsilon = format!("epsilon = {}", least * share);
         let text = STUDY.replace("epsilon = 5", &epsilon);
         let (study, _) = Study::parse(&text, "totals.toml").unwrap();
-        let bill = Bill::for_rows(&study, &[400, 20, 400, 400]);
+        let bill = StudyBill::for_rows(&study, &[400, 20, 400, 400]);
         assert_eq!(bill.is_ok(), reached, "{share}");
     }
 }
 
 #[test]
-fn where_the_papers_theorem_is_silent_it_is_said_so() {
+fn queries_that_the_papers_theorem_does_not_cover_are_rejected() {
     let study = study(&[
         ("epsilon = 5", "epsilon = 5\nbound = \"paper\""),
         ("penalty = 2", "penalty = 0.001"),
     ]);
-    let error = Bill::for_rows(&study, &[20]).unwrap_err().to_string();
+    let error = StudyBill::for_rows(&study, &[20]).unwrap_err().to_string();
     assert!(
         error.contains("bound = \"paper\"") && error.contains("side condition"),
         "{error}"
@@ -201,15 +201,15 @@ fn where_the_papers_theorem_is_silent_it_is_said_so() {
 }
 
 #[test]
-fn as_many_numbers_of_rows_as_parties_are_needed() {
-    let error = Bill::for_rows(&study(&[]), &[10, 20]).unwrap_err();
+fn the_numbers_of_rows_must_match_the_parties() {
+    let error = StudyBill::for_rows(&study(&[]), &[10, 20]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "2 numbers of rows for 4 nodes; give each node one, or a single one for all"
+        "2 numbers of rows for 4 nodes: give one number for each node, or a single one for all"
     );
 }
 
-/// `2^k`, from the smallest numbers to the largest and with the middle preferred.
+/// Numbers of all magnitudes from `2^low` to `2^high`.
 fn magnitude(low: i32, high: i32) -> impl Strategy<Value = f64> {
     (low..=high, 1.0..2.0f64).prop_map(|(k, x)| x * f64::from(k).exp2())
 }
@@ -272,8 +272,8 @@ fn amount() -> impl Strategy<Value = String> {
     prop_oneof![rate, gaussian]
 }
 
-/// Nothing in a bill is negative, not a number, or less than before.
-fn is_sane(bill: &Bill) {
+/// Asserts that nothing in a bill is negative, NaN or decreasing.
+fn assert_consistent(bill: &StudyBill) {
     for node in &bill.nodes {
         let mut before = 0.0;
         for step in &node.steps {
@@ -286,10 +286,10 @@ fn is_sane(bill: &Bill) {
         assert!(node.total.epsilon <= bill.total.epsilon);
     }
     let rises = bill
-        .course
+        .by_iteration
         .windows(2)
         .all(|pair| pair[0].epsilon <= pair[1].epsilon);
-    assert!(rises && bill.course[0].epsilon == 0.0);
+    assert!(rises && bill.by_iteration[0].epsilon == 0.0);
     if let Some(saving) = &bill.saving {
         let costs_more = saving
             .epsilon
@@ -302,9 +302,9 @@ fn is_sane(bill: &Bill) {
     }
 }
 
-/// The total is no less than what the theorems say, computed here in another way: pure losses by their formula, Gaussian noise
-/// on answers by the exact privacy profile of one Gaussian mechanism, to which it composes.
-fn is_not_understated(study: &Study, rows: usize, bill: &Bill) {
+/// Asserts that the total is no less than that of the theorems, computed in another way: pure losses by their formula, Gaussian
+/// noise on answers by the exact privacy profile of one Gaussian mechanism, to which it composes.
+fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
     let (weight, rows) = (study.problem.weight, rows as f64);
     let s = 2.0 * weight / rows;
     for node in &bill.nodes {
@@ -363,14 +363,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn any_total_is_kept_or_refused_for_a_reason((study, rows) in any_study(total())) {
+    fn any_total_is_kept_or_rejected_with_a_reason((study, rows) in any_study(total())) {
         let Noise::Total(wanted) = study.privacy.noise else {
             panic!("{:?}", study.privacy)
         };
-        match Bill::for_rows(&study, &[rows]) {
+        match StudyBill::for_rows(&study, &[rows]) {
             Ok(bill) => {
-                is_sane(&bill);
-                is_not_understated(&study, rows, &bill);
+                assert_consistent(&bill);
+                assert_not_understated(&study, rows, &bill);
                 prop_assert!(bill.total.epsilon <= wanted.epsilon);
             }
             Err(BillError::TooDear(TooDear::OutOfReach { least, .. })) => {
@@ -382,9 +382,9 @@ proptest! {
 
     #[test]
     fn any_amount_of_noise_has_a_bill((study, rows) in any_study(amount())) {
-        let bill = Bill::for_rows(&study, &[rows]).unwrap();
-        is_sane(&bill);
-        is_not_understated(&study, rows, &bill);
+        let bill = StudyBill::for_rows(&study, &[rows]).unwrap();
+        assert_consistent(&bill);
+        assert_not_understated(&study, rows, &bill);
         prop_assert!(bill.total.epsilon >= 0.0);
     }
 }

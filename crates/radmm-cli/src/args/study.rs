@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use radmm_lab::Rival;
+use radmm_lab::PriorMethod;
 
 use super::{WorkArgs, values};
 
@@ -96,8 +96,8 @@ pub(crate) struct CompareArgs {
     pub studies: Vec<PathBuf>,
 
     /// Add a prior method derived from the first study: dvp, pp or pvp; may be given several times
-    #[arg(long, value_name = "METHOD", value_parser = values::rival)]
-    pub with: Vec<Rival>,
+    #[arg(long, value_name = "METHOD", value_parser = values::prior_method)]
+    pub with: Vec<PriorMethod>,
 
     /// The total ε of every party over the whole run [default: that of the first study]
     #[arg(long, value_parser = values::epsilon, allow_negative_numbers = true)]

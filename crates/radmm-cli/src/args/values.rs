@@ -1,7 +1,7 @@
 //! Parsers of argument values.
 
 use radmm_data::Format;
-use radmm_lab::Rival;
+use radmm_lab::PriorMethod;
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -24,8 +24,10 @@ pub(super) fn delta(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn rival(text: &str) -> Result<Rival, String> {
-    let named = Rival::ALL.into_iter().find(|rival| rival.name() == text);
+pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {
+    let named = PriorMethod::ALL
+        .into_iter()
+        .find(|method| method.name() == text);
     named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
 }
 

@@ -2,42 +2,42 @@
 
 use std::fmt::Write;
 
-use radmm_lab::accuracy::{Contest, Contested};
+use radmm_paper::accuracy::{AccuracyExperiment, AccuracyTable};
 
 use crate::args::ReproduceArgs;
 use crate::error::CommandError;
 use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::tables::table;
+use crate::output::tables;
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
     let pool = args.work.thread_pool()?;
-    let contest = pool.install(|| Contest::usual(args.repetitions))?;
-    let progress = Progress::counting(contest.cells(), "cells", quiet);
-    let contested = pool.install(|| contest.run(&|cell| progress.named(cell.entrant.title())))?;
+    let experiment = pool.install(|| AccuracyExperiment::standard(args.repetitions))?;
+    let progress = Progress::counting(experiment.cell_count(), "cells", quiet);
+    let table = pool.install(|| experiment.run(&|cell| progress.named(cell.method.title())))?;
     progress.done();
-    let json = files::json(&contested);
+    let json = files::json(&table);
     let texts = [
         ("accuracy.json", json.clone()),
-        ("report.html", contested.page().to_html()),
+        ("report.html", table.page().to_html()),
     ];
     files::write_all(&args.out, quiet, texts)?;
     match args.json {
         true => files::print(&json),
-        false => files::print(&page(&contested)),
+        false => files::print(&page(&table)),
     }
 }
 
-fn page(contested: &Contested) -> String {
+fn page(table: &AccuracyTable) -> String {
     let mut page = String::new();
-    let mut grids = contested.accuracy();
-    grids.push(contested.parties());
+    let mut grids = table.accuracy_tables();
+    grids.push(table.party_table());
     for grid in &grids {
         // Writing to a string does not fail.
-        let _ = writeln!(page, "{}\n{}\n", grid.caption, table(grid));
+        let _ = writeln!(page, "{}\n{}\n", grid.caption, tables::table(grid));
     }
-    for line in contested.remarks() {
+    for line in table.remarks() {
         let _ = writeln!(page, "{line}");
     }
     page

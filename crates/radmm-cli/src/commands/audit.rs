@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use radmm_lab::audit::{Attacked, Audit, Audited, Verdict};
-use radmm_lab::report::Grid;
+use radmm_lab::audit::{AttackResult, Audit, AuditResult, AuditVerdict};
 use radmm_lab::shown::count;
+use radmm_report::TextTable;
 
 use crate::args::AuditArgs;
 use crate::error::CommandError;
@@ -33,11 +33,11 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), CommandError> {
     let audit = pool.install(|| match &experiment {
         Some(experiment) => {
             let seed = args.seed.unwrap_or(experiment.study().run.seed);
-            Audit::of_study(experiment, args.runs, seed)
+            Audit::for_study(experiment, args.runs, seed)
         }
-        None => Ok(Audit::of_program(args.runs, args.seed.unwrap_or(SEED))),
+        None => Ok(Audit::builtin(args.runs, args.seed.unwrap_or(SEED))),
     })?;
-    let progress = Progress::counting(audit.steps(), "steps", quiet);
+    let progress = Progress::counting(audit.progress_steps(), "steps", quiet);
     let audited = pool.install(|| audit.run(&|step| progress.named(step)))?;
     progress.done();
     if let Some(out) = &args.out {
@@ -63,7 +63,7 @@ fn first_few(failures: &[String]) -> String {
     }
 }
 
-fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), CommandError> {
+fn write(out: &Path, audited: &AuditResult, quiet: bool) -> Result<(), CommandError> {
     let mut texts = vec![
         ("audit.json".to_owned(), files::json(audited)),
         ("report.html".to_owned(), audited.page().to_html()),
@@ -75,8 +75,8 @@ fn write(out: &Path, audited: &Audited, quiet: bool) -> Result<(), CommandError>
     files::write_all(out, quiet, texts)
 }
 
-fn page(audited: &Audited) -> String {
-    let attacked = match audited.attacked.is_empty() {
+fn page(audited: &AuditResult) -> String {
+    let attacked = match audited.attacks.is_empty() {
         true => "no noise, or releases in doubles: no ε is claimed, nothing to attack\n".to_owned(),
         false => format!("{}\n{}\n", table(&narrow(audited.table())), legend(audited)),
     };
@@ -89,7 +89,7 @@ fn page(audited: &Audited) -> String {
 }
 
 /// Fits a table into eighty columns: removes the numbers, which refer to the report's figure, and δ, which follows from the noise.
-fn narrow(mut grid: Grid) -> Grid {
+fn narrow(mut grid: TextTable) -> TextTable {
     let remove_columns = |row: &mut Vec<String>| {
         row.remove(3);
         row.remove(0);
@@ -103,15 +103,19 @@ fn narrow(mut grid: Grid) -> Grid {
 const RETRACED_LEGEND: &str =
     " messages of parties, recomputed by an outsider from earlier releases";
 
-fn legend(audited: &Audited) -> String {
-    let largest = audited.attacked.iter().map(|attack| attack.claimed.delta);
+fn legend(audited: &AuditResult) -> String {
+    let largest = audited.attacks.iter().map(|attack| attack.claimed.delta);
     let delta = match largest.fold(0.0, f64::max) {
         0.0 => "at δ = 0".to_owned(),
         delta => format!("at δ = {delta} with gaussian noise, else 0"),
     };
-    let is_unresolved =
-        |attack: &Attacked| matches!(attack.verdict, Verdict::TooSmall | Verdict::TooLarge);
-    let unresolved = match audited.attacked.iter().any(is_unresolved) {
+    let is_unresolved = |attack: &AttackResult| {
+        matches!(
+            attack.verdict,
+            AuditVerdict::TooSmall | AuditVerdict::TooLarge
+        )
+    };
+    let unresolved = match audited.attacks.iter().any(is_unresolved) {
         true => "\n too small, too large: this many victims could not refute the claim",
         false => "",
     };

@@ -7,7 +7,7 @@ use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
 use radmm_lab::shown::{brief, count, thousands};
-use radmm_lab::{Certification, Observed, Rated, Verdict};
+use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
 use radmm_study::Method;
 
 use crate::args::CertifyArgs;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CertifyArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
     let experiment = load::study(args.study.as_deref(), quiet)?.experiment()?;
     let pool = args.work.thread_pool()?;
-    let progress = Progress::new(experiment.certify_steps(), quiet);
+    let progress = Progress::new(experiment.certify_progress_steps(), quiet);
     let certified = pool.install(|| experiment.certify(&|step| progress.named(step)))?;
     progress.done();
     match args.json {
@@ -42,7 +42,7 @@ fn page(certified: &Certification) -> String {
         }
         None => {
             let _ = writeln!(page, "{}\n{RATES_LEGEND}\n", rates(certified));
-            if let Some(reason) = certified.rates.iter().find_map(|rated| rated.untold) {
+            if let Some(reason) = certified.rates.iter().find_map(|rated| rated.undetermined) {
                 let text = format!("undecided: it {UNDECIDED} in double precision: {reason}");
                 let _ = writeln!(page, "{}\n", paragraph("rate", &text));
             }
@@ -85,19 +85,19 @@ fn headline(certified: &Certification) -> String {
 
 fn theorem(certified: &Certification) -> String {
     let text = match &certified.theorem {
-        Verdict::NotCovered { reason } => format!("Theorem III.1 does not apply: {reason}"),
-        Verdict::Untold { reason } => format!(
+        TheoremVerdict::NotCovered { reason } => format!("Theorem III.1 does not apply: {reason}"),
+        TheoremVerdict::Undetermined { reason } => format!(
             "whether the condition of Theorem III.1 is met {UNDECIDED} in double precision: {reason}"
         ),
-        Verdict::Impossible { reason } => {
+        TheoremVerdict::Impossible { reason } => {
             format!("the condition of Theorem III.1 cannot be met: {reason}")
         }
-        Verdict::Met { certificate, least } => format!(
+        TheoremVerdict::Met { certificate, least } => format!(
             "the condition of Theorem III.1 is met, with {}. The least γ that meets it is {}",
             constants(certificate),
             brief_up(least.damping),
         ),
-        Verdict::NotMet { least } => format!(
+        TheoremVerdict::NotMet { least } => format!(
             "the condition of Theorem III.1 is not met, for any L and μ. The least γ that meets it is {}, with {}",
             brief_up(least.damping),
             constants(least),
@@ -117,12 +117,12 @@ fn constants(certificate: &Certificate) -> String {
 }
 
 fn rates(certified: &Certification) -> Table {
-    let row = |Rated {
+    let row = |AlgorithmRate {
                    algorithm,
                    rate,
-                   untold,
-               }: &Rated| {
-        if untold.is_some() {
+                   undetermined,
+               }: &AlgorithmRate| {
+        if undetermined.is_some() {
             let dash = || "–".to_owned();
             return vec![
                 with_parameters(algorithm),
@@ -149,7 +149,7 @@ fn rates(certified: &Certification) -> Table {
 }
 
 fn observed(certified: &Certification) -> String {
-    let Observed {
+    let ObservedConvergence {
         distance,
         per_iteration,
         per_iteration_late,
@@ -188,7 +188,7 @@ fn long_run_rate(certified: &Certification) -> Option<&LocalRate> {
         return None;
     }
     let rated = certified.rates.first()?;
-    rated.untold.is_none().then_some(&rated.rate)
+    rated.undetermined.is_none().then_some(&rated.rate)
 }
 
 /// Explains that the study diverges, if it does.
@@ -221,12 +221,14 @@ fn conservatism(certified: &Certification) -> Option<String> {
     let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
         return None;
     };
-    let contraction = |Rated { rate, untold, .. }: &Rated| {
-        if untold.is_some() {
+    let contraction = |AlgorithmRate {
+                           rate, undetermined, ..
+                       }: &AlgorithmRate| {
+        if undetermined.is_some() {
             return format!("has a rate that {UNDECIDED}");
         }
         let by = factor(rate.per_iteration, rate.uncertainty);
-        match (rate.per_iteration < 1.0, admm.untold) {
+        match (rate.per_iteration < 1.0, admm.undetermined) {
             (true, None) => {
                 let worth = rate.per_data_step.ln() / admm.rate.per_data_step.ln();
                 format!(
@@ -238,8 +240,8 @@ fn conservatism(certified: &Certification) -> Option<String> {
         }
     };
     let applies = match certified.theorem {
-        Verdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it does not, yet",
-        Verdict::NotMet { .. } => "it does not, and",
+        TheoremVerdict::NotMet { .. } if study.rate.per_iteration < 1.0 => "it does not, yet",
+        TheoremVerdict::NotMet { .. } => "it does not, and",
         _ => "it does, and",
     };
     Some(format!(

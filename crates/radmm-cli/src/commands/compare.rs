@@ -4,7 +4,9 @@ use std::path::Path;
 
 use comfy_table::Table;
 use radmm_lab::shown::{count, epsilon, number, percent, thousands};
-use radmm_lab::{Compared, Comparison, Measured, Pooled, Wanted};
+use radmm_lab::{
+    CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
+};
 use radmm_study::Source;
 
 use crate::args::CompareArgs;
@@ -41,15 +43,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
             study
         },
     );
-    let wanted = Wanted {
+    let wanted = ComparisonOptions {
         others: others.collect(),
-        rivals: &args.with,
+        prior_methods: &args.with,
         epsilon: args.epsilon,
         delta: args.delta,
         repetitions: args.repetitions,
     };
     let comparison = pool.install(|| Comparison::new(experiment, wanted))?;
-    let progress = Progress::new(comparison.steps(), quiet);
+    let progress = Progress::new(comparison.progress_steps(), quiet);
     let compared = pool.install(|| comparison.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
     if let Some(out) = &args.out {
@@ -66,8 +68,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         true => files::print(&files::json(&compared))?,
         false => files::print(&page(&comparison, &compared))?,
     }
-    let mut contenders = compared.contenders.iter();
-    let stopped = contenders.find_map(|one| Some((&one.name, one.stopped.as_ref()?)));
+    let mut candidates = compared.candidates.iter();
+    let stopped = candidates.find_map(|one| Some((&one.name, one.stopped.as_ref()?)));
     match stopped {
         Some((name, reason)) => Err(CommandError::StoppedEarly(format!("{name}: {reason}"))),
         None => Ok(()),
@@ -85,10 +87,10 @@ fn distinguish(studies: &mut [LoadedStudy]) {
     }
 }
 
-fn page(comparison: &Comparison, compared: &Compared) -> String {
-    let experiment = &comparison.contenders()[0].experiment;
-    let studies = comparison.contenders().len();
-    let baselines = compared.contenders.len() + compared.too_dear.len() - studies;
+fn page(comparison: &Comparison, compared: &ComparisonResult) -> String {
+    let experiment = &comparison.candidates()[0].experiment;
+    let studies = comparison.candidates().len();
+    let baselines = compared.candidates.len() + compared.unattainable.len() - studies;
     format!(
         "{} and {} at equal total privacy\n{}, {}, {}\n{}\n\n{}\n{QUALITY_LEGEND}\n\n{}\n{COST_LEGEND}\n",
         count(studies, "study", "studies"),
@@ -103,7 +105,7 @@ fn page(comparison: &Comparison, compared: &Compared) -> String {
 }
 
 /// Formats the common privacy budget, and the exceptions from it.
-fn privacy(compared: &Compared) -> String {
+fn privacy(compared: &ComparisonResult) -> String {
     let mut text = compared.statement().replace(" over every", "\nover every");
     for line in compared.exceptions() {
         text.push('\n');
@@ -122,50 +124,50 @@ const COST_LEGEND: &str =
  queries: of each party's rows; seconds: of a run, with others in parallel";
 
 /// Formats a table of eighty columns, which the report’s table would exceed.
-fn cost(compared: &Compared) -> Table {
-    let row = |one: &Measured| {
+fn cost(compared: &ComparisonResult) -> Table {
+    let row = |one: &CandidateResult| {
         vec![
             one.name.clone(),
             epsilon(one.total.epsilon),
-            one.data_touches.to_string(),
+            one.data_steps.to_string(),
             thousands(one.messages),
-            one.noise_in_words(),
+            one.noise_text(),
             format!("{:.2}", one.seconds.mean),
         ]
     };
     tables::grid(
         &["", "total ε", "queries", "messages", "noise", "seconds"],
-        compared.contenders.iter().map(row),
+        compared.candidates.iter().map(row),
     )
 }
 
-fn quality(compared: &Compared) -> Table {
-    let contender = |one: &Measured| {
+fn quality(compared: &ComparisonResult) -> Table {
+    let candidate = |one: &CandidateResult| {
         let (accuracy, auc) = match &one.held_out {
-            Some(score) => (score.accuracy, score.auc.in_words(number)),
+            Some(score) => (score.accuracy, score.auc.format_with(number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
         vec![
             one.name.clone(),
-            one.loss.in_words(number),
-            accuracy.in_words(percent),
+            one.loss.format_with(number),
+            accuracy.format_with(percent),
             auc,
         ]
     };
     let unattainable = |name: &String| vec![name.clone(), "unattainable".to_owned()];
-    let pooled = |pooled: &Pooled| {
-        let held_out = pooled.held_out.as_ref();
+    let centralised = |centralised: &CentralisedResult| {
+        let held_out = centralised.held_out.as_ref();
         vec![
             "pooled, no noise".to_owned(),
-            number(pooled.loss),
-            percent(held_out.map_or(pooled.accuracy, |score| score.accuracy.mean)),
+            number(centralised.loss),
+            percent(held_out.map_or(centralised.accuracy, |score| score.accuracy.mean)),
             held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
         ]
     };
-    let rows = compared.contenders.iter().map(contender);
-    let rows = rows.chain(compared.too_dear.iter().map(unattainable));
+    let rows = compared.candidates.iter().map(candidate);
+    let rows = rows.chain(compared.unattainable.iter().map(unattainable));
     tables::grid(
         &["", "train loss", "accuracy", "AUC"],
-        rows.chain(compared.pooled.iter().map(pooled)),
+        rows.chain(compared.centralised.iter().map(centralised)),
     )
 }

@@ -7,7 +7,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
 use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
-use radmm_lab::{Bill, NodeBill, Saving, SoFar};
+use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
 
 use crate::args::PrivacyArgs;
 use crate::error::CommandError;
@@ -32,11 +32,11 @@ pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
             bill.map_err(|cause| CommandError::unattainable_budget(loaded.name(), cause))?
         }
         false => {
-            let bill = pool.install(|| Bill::for_rows(&loaded.study, &rows));
+            let bill = pool.install(|| StudyBill::for_rows(&loaded.study, &rows));
             bill.map_err(|cause| CommandError::from_bill(loaded.name(), cause))?
         }
     };
-    stderr::warning(bill.drowned.as_ref(), args.work.quiet);
+    stderr::warning(bill.noise_warning.as_ref(), args.work.quiet);
     match args.json {
         true => files::print(&bill.to_json()),
         false => files::print(&page(&bill)),
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
 }
 
 /// Formats the bill, in lines of eighty columns as far as names allow.
-fn page(bill: &Bill) -> String {
+fn page(bill: &StudyBill) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(bill));
@@ -59,7 +59,7 @@ fn page(bill: &Bill) -> String {
     page
 }
 
-fn headline(bill: &Bill) -> String {
+fn headline(bill: &StudyBill) -> String {
     format!(
         "{}: {} with {} and {}, {}\n{}; {}\nnoise {}; {}",
         bill.study,
@@ -77,13 +77,13 @@ fn headline(bill: &Bill) -> String {
             "recycled step, which is free",
             "recycled steps, which are free"
         ),
-        bill.noise_in_words(),
+        bill.noise_text(),
         count(bill.columns, "column", "columns"),
     )
 }
 
 /// Formats the table of the first parties, and the number of those left out.
-fn parties(bill: &Bill) -> String {
+fn parties(bill: &StudyBill) -> String {
     let noise = match bill.nodes.first().and_then(|node| node.law) {
         Some(Law::Gamma { .. }) => "rate",
         Some(Law::Gaussian { .. }) => "σ",
@@ -99,7 +99,7 @@ fn parties(bill: &Bill) -> String {
         "total ε",
         "noise/C",
     ];
-    let row = |node: &NodeBill| {
+    let row = |node: &PartyBill| {
         vec![
             node.name.clone(),
             thousands(node.rows),
@@ -124,7 +124,7 @@ fn parties(bill: &Bill) -> String {
 }
 
 /// Formats the privacy loss of a data step: of the first and the last, where they differ.
-fn step_prices(node: &NodeBill) -> String {
+fn step_prices(node: &PartyBill) -> String {
     let ends = node.steps.first().zip(node.steps.last());
     let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
         return "–".to_owned();
@@ -135,7 +135,7 @@ fn step_prices(node: &NodeBill) -> String {
     }
 }
 
-fn legend(bill: &Bill) -> String {
+fn legend(bill: &StudyBill) -> String {
     let adds_up = match bill.total.delta == 0.0 {
         true => "its ε; of the first and the last, where they differ",
         false => "its ε at this δ if it were alone; many cost less than their sum",
@@ -151,8 +151,8 @@ fn legend(bill: &Bill) -> String {
 }
 
 /// Formats the total after some iterations.
-fn course(bill: &Bill) -> Table {
-    let last = bill.course.len() - 1;
+fn course(bill: &StudyBill) -> Table {
+    let last = bill.by_iteration.len() - 1;
     let shown = last.min(MOST_ITERATIONS);
     // Evenly spaced, from 1 to the last.
     let mut times: Vec<usize> = (0..shown)
@@ -163,11 +163,11 @@ fn course(bill: &Bill) -> Table {
         .collect();
     times.dedup();
     let row = |t: usize| {
-        let SoFar {
+        let IterationCost {
             t,
             kind,
             epsilon: spent,
-        } = bill.course[t];
+        } = bill.by_iteration[t];
         vec![
             t.to_string(),
             match kind {
@@ -182,7 +182,7 @@ fn course(bill: &Bill) -> Table {
     grid(&header, times.into_iter().map(row))
 }
 
-fn saved(bill: &Bill, saving: &Saving) -> String {
+fn saved(bill: &StudyBill, saving: &Saving) -> String {
     let queries = format!(
         "{} queries the rows in every iteration, {} times instead of {}",
         saving.conventional,
@@ -207,7 +207,7 @@ fn saved(bill: &Bill, saving: &Saving) -> String {
     format!("{queries}. {cost}; {noise}")
 }
 
-fn total(bill: &Bill) -> String {
+fn total(bill: &StudyBill) -> String {
     let Guarantee {
         epsilon: total,
         delta,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use radmm_lab::report::Claim;
-use radmm_lab::reproduce::{Reproduced, Reproduction, Which};
+use radmm_paper::{FigureNumber, Reproduction, ReproductionResult};
+use radmm_report::Claim;
 use serde::Serialize;
 
 use crate::args::{PaperFigure, ReproduceArgs};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
     let reproduction = pool
         .install(|| Reproduction::prepare(&figures, args.repetitions))
         .map_err(|error| CommandError::from_prepare("the paper's figures", error))?;
-    let progress = Progress::new(reproduction.steps(), args.work.quiet);
+    let progress = Progress::new(reproduction.progress_steps(), args.work.quiet);
     let reproduced = pool.install(|| reproduction.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
     write(args, &reproduced)?;
@@ -36,19 +36,19 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
     }
 }
 
-fn figures(figures: &[PaperFigure]) -> Vec<Which> {
+fn figures(figures: &[PaperFigure]) -> Vec<FigureNumber> {
     let one = |figure: &PaperFigure| match figure {
-        PaperFigure::Fig1 => vec![Which::Fig1],
-        PaperFigure::Fig2 => vec![Which::Fig2],
-        PaperFigure::Fig3 => vec![Which::Fig3],
+        PaperFigure::Fig1 => vec![FigureNumber::Fig1],
+        PaperFigure::Fig2 => vec![FigureNumber::Fig2],
+        PaperFigure::Fig3 => vec![FigureNumber::Fig3],
         // Has its own module.
         PaperFigure::Accuracy => Vec::new(),
-        PaperFigure::All => vec![Which::Fig1, Which::Fig2, Which::Fig3],
+        PaperFigure::All => vec![FigureNumber::Fig1, FigureNumber::Fig2, FigureNumber::Fig3],
     };
     figures.iter().flat_map(one).collect()
 }
 
-fn write(args: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), CommandError> {
+fn write(args: &ReproduceArgs, reproduced: &ReproductionResult) -> Result<(), CommandError> {
     let mut texts = Vec::new();
     for figure in &reproduced.figures {
         texts.push((format!("{}.svg", figure.id), figure.to_svg()));
@@ -60,7 +60,7 @@ fn write(args: &ReproduceArgs, reproduced: &Reproduced) -> Result<(), CommandErr
 }
 
 /// Formats the claims, with the privacy statement that defines their ε.
-fn json(reproduced: &Reproduced) -> String {
+fn json(reproduced: &ReproductionResult) -> String {
     #[derive(Serialize)]
     struct ClaimsFile<'a> {
         privacy: &'a Option<String>,
@@ -73,7 +73,7 @@ fn json(reproduced: &Reproduced) -> String {
 }
 
 /// Formats the claims of the paper and the results.
-fn claims(reproduced: &Reproduced) -> String {
+fn claims(reproduced: &ReproductionResult) -> String {
     let claims = &reproduced.claims;
     let mut text = String::new();
     for claim in claims {

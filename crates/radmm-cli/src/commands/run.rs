@@ -17,11 +17,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     }
     let pool = args.work.thread_pool()?;
     let experiment = study.experiment()?;
-    let drowned = pool.install(|| experiment.drowned());
+    let drowned = pool.install(|| experiment.noise_warning());
     let drowned =
         drowned.map_err(|cause| CommandError::unattainable_budget(study.name(), cause))?;
     stderr::warning(drowned.as_ref(), quiet);
-    let progress = Progress::new(experiment.steps(), quiet);
+    let progress = Progress::new(experiment.progress_steps(), quiet);
     let outcome =
         pool.install(|| experiment.run(args.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();
@@ -44,7 +44,7 @@ fn write_and_print(
         let path = out.join("result.json");
         files::write_with(&path, |file| result.write_json(file))?;
         stderr::wrote(&path, quiet);
-        let report = report::of_run(experiment, outcome).to_html();
+        let report = report::run_page(experiment, outcome).to_html();
         let statement = PrivacyStatement::new(experiment, outcome).to_json();
         let texts = [
             ("report.html", report),

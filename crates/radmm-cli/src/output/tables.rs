@@ -6,9 +6,10 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::sim::Snapshot;
-use radmm_lab::report::{Grid, tables};
+use radmm_lab::report::tables;
 use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
+use radmm_report::TextTable;
 use radmm_study::Privacy;
 
 /// The number of bars in a line of bars.
@@ -189,7 +190,7 @@ fn privacy_statement(outcome: &Outcome, privacy: &Privacy) -> String {
 
 /// Formats a table without caption.
 pub(crate) fn grid(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    table(&Grid {
+    table(&TextTable {
         caption: String::new(),
         header: header.iter().map(|name| (*name).to_owned()).collect(),
         rows: rows.into_iter().collect(),
@@ -198,7 +199,7 @@ pub(crate) fn grid(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
 }
 
 /// Formats a table: the first column aligned left, the others right.
-pub(crate) fn table(grid: &Grid) -> Table {
+pub(crate) fn table(grid: &TextTable) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(grid.header.clone());

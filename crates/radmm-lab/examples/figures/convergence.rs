@@ -5,9 +5,9 @@ use radmm_study::Study;
 use rayon::prelude::*;
 
 use crate::clinic::{self, Failure};
-use radmm_lab::report::Scale;
-use radmm_lab::report::chart::{Chart, Ruler, every};
-use radmm_lab::report::svg::{Anchor, Area, Head, Spot, Svg, through};
+use radmm_report::AxisScale;
+use radmm_report::plot::axes::{Axes, AxisLayout, integer_ticks};
+use radmm_report::plot::svg::{Position, Rect, Svg, SvgHeader, TextAnchor, polyline};
 
 /// At the study's penalty, models are still a third of the way off after 60 iterations; 400 bring them within one percent.
 const ITERATIONS: u32 = 400;
@@ -107,13 +107,13 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
         .iter()
         .map(|look| Course::run(study, *look))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut svg = Svg::new(&Head {
+    let mut svg = Svg::new(&SvgHeader {
         prefix: "",
         class: "",
         width: 960.0,
         height: 490.0,
         title: "R-ADMM needs about as many iterations as ADMM and far fewer questions to the rows",
-        about: &about(&courses),
+        description: &description(&courses),
         style: Some(include_str!("style.css")),
     });
     for panel in &PANELS {
@@ -127,12 +127,12 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     ];
     for (line, words) in (0..).zip(&notes) {
         let at = (480.0, 456.0 + 21.0 * f64::from(line));
-        svg.text("quiet", at, Anchor::Middle, words);
+        svg.text("quiet", at, TextAnchor::Middle, words);
     }
     Ok(svg.finish())
 }
 
-fn about(courses: &[Course]) -> String {
+fn description(courses: &[Course]) -> String {
     let each = courses.iter().map(|course| {
         let Course { look, close, .. } = course;
         format!(
@@ -199,42 +199,42 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 
 impl Panel {
     fn draw(&self, svg: &mut Svg, courses: &[Course]) {
-        let card = Area {
+        let card = Rect {
             left: self.left,
             top: 8.0,
             width: 464.0,
             height: 424.0,
         };
-        svg.area("card", card, 12.0);
+        svg.rect("card", card, 12.0);
         let heading = (self.left + 22.0, 42.0);
-        svg.text("heading", heading, Anchor::Start, self.heading);
+        svg.text("heading", heading, TextAnchor::Start, self.heading);
         let percent = |value: f64| (value, format!("{} %", value * 100.0));
-        let chart = Chart {
-            x: Ruler {
+        let axes = Axes {
+            x: AxisLayout {
                 title: self.axis.to_owned(),
                 place: (self.left + 84.0, self.left + 442.0),
                 range: (0.0, f64::from(ITERATIONS)),
-                scale: Scale::Linear,
-                ticks: every(100, ITERATIONS),
+                scale: AxisScale::Linear,
+                ticks: integer_ticks(100, ITERATIONS),
                 minor: Vec::new(),
             },
-            y: Ruler {
+            y: AxisLayout {
                 title: "distance from the optimum".to_owned(),
                 place: (372.0, 66.0),
                 range: (0.003, 1.0),
-                scale: Scale::Log,
+                scale: AxisScale::Log,
                 ticks: [1.0, 0.3, 0.1, 0.03, 0.01, 0.003].map(percent).to_vec(),
                 minor: Vec::new(),
             },
             gap: 58.0,
         };
-        chart.frame(svg);
-        let goal = |x| chart.at(x, CLOSE);
+        axes.frame(svg);
+        let goal = |x| axes.at(x, CLOSE);
         svg.line("axis", goal(0.0), goal(f64::from(ITERATIONS)));
         for (k, course) in courses.iter().enumerate() {
-            let at = |state: &State| chart.at(f64::from((self.paid)(state)), state.distance);
-            let points: Vec<Spot> = course.states.iter().map(at).collect();
-            svg.path(course.look.line, &through(&points));
+            let at = |state: &State| axes.at(f64::from((self.paid)(state)), state.distance);
+            let points: Vec<Position> = course.states.iter().map(at).collect();
+            svg.path(course.look.line, &polyline(&points));
             // Not at the same places, where lines are close to each other.
             for &at in points.iter().skip(4 + 7 * k).step_by(21) {
                 course.look.mark(svg, at);
@@ -246,43 +246,43 @@ impl Panel {
     /// Which line is which, and when it was close.
     fn key(&self, svg: &mut Svg, courses: &[Course]) {
         let (left, right, top) = (self.left + 246.0, self.left + 436.0, 96.0);
-        let ground = Area {
+        let ground = Rect {
             left: left - 12.0,
             top: top - 20.0,
             width: right - left + 20.0,
             height: 108.0,
         };
-        svg.area("ground", ground, 0.0);
+        svg.rect("ground", ground, 0.0);
         let words = format!("{} to 1 %", self.unit);
-        svg.text("quiet", (right, top), Anchor::End, &words);
+        svg.text("quiet", (right, top), TextAnchor::End, &words);
         for (line, course) in (1..).zip(courses) {
             let y = top + 25.0 * f64::from(line);
             svg.line(course.look.line, (left, y - 5.0), (left + 30.0, y - 5.0));
             course.look.mark(svg, (left + 15.0, y - 5.0));
-            svg.text("", (left + 40.0, y), Anchor::Start, course.look.name);
+            svg.text("", (left + 40.0, y), TextAnchor::Start, course.look.name);
             let count = (self.paid)(&course.close).to_string();
-            svg.text("strong", (right, y), Anchor::End, &count);
+            svg.text("strong", (right, y), TextAnchor::End, &count);
         }
     }
 }
 
 impl Look {
-    fn mark(&self, svg: &mut Svg, (x, y): Spot) {
+    fn mark(&self, svg: &mut Svg, (x, y): Position) {
         let class = format!("{}-fill", self.colour);
         match self.mark {
             Mark::Disc => svg.circle(&class, (x, y), 5.0),
             Mark::Square => {
-                let square = Area {
+                let square = Rect {
                     left: x - 4.5,
                     top: y - 4.5,
                     width: 9.0,
                     height: 9.0,
                 };
-                svg.area(&class, square, 0.0);
+                svg.rect(&class, square, 0.0);
             }
             Mark::Triangle => {
                 let corners = [(x, y - 6.0), (x + 5.5, y + 4.0), (x - 5.5, y + 4.0)];
-                svg.path(&class, &(through(&corners) + "Z"));
+                svg.path(&class, &(polyline(&corners) + "Z"));
             }
         }
     }

@@ -8,7 +8,9 @@ use radmm_study::Study;
 
 use crate::clinic::{self, Failure};
 use crate::staircase::{self, shown};
-use radmm_lab::report::svg::{Anchor, Area, Head, Spot, Svg, n, polar, through};
+use radmm_report::plot::svg::{
+    Position, Rect, Svg, SvgHeader, TextAnchor, coordinate, polar, polyline,
+};
 
 /// Of a party's model from the middle of the ring, and of its rows.
 const MODEL: f64 = 98.0;
@@ -18,7 +20,7 @@ const WALL: f64 = 27.0;
 /// Of the circle that is a model.
 const RADIUS: f64 = 19.0;
 
-const CARD: Area = Area {
+const CARD: Rect = Rect {
     left: 8.0,
     top: 8.0,
     width: 464.0,
@@ -41,13 +43,13 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     let recycled = clinic::run(study.clone())?;
     let asking = clinic::run(clinic::recycling(study, 0)?)?;
     let (recycled, asking) = (&recycled.repetitions[0], &asking.repetitions[0]);
-    let mut svg = Svg::new(&Head {
+    let mut svg = Svg::new(&SvgHeader {
         prefix: "",
         class: "",
         width: 960.0,
         height: 774.0,
         title: "R-ADMM on five hospitals: odd iterations ask the rows, even ones recycle the answers",
-        about: &about(recycled, asking),
+        description: &description(recycled, asking),
         style: Some(include_str!("style.css")),
     });
     let panels = [
@@ -79,7 +81,7 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     for panel in &panels {
         panel.draw(&mut svg, &recycled.nodes);
     }
-    let below = Area {
+    let below = Rect {
         top: CARD.top + CARD.height + 16.0,
         width: 944.0,
         height: 252.0,
@@ -91,18 +93,18 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     );
     staircase::draw(&mut svg, below, recycled, asking);
     let corner = (below.left + below.width - 22.0, below.top + 34.0);
-    svg.text("quiet", corner, Anchor::End, &note);
+    svg.text("quiet", corner, TextAnchor::End, &note);
     Ok(svg.finish())
 }
 
-fn about(recycled: &Repetition, asking: &Repetition) -> String {
+fn description(recycled: &Repetition, asking: &Repetition) -> String {
     format!(
         "Five hospitals on a ring, each with rows that never leave it. In odd iterations every hospital asks its own rows \
          one question and sends the noisy answer to its neighbours, which costs privacy. In even iterations no rows are \
          read: every hospital computes its next model from what was sent before, which costs nothing. After {} \
          iterations of the clinic study the total is ε = {} for R-ADMM and {} for conventional ADMM with the same \
          noise.",
-        recycled.end().last.iteration,
+        recycled.final_state().last.iteration,
         shown(recycled),
         shown(asking),
     )
@@ -110,16 +112,16 @@ fn about(recycled: &Repetition, asking: &Repetition) -> String {
 
 impl Panel {
     fn draw(&self, svg: &mut Svg, parties: &[NodeResult]) {
-        let card = Area {
+        let card = Rect {
             left: self.left,
             ..CARD
         };
-        svg.area("card", card, 12.0);
+        svg.rect("card", card, 12.0);
         let middle = self.left + CARD.width / 2.0;
         let centre = (middle, 260.0);
         let heading = format!("heading {}-text", self.colour);
         let corner = (self.left + 22.0, 42.0);
-        svg.text(&heading, corner, Anchor::Start, self.heading);
+        svg.text(&heading, corner, TextAnchor::Start, self.heading);
 
         for (k, party) in parties.iter().enumerate() {
             self.party(svg, centre, angle(k, parties), party);
@@ -130,16 +132,26 @@ impl Panel {
         }
 
         let cost = format!("big {}-text", self.colour);
-        svg.text(&cost, (middle, centre.1 - 3.0), Anchor::Middle, self.cost);
-        svg.text("", (middle, centre.1 + 21.0), Anchor::Middle, self.spent);
+        svg.text(
+            &cost,
+            (middle, centre.1 - 3.0),
+            TextAnchor::Middle,
+            self.cost,
+        );
+        svg.text(
+            "",
+            (middle, centre.1 + 21.0),
+            TextAnchor::Middle,
+            self.spent,
+        );
         for (line, words) in (0..).zip(self.caption) {
             let at = (middle, 458.0 + 22.0 * f64::from(line));
-            svg.text("", at, Anchor::Middle, words);
+            svg.text("", at, TextAnchor::Middle, words);
         }
     }
 
     /// One each way between two models.
-    fn messages(&self, svg: &mut Svg, centre: Spot, from: f64, to: f64) {
+    fn messages(&self, svg: &mut Svg, centre: Position, from: f64, to: f64) {
         let (from, to) = (polar(centre, MODEL, from), polar(centre, MODEL, to));
         for (from, to) in [(from, to), (to, from)] {
             let flight = (to.1 - from.1).atan2(to.0 - from.0);
@@ -148,18 +160,18 @@ impl Panel {
             let gap = RADIUS + 4.0;
             let start = aside(polar(from, gap, flight));
             let tip = aside(polar(to, -gap, flight));
-            let path = through(&[start, polar(tip, -4.0, flight)]);
+            let path = polyline(&[start, polar(tip, -4.0, flight)]);
             self.arrow(svg, &path, tip, flight);
         }
     }
 
-    fn arrow(&self, svg: &mut Svg, path: &str, tip: Spot, flight: f64) {
+    fn arrow(&self, svg: &mut Svg, path: &str, tip: Position, flight: f64) {
         svg.path(&format!("{}-line", self.colour), path);
         svg.arrow_head(&format!("{}-fill", self.colour), tip, flight);
     }
 
     /// Its walls; in them its rows and its model, and what passes between the two.
-    fn party(&self, svg: &mut Svg, centre: Spot, angle: f64, party: &NodeResult) {
+    fn party(&self, svg: &mut Svg, centre: Position, angle: f64, party: &NodeResult) {
         let (model, rows) = (polar(centre, MODEL, angle), polar(centre, ROWS, angle));
         svg.line("wall", model, rows);
         svg.line("room", model, rows);
@@ -187,16 +199,16 @@ impl Panel {
     }
 
     /// Round and round.
-    fn turn(&self, svg: &mut Svg, model: Spot) {
+    fn turn(&self, svg: &mut Svg, model: Position) {
         let radius = 9.5;
         let (from, to) = (-0.35 * PI, 1.2 * PI);
         let (start, end) = (polar(model, radius, from), polar(model, radius, to));
         let path = format!(
             "M{} {}A{radius} {radius} 0 1 1 {} {}",
-            n(start.0),
-            n(start.1),
-            n(end.0),
-            n(end.1)
+            coordinate(start.0),
+            coordinate(start.1),
+            coordinate(end.0),
+            coordinate(end.1)
         );
         let tip = polar(model, radius, to + 0.55);
         self.arrow(svg, &path, tip, to + FRAC_PI_2 + 0.4);
@@ -209,44 +221,44 @@ fn angle(k: usize, parties: &[NodeResult]) -> f64 {
 }
 
 /// Rows and columns.
-fn table(svg: &mut Svg, class: &str, (x, y): Spot) {
+fn table(svg: &mut Svg, class: &str, (x, y): Position) {
     for line in 0..4 {
         let top = y - 14.0 + 7.5 * f64::from(line);
         for (left, width) in [(-15.0, 7.0), (-6.0, 12.0), (8.0, 7.0)] {
-            let area = Area {
+            let area = Rect {
                 left: x + left,
                 top,
                 width,
                 height: 5.0,
             };
-            svg.area(class, area, 1.0);
+            svg.rect(class, area, 1.0);
         }
     }
 }
 
 /// Along a ray, from one distance to another: an answer with noise.
-fn wave(centre: Spot, angle: f64, start: f64, end: f64) -> String {
+fn wave(centre: Position, angle: f64, start: f64, end: f64) -> String {
     let steps = 24;
-    let points: Vec<Spot> = (0..=steps)
+    let points: Vec<Position> = (0..=steps)
         .map(|k| {
             let share = f64::from(k) / f64::from(steps);
             let along = polar(centre, start + share * (end - start), angle);
             polar(along, 4.5 * (share * 2.0 * TAU).sin(), angle + FRAC_PI_2)
         })
         .collect();
-    through(&points)
+    polyline(&points)
 }
 
 /// Where a party's name has room.
-fn beside(rows: Spot, angle: f64) -> (Spot, Anchor) {
+fn beside(rows: Position, angle: f64) -> (Position, TextAnchor) {
     let (right, down) = (angle.cos(), angle.sin());
     if right.abs() < 0.1 {
-        ((rows.0 + 40.0, rows.1 - 4.0), Anchor::Start)
+        ((rows.0 + 40.0, rows.1 - 4.0), TextAnchor::Start)
     } else if down < 0.0 {
-        ((rows.0, rows.1 - 62.0), Anchor::Middle)
+        ((rows.0, rows.1 - 62.0), TextAnchor::Middle)
     } else if right > 0.0 {
-        ((rows.0 + 42.0, rows.1 + 2.0), Anchor::Start)
+        ((rows.0 + 42.0, rows.1 + 2.0), TextAnchor::Start)
     } else {
-        ((rows.0 - 42.0, rows.1 + 2.0), Anchor::End)
+        ((rows.0 - 42.0, rows.1 + 2.0), TextAnchor::End)
     }
 }

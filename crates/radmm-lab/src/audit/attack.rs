@@ -1,50 +1,50 @@
-//! Attacks: what is made of one victim's releases, one number for each. Large speaks for one data set, small for the other.
+//! Attacks: a score for each victim, computed from its releases. A large score speaks for one data set, a small one for the other.
 
 use radmm::account::Guarantee;
 use radmm::private::NoiseKey;
 use rayon::prelude::*;
 
-use super::plane::{Explained, Plane, difference, norm};
-use super::retrace::Asked;
-use super::scene::{Act, AuditError, Side, Stage};
-use super::scores::Scores;
+use super::likelihood::{Hypothesis, ImpliedNoise, difference, norm};
+use super::lower_bound::Scores;
+use super::output_verifier::PaidAnswer;
+use super::victim::{AttackError, Dataset, Victim, VictimRun};
 
-/// Noise counts as the same from here on down; it is known to the solver's tolerance and the grid of releases at best.
-const SAME: f64 = 1e-12;
+/// The distance below which two noises count as equal: they are known up to the solver's tolerance and the grid of releases.
+const EQUAL_NOISE: f64 = 1e-12;
 
-/// Runs between two reports of progress.
-pub(super) const CHUNK: u32 = 1000;
+/// The number of runs between two reports of progress.
+pub(super) const RUNS_PER_REPORT: u32 = 1000;
 
-/// How an attacker tells two data sets apart.
+/// A way to tell two data sets apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attack {
-    /// By the exact log-likelihood ratio of everything released: nobody can do better, if noise is what it should be.
+    /// The exact log-likelihood ratio of everything released, which is the best attack if the noise is as it should be.
     Likelihood,
-    /// By whether the first two answers had the same noise under one data set or the other: it works if noise is used twice.
+    /// Whether the first two answers had the same noise under one data set or the other. It succeeds if noise is used twice.
     TwoAnswers,
-    /// By whether the victim's noise is that of another party, which the attacker owns: it works if two parties share a key.
+    /// Whether the victim's noise is that of another party, which the attacker owns. It succeeds if two parties share a key.
     Accomplice {
-        /// How far the accomplice's key is from the victim's: 0 is the victim's own.
+        /// The offset of the accomplice's key from the victim's: 0 is the victim's own.
         apart: u32,
     },
 }
 
 impl Attack {
-    /// Runs that many victims with each data set, and what every one of them was charged.
+    /// Attacks `runs` victims with each data set and returns their scores and the guarantee that each of them claims.
     pub(super) fn on(
         self,
-        stage: &Stage,
+        victim: &Victim,
         runs: u32,
         seed: u64,
         progress: &(dyn Fn() + Sync),
-    ) -> Result<(Scores, Guarantee), AuditError> {
-        let claimed = stage
-            .act(Side::Right, NoiseKey::repeating(seed, 0, 0))?
+    ) -> Result<(Scores, Guarantee), AttackError> {
+        let claimed = victim
+            .run(Dataset::Right, NoiseKey::repeating(seed, 0, 0))?
             .spent;
-        let one_side = |side: Side| -> Result<Vec<f64>, AuditError> {
+        let scores = |dataset: Dataset| -> Result<Vec<f64>, AttackError> {
             let score = |run: u32| {
-                let score = self.score(stage, side, run, seed);
-                if run.is_multiple_of(CHUNK) {
+                let score = self.score(victim, dataset, run, seed);
+                if run.is_multiple_of(RUNS_PER_REPORT) {
                     progress();
                 }
                 score
@@ -52,40 +52,49 @@ impl Attack {
             (0..runs).into_par_iter().map(score).collect()
         };
         let scores = Scores {
-            right: one_side(Side::Right)?,
-            left: one_side(Side::Left)?,
+            right: scores(Dataset::Right)?,
+            left: scores(Dataset::Left)?,
         };
         Ok((scores, claimed))
     }
 
-    fn score(self, stage: &Stage, side: Side, run: u32, seed: u64) -> Result<f64, AuditError> {
-        // Every victim has noise of its own: another run, or another side.
-        let key = |apart: u32| NoiseKey::repeating(seed, run, side as u32 + apart);
-        let victim = stage.act(side, key(0))?;
-        let [right, left] = &stage.planes;
+    fn score(
+        self,
+        victim: &Victim,
+        dataset: Dataset,
+        run: u32,
+        seed: u64,
+    ) -> Result<f64, AttackError> {
+        // Every victim has noise of its own: another run, or another data set.
+        let key = |apart: u32| NoiseKey::repeating(seed, run, dataset as u32 + apart);
+        let attacked = victim.run(dataset, key(0))?;
+        let [right, left] = &victim.hypotheses;
         match self {
             Self::Likelihood => {
-                let ln_density = |plane: &Plane| -> Result<f64, AuditError> {
-                    let explained = |asked| Ok(explain(plane, asked)?.ln_density);
-                    victim.asked.iter().map(explained).sum()
+                let ln_density = |hypothesis: &Hypothesis| -> Result<f64, AttackError> {
+                    let ln_density = |answer| Ok(implied_noise(hypothesis, answer)?.ln_density);
+                    attacked.answers.iter().map(ln_density).sum()
                 };
                 Ok(ln_density(right)? - ln_density(left)?)
             }
             Self::TwoAnswers => {
-                let apart = |plane: &Plane| -> Result<f64, AuditError> {
-                    let [first, second] = first_two(&victim)?;
-                    let (first, second) = (explain(plane, first)?, explain(plane, second)?);
+                let apart = |hypothesis: &Hypothesis| -> Result<f64, AttackError> {
+                    let [first, second] = first_two(&attacked)?;
+                    let (first, second) = (
+                        implied_noise(hypothesis, first)?,
+                        implied_noise(hypothesis, second)?,
+                    );
                     Ok(norm(difference(first.noise, second.noise)))
                 };
                 Ok(closer(apart(right)?, apart(left)?))
             }
             Self::Accomplice { apart } => {
                 // Its rows are its own: the attacker knows them.
-                let accomplice = stage.act(Side::Right, key(apart))?;
-                let known = explain(right, first(&accomplice)?)?.noise;
-                let apart = |plane: &Plane| -> Result<f64, AuditError> {
-                    let explained = explain(plane, first(&victim)?)?;
-                    Ok(norm(difference(explained.noise, known)))
+                let accomplice = victim.run(Dataset::Right, key(apart))?;
+                let known = implied_noise(right, first(&accomplice)?)?.noise;
+                let apart = |hypothesis: &Hypothesis| -> Result<f64, AttackError> {
+                    let implied = implied_noise(hypothesis, first(&attacked)?)?;
+                    Ok(norm(difference(implied.noise, known)))
                 };
                 Ok(closer(apart(right)?, apart(left)?))
             }
@@ -93,23 +102,23 @@ impl Attack {
     }
 }
 
-/// Large if the noises are closer under the right data set.
+/// Returns a score that is large if the noises are closer under the right data set.
 fn closer(right: f64, left: f64) -> f64 {
-    libm::log(left.max(SAME)) - libm::log(right.max(SAME))
+    libm::log(left.max(EQUAL_NOISE)) - libm::log(right.max(EQUAL_NOISE))
 }
 
-fn explain(plane: &Plane, asked: &Asked) -> Result<Explained, AuditError> {
-    let explained = plane.explain(&asked.query, &asked.event, asked.answer.values());
-    explained.ok_or(AuditError::NoNoise)
+fn implied_noise(hypothesis: &Hypothesis, paid: &PaidAnswer) -> Result<ImpliedNoise, AttackError> {
+    let implied = hypothesis.implied_noise(&paid.query, &paid.event, paid.answer.values());
+    implied.ok_or(AttackError::NoNoise)
 }
 
-fn first(act: &Act) -> Result<&Asked, AuditError> {
-    act.asked.first().ok_or(AuditError::NoNoise)
+fn first(run: &VictimRun) -> Result<&PaidAnswer, AttackError> {
+    run.answers.first().ok_or(AttackError::NoNoise)
 }
 
-fn first_two(act: &Act) -> Result<[&Asked; 2], AuditError> {
-    match &act.asked[..] {
+fn first_two(run: &VictimRun) -> Result<[&PaidAnswer; 2], AttackError> {
+    match &run.answers[..] {
         [first, second, ..] => Ok([first, second]),
-        _ => Err(AuditError::NoNoise),
+        _ => Err(AttackError::NoNoise),
     }
 }

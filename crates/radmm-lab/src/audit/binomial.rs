@@ -1,22 +1,22 @@
-//! Exact bounds of a chance from what was counted (Clopper and Pearson 1934).
+//! Exact confidence bounds on a probability from counts (Clopper and Pearson 1934).
 //!
-//! With `k` of `n` independent trials, the chance `p` is below `low` or above `high`, each with a probability of at most
-//! `miss`, where
+//! With `k` hits in `n` independent trials, the probability `p` is below `low` or above `high`, each with a probability of
+//! at most `miss`, where
 //! ```text
 //! P(X ≥ k | low) = I_low(k, n − k + 1) = miss        P(X ≤ k | high) = 1 − I_high(k + 1, n − k) = miss
 //! ```
-//! `I` is the regularised incomplete beta function. It takes a page, and no crate of the workspace has it.
+//! `I` is the regularised incomplete beta function, which no dependency of the workspace has.
 
-/// How often something came about.
+/// The number of hits in a number of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct BinomialCount {
     pub hits: usize,
     pub trials: usize,
 }
 
-impl Count {
-    /// A chance that the true one is below with a probability of at most `miss`.
-    pub(super) fn at_least(self, miss: f64) -> f64 {
+impl BinomialCount {
+    /// Returns a lower bound: the true probability is below it with a probability of at most `miss`.
+    pub(super) fn lower(self, miss: f64) -> f64 {
         if self.hits == 0 {
             return 0.0;
         }
@@ -25,8 +25,8 @@ impl Count {
         bisect(|p| incomplete_beta(k, n - k + 1.0, p) <= miss).0
     }
 
-    /// A chance that the true one is above with a probability of at most `miss`.
-    pub(super) fn at_most(self, miss: f64) -> f64 {
+    /// Returns an upper bound: the true probability is above it with a probability of at most `miss`.
+    pub(super) fn upper(self, miss: f64) -> f64 {
         if self.hits == self.trials {
             return 1.0;
         }
@@ -36,8 +36,7 @@ impl Count {
     }
 }
 
-/// Where a statement that holds at 0 and not at 1 ceases to hold: the last point known to be before, the first known to
-/// be after.
+/// Returns the interval in which a predicate that holds at 0 and not at 1 ceases to hold.
 fn bisect(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
@@ -51,7 +50,7 @@ fn bisect(holds: impl Fn(f64) -> bool) -> (f64, f64) {
     (low, high)
 }
 
-/// `I_x(a, b)`, by its continued fraction on the side where that converges fast.
+/// Returns `I_x(a, b)`, by its continued fraction on the side where that converges fast.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -67,7 +66,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     front / a / continued_fraction(a, b, x)
 }
 
-/// `1 + d₁/(1 + d₂/(1 + …))`, evaluated from the front (modified Lentz), with
+/// Returns `1 + d₁/(1 + d₂/(1 + …))`, evaluated from the front (modified Lentz), with
 /// ```text
 /// d_{2j} = j(b − j)x / ((a + 2j − 1)(a + 2j)),   d_{2j+1} = −(a + j)(a + b + j)x / ((a + 2j)(a + 2j + 1))
 /// ```
@@ -116,22 +115,22 @@ mod tests {
     }
 
     #[test]
-    fn bounds_without_or_with_nothing_but_hits_have_a_closed_form() {
+    fn bounds_of_no_hits_and_of_all_hits_have_a_closed_form() {
         for trials in [1, 10, 1000, 25_000] {
             let n = trials as f64;
-            let none = Count { hits: 0, trials };
-            let all = Count {
+            let none = BinomialCount { hits: 0, trials };
+            let all = BinomialCount {
                 hits: trials,
                 trials,
             };
-            assert_eq!((none.at_least(0.025), all.at_most(0.025)), (0.0, 1.0));
-            assert!(close(none.at_most(0.025), 1.0 - 0.025f64.powf(1.0 / n)));
-            assert!(close(all.at_least(0.025), 0.025f64.powf(1.0 / n)));
+            assert_eq!((none.lower(0.025), all.upper(0.025)), (0.0, 1.0));
+            assert!(close(none.upper(0.025), 1.0 - 0.025f64.powf(1.0 / n)));
+            assert!(close(all.lower(0.025), 0.025f64.powf(1.0 / n)));
         }
     }
 
     #[test]
-    fn bounds_are_those_of_published_tables() {
+    fn bounds_agree_with_published_tables() {
         // Two-sided 95 % intervals, as in the tables of Clopper and Pearson and in every textbook since.
         for (hits, trials, low, high) in [
             (1, 10, 0.0025, 0.4450),
@@ -140,20 +139,20 @@ mod tests {
             (10, 100, 0.0490, 0.1762),
             (50, 100, 0.3983, 0.6017),
         ] {
-            let count = Count { hits, trials };
-            assert!((count.at_least(0.025) - low).abs() < 6e-5, "{count:?}");
-            assert!((count.at_most(0.025) - high).abs() < 6e-5, "{count:?}");
+            let count = BinomialCount { hits, trials };
+            assert!((count.lower(0.025) - low).abs() < 6e-5, "{count:?}");
+            assert!((count.upper(0.025) - high).abs() < 6e-5, "{count:?}");
         }
     }
 
     #[test]
-    fn the_tail_beyond_a_bound_is_the_chance_to_miss() {
+    fn the_tail_beyond_a_bound_is_the_probability_to_miss() {
         for (hits, trials) in [(1, 7), (3, 12), (20, 60), (59, 60)] {
-            let count = Count { hits, trials };
+            let count = BinomialCount { hits, trials };
             for miss in [0.5, 0.025, 1e-4] {
-                let low = upper_tail(hits, trials, count.at_least(miss));
+                let low = upper_tail(hits, trials, count.lower(miss));
                 assert!(close(low, miss), "{count:?}: {low} for {miss}");
-                let high = 1.0 - upper_tail(hits + 1, trials, count.at_most(miss));
+                let high = 1.0 - upper_tail(hits + 1, trials, count.upper(miss));
                 assert!((high - miss).abs() < 1e-9, "{count:?}: {high} for {miss}");
             }
         }
@@ -162,12 +161,12 @@ mod tests {
     #[test]
     fn large_counts_agree_with_the_normal_approximation() {
         // The interval's half-width is 1.96·√(p(1−p)/n) up to terms of order 1/n.
-        let count = Count {
+        let count = BinomialCount {
             hits: 200_000,
             trials: 1_000_000,
         };
         let half = 1.959_964 * (0.2f64 * 0.8 / 1e6).sqrt();
-        assert!((count.at_least(0.025) - (0.2 - half)).abs() < 2e-6);
-        assert!((count.at_most(0.025) - (0.2 + half)).abs() < 2e-6);
+        assert!((count.lower(0.025) - (0.2 - half)).abs() < 2e-6);
+        assert!((count.upper(0.025) - (0.2 + half)).abs() < 2e-6);
     }
 }

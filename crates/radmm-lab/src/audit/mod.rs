@@ -1,176 +1,178 @@
-//! Attacks on the real mechanism through its real code path: how much privacy is lost *at least*, beside what is claimed
-//! at most. docs/audit.md says what is done and what it means.
+//! Privacy audits: attacks on the real mechanism through its real code path, for a lower bound on ε beside the claimed upper
+//! bound. docs/audit.md has the method and its meaning.
 //!
-//! The attacker is a neighbour who knows everything but which of two rows his victim has (`scene.rs`). He meets many victims
-//! of either kind, scores what they release (`attack.rs`, with the arithmetic of `plane.rs`), and counts (`scores.rs`,
-//! `binomial.rs`). Whatever victims and honest parties say beside paid answers is computed again from earlier releases
-//! (`retrace.rs`, `network.rs`).
+//! The attacker is a neighbour who knows everything except which of two rows the victim has (`victim.rs`). He attacks many
+//! victims of either kind, scores their releases (`attack.rs`, with the densities of `likelihood.rs`), and counts
+//! (`lower_bound.rs`, `binomial.rs`). Every other message of victims and honest parties is recomputed from earlier releases
+//! (`output_verifier.rs`, `honest_run.rs`).
 
 mod attack;
+mod audit_case;
 mod binomial;
-mod builtin;
-mod case;
-mod network;
-mod plane;
-mod retrace;
-mod scene;
-mod scores;
-mod study;
+mod builtin_cases;
+mod honest_run;
+mod likelihood;
+mod lower_bound;
+mod output_verifier;
+mod study_cases;
 #[cfg(test)]
 mod tests;
+mod victim;
 
 use radmm::account::Guarantee;
 use radmm_study::words::Program;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::assemble::RunError;
 use crate::experiment::Experiment;
+use crate::instantiate::RunError;
 use crate::shown;
 
-use case::Case;
-pub use case::{Attacked, Verdict};
-pub use network::Retraced;
-pub use scene::AuditError;
-pub use scores::{CONFIDENCE, Profile};
+use audit_case::AuditCase;
+pub use audit_case::{AttackResult, AuditVerdict};
+pub use honest_run::HonestRun;
+pub use lower_bound::{CONFIDENCE, ScoreProfile};
+pub use victim::AttackError;
 
-/// The fewest runs that show anything.
-pub const FEWEST_RUNS: u32 = 100;
+/// The smallest number of runs that shows anything.
+pub const MIN_RUNS: u32 = 100;
 
-/// What is to be attacked and followed.
+/// The claims to be attacked and the runs to be verified.
 pub struct Audit<'a> {
     study: Option<&'a Experiment>,
-    cases: Vec<Case>,
-    followed: Vec<(String, Experiment)>,
+    cases: Vec<AuditCase>,
+    verified: Vec<(String, Experiment)>,
     runs: u32,
     seed: u64,
 }
 
-/// Why an audit did not come to an end.
+/// The reason why an audit did not finish.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum Unaudited {
-    /// An attack came to nothing.
-    #[error("{what}: {cause}")]
+pub enum AuditError {
+    /// An attack failed.
+    #[error("{attack}: {cause}")]
     Attack {
-        /// Which.
-        what: String,
-        /// Why.
-        cause: AuditError,
+        /// The label of the attack.
+        attack: String,
+        /// The cause.
+        cause: AttackError,
     },
-    /// Parties cannot be had.
+    /// The honest parties cannot be run.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
-/// What came out.
+/// The result of an audit.
 #[derive(Clone, Debug, Serialize)]
-pub struct Audited {
+pub struct AuditResult {
     program: Program,
     /// The study's name, if one was audited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<String>,
-    /// Of the noise.
+    /// The seed of the noise.
     pub seed: u64,
-    /// Victims with each of the two data sets.
+    /// The number of victims with each of the two data sets.
     pub runs: u32,
-    /// Of each lower bound.
+    /// The confidence of each lower bound.
     pub confidence: f64,
-    /// Of every ε.
+    /// The neighbouring relation of every ε.
     pub relation: &'static str,
-    /// Claims that were attacked.
-    pub attacked: Vec<Attacked>,
-    /// Runs whose messages were computed again.
-    pub retraced: Vec<Retraced>,
+    /// The claims that were attacked.
+    #[serde(rename = "attacked")]
+    pub attacks: Vec<AttackResult>,
+    /// The runs whose messages were recomputed.
+    #[serde(rename = "retraced")]
+    pub honest_runs: Vec<HonestRun>,
 }
 
 impl<'a> Audit<'a> {
-    /// Of every mechanism of the program, and every algorithm that recycles. `runs` are victims with each of two data
-    /// sets, at least [`FEWEST_RUNS`].
-    pub fn of_program(runs: u32, seed: u64) -> Self {
+    /// Returns the audit of every mechanism, and of every algorithm that recycles. `runs` is the number of victims with each
+    /// of two data sets, at least [`MIN_RUNS`].
+    pub fn builtin(runs: u32, seed: u64) -> Self {
         Self {
             study: None,
-            cases: builtin::cases(),
-            followed: builtin::networks(),
-            runs: runs.max(FEWEST_RUNS),
+            cases: builtin_cases::cases(),
+            verified: builtin_cases::networks(),
+            runs: runs.max(MIN_RUNS),
             seed,
         }
     }
 
-    /// Of a study: its mechanism at the prices of its dearest party, and its messages.
-    pub fn of_study(experiment: &'a Experiment, runs: u32, seed: u64) -> Result<Self, Unaudited> {
-        let runs = runs.max(FEWEST_RUNS);
+    /// Returns the audit of a study: its mechanism at the prices of the party that pays most, and its messages.
+    pub fn for_study(experiment: &'a Experiment, runs: u32, seed: u64) -> Result<Self, AuditError> {
+        let runs = runs.max(MIN_RUNS);
         Ok(Self {
             study: Some(experiment),
-            cases: study::cases(experiment, runs).map_err(RunError::from)?,
-            followed: Vec::new(),
+            cases: study_cases::cases(experiment, runs).map_err(RunError::from)?,
+            verified: Vec::new(),
             runs,
             seed,
         })
     }
 
-    /// How often `progress` is called by [`run`](Self::run), at most.
-    pub fn steps(&self) -> u64 {
+    /// Returns an upper bound on the number of calls of `progress` by [`run`](Self::run).
+    pub fn progress_steps(&self) -> u64 {
         let iterations = |of: &Experiment| u64::from(of.study().algorithm.iterations);
-        let followed: u64 = self.followed().map(|(_, of)| iterations(of)).sum();
-        self.cases.len() as u64 * Case::steps(self.runs) + followed
+        let verified: u64 = self.verified().map(|(_, of)| iterations(of)).sum();
+        self.cases.len() as u64 * AuditCase::progress_steps(self.runs) + verified
     }
 
-    fn followed(&self) -> impl Iterator<Item = (String, &Experiment)> {
+    fn verified(&self) -> impl Iterator<Item = (String, &Experiment)> {
         let study = self.study.map(|of| {
             let name = of.study().algorithm.method.name();
             (name.to_owned(), of)
         });
-        let others = self.followed.iter().map(|(name, of)| (name.clone(), of));
+        let others = self.verified.iter().map(|(name, of)| (name.clone(), of));
         study.into_iter().chain(others)
     }
 
-    /// Attacks and follows, on all threads of the current pool; the result is the same for any number. `progress` is told what
-    /// is at work.
-    pub fn run(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<Audited, Unaudited> {
-        let mut attacked = Vec::new();
+    /// Attacks all cases and verifies all runs, on all threads of the current pool. The result is the same for any number of
+    /// threads. `progress` is called with the label of the current work.
+    pub fn run(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<AuditResult, AuditError> {
+        let mut attacks = Vec::new();
         for case in &self.cases {
-            let outcome = case.run(self.runs, self.seed, &|| progress(&case.what));
-            attacked.push(outcome.map_err(|cause| Unaudited::Attack {
-                what: case.what.clone(),
+            let outcome = case.run(self.runs, self.seed, &|| progress(&case.label));
+            attacks.push(outcome.map_err(|cause| AuditError::Attack {
+                attack: case.label.clone(),
                 cause,
             })?);
         }
-        let mut retraced = Vec::new();
-        for (name, experiment) in self.followed() {
-            let telling = || progress(&name);
-            retraced.push(network::follow(experiment, name.clone(), &telling)?);
+        let mut honest_runs = Vec::new();
+        for (name, experiment) in self.verified() {
+            let report = || progress(&name);
+            honest_runs.push(honest_run::verify(experiment, name.clone(), &report)?);
         }
-        Ok(Audited {
+        Ok(AuditResult {
             program: Program::THIS,
             study: self.study.map(|of| of.study().name.clone()),
             seed: self.seed,
             runs: self.runs,
             confidence: CONFIDENCE,
             relation: Guarantee::RELATION,
-            attacked,
-            retraced,
+            attacks,
+            honest_runs,
         })
     }
 }
 
-impl Audited {
-    /// What is wrong, a line each; nothing, if every claim withstood.
+impl AuditResult {
+    /// Returns one line for each claim that was refuted.
     pub fn failures(&self) -> Vec<String> {
-        let fails = |one: &&Attacked| one.verdict == Verdict::Fails;
-        let attacked = self.attacked.iter().filter(fails).map(|one| {
+        let fails = |one: &&AttackResult| one.verdict == AuditVerdict::Fails;
+        let attacks = self.attacks.iter().filter(fails).map(|one| {
             format!(
                 "{}, {}: ε is at least {} with a confidence of 95 %, and {} is claimed at δ = {}",
                 one.mechanism,
                 one.attack,
-                shown::at_least(one.at_least),
+                shown::at_least(one.lower_bound),
                 shown::epsilon(one.claimed.epsilon),
                 one.claimed.delta
             )
         });
-        let retraced = self.retraced.iter().filter_map(|one| {
-            let why = one.untraceable.as_ref()?;
+        let unverified = self.honest_runs.iter().filter_map(|one| {
+            let why = one.unverifiable.as_ref()?;
             Some(format!("{}, {why}", one.algorithm))
         });
-        attacked.chain(retraced).collect()
+        attacks.chain(unverified).collect()
     }
 }

@@ -1,18 +1,18 @@
-//! The audit finds nothing where nothing is, and finds every fault that is put in.
+//! The audit finds no fault in correct mechanisms, and finds every planted fault.
 //!
-//! Seeds are fixed, so these tests fail always or never. A right mechanism would have met a bad seed with a chance of at most
-//! 5 % a claim, were its worst case attained; the rows are not quite opposite and events are averages, so that in effect it
-//! is far below: see docs/audit.md.
+//! Seeds are fixed, so these tests fail always or never. A correct mechanism would have met a bad seed with a probability of at
+//! most 5 % a claim, if its worst case were attained. The rows are not quite opposite and events are averages, so that the
+//! probability is far below: see docs/audit.md.
 
 use radmm::account::Guarantee;
 use radmm::private::{Law, Loss, Mechanism, Scaling};
 
 use super::attack::Attack;
-use super::builtin::{accomplice, bend, cases, scene, two_answers};
-use super::case::{Attacked, Case, Verdict};
-use super::network::follow;
-use super::scene::{Drive, Scene};
-use super::{Audit, Audited, builtin};
+use super::audit_case::{AttackResult, AuditCase, AuditVerdict};
+use super::builtin_cases::{accomplice, cases, curvature, two_answers, victim};
+use super::honest_run;
+use super::victim::{NeighbourBehaviour, VictimConfig};
+use super::{Audit, AuditResult, builtin_cases};
 use crate::experiment::Experiment;
 use radmm_study::{Noise, Study};
 
@@ -26,28 +26,28 @@ fn pure(rate: f64) -> Mechanism {
     }
 }
 
-fn case(scene: Scene) -> Case {
-    Case {
-        scene,
+fn case(victim: VictimConfig) -> AuditCase {
+    AuditCase {
+        victim,
         attack: Attack::Likelihood,
-        what: "a test".to_owned(),
+        label: "a test".to_owned(),
     }
 }
 
-fn run(case: &Case) -> Attacked {
+fn run(case: &AuditCase) -> AttackResult {
     case.run(RUNS, SEED, &|| ()).unwrap()
 }
 
 /// A case as it is, judged by what is claimed for another one.
-fn judged(case: &Case, runs: u32, claimed: Guarantee) -> Attacked {
-    let stage = case.scene.clone().stage();
-    let (scores, _) = case.attack.on(&stage, runs, SEED, &|| ()).unwrap();
+fn judged(case: &AuditCase, runs: u32, claimed: Guarantee) -> AttackResult {
+    let victim = case.victim.clone().prepare();
+    let (scores, _) = case.attack.on(&victim, runs, SEED, &|| ()).unwrap();
     case.judge(&scores, claimed, runs)
 }
 
-fn claimed(case: &Case) -> Guarantee {
-    let stage = case.scene.clone().stage();
-    case.attack.on(&stage, 2, SEED, &|| ()).unwrap().1
+fn claimed(case: &AuditCase) -> Guarantee {
+    let victim = case.victim.clone().prepare();
+    case.attack.on(&victim, 2, SEED, &|| ()).unwrap().1
 }
 
 #[test]
@@ -55,14 +55,18 @@ fn no_mechanism_loses_more_than_it_claims() {
     for case in cases() {
         let seen = run(&case);
         let (name, what) = (&seen.mechanism, &seen.attack);
-        assert_eq!(seen.verdict, Verdict::Holds, "{name}, {what}: {seen:?}");
+        assert_eq!(
+            seen.verdict,
+            AuditVerdict::Holds,
+            "{name}, {what}: {seen:?}"
+        );
     }
 }
 
 #[test]
 fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() {
     for (iterations, rate) in [(1, 1.0), (5, 0.65)] {
-        let seen = run(&case(scene(pure(rate), Loss::Logistic, iterations)));
+        let seen = run(&case(victim(pure(rate), Loss::Logistic, iterations)));
         assert!(seen.share() >= 0.6, "{seen:?}");
     }
 }
@@ -88,78 +92,78 @@ fn halved(mechanism: Mechanism) -> Mechanism {
 fn halved_noise_is_found_in_every_mechanism() {
     for case in cases() {
         if case.attack != Attack::Likelihood
-            || case.scene.iterations > 1
-            || case.scene.drive == Drive::Bend
+            || case.victim.iterations > 1
+            || case.victim.neighbours == NeighbourBehaviour::AtOrigin
         {
             continue;
         }
         let claimed = claimed(&case);
-        let faulty = Case {
-            scene: Scene {
-                mechanism: halved(case.scene.mechanism),
-                ..case.scene
+        let faulty = AuditCase {
+            victim: VictimConfig {
+                mechanism: halved(case.victim.mechanism),
+                ..case.victim
             },
             ..case
         };
         let seen = judged(&faulty, RUNS, claimed);
-        assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+        assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
     }
 }
 
 #[test]
-fn a_charge_that_is_skipped_is_found() {
-    let whole = scene(pure(0.65), Loss::Logistic, 5);
+fn a_skipped_charge_is_found() {
+    let whole = victim(pure(0.65), Loss::Logistic, 5);
     // The ledger of a party that was asked three times, and wrote down two of them.
-    let shorter = Scene {
+    let shorter = VictimConfig {
         iterations: 3,
         ..whole.clone()
     };
     let (whole, shorter) = (case(whole), case(shorter));
     assert_eq!(
         judged(&whole, 3 * RUNS, claimed(&whole)).verdict,
-        Verdict::Holds
+        AuditVerdict::Holds
     );
     let seen = judged(&whole, 3 * RUNS, claimed(&shorter));
-    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+    assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
 }
 
 #[test]
-fn a_price_that_forgets_the_bend_of_the_loss_is_found() {
-    let case = bend();
+fn a_price_without_the_curvature_of_the_loss_is_refuted() {
+    let case = curvature();
     let whole = claimed(&case);
-    assert_eq!(judged(&case, 3 * RUNS, whole).verdict, Verdict::Holds);
+    assert_eq!(judged(&case, 3 * RUNS, whole).verdict, AuditVerdict::Holds);
     // S·α is left of S·α + ln(1 + x), with x = 2.
     let part = Guarantee {
         epsilon: whole.epsilon - 3f64.ln(),
         ..whole
     };
     let seen = judged(&case, 3 * RUNS, part);
-    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+    assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
 }
 
 #[test]
-fn two_parties_with_one_key_are_found() {
-    assert_eq!(run(&accomplice(2)).verdict, Verdict::Holds);
+fn two_parties_that_share_a_noise_key_are_found() {
+    assert_eq!(run(&accomplice(2)).verdict, AuditVerdict::Holds);
     let seen = run(&accomplice(0));
-    assert_eq!(seen.verdict, Verdict::Fails, "{seen:?}");
+    assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
     // Every victim is told apart.
     assert_eq!((seen.hits[0], seen.false_hits[0]), (seen.hits[1], 0));
 }
 
 #[test]
-fn noise_drawn_afresh_says_nothing_about_other_noise() {
+fn fresh_noise_says_nothing_about_other_noise() {
     let seen = run(&two_answers());
     assert!(
-        seen.verdict == Verdict::Holds && seen.share() < 0.5,
+        seen.verdict == AuditVerdict::Holds && seen.share() < 0.5,
         "{seen:?}"
     );
 }
 
 #[test]
 fn every_recycled_message_is_a_function_of_earlier_ones() {
-    for (name, experiment) in builtin::networks() {
-        let seen = follow(&experiment, name, &|| ()).unwrap();
-        assert_eq!((&seen.untraceable, &seen.stopped), (&None, &None));
+    for (name, experiment) in builtin_cases::networks() {
+        let seen = honest_run::verify(&experiment, name, &|| ()).unwrap();
+        assert_eq!((&seen.unverifiable, &seen.stopped), (&None, &None));
         assert_eq!(seen.data + seen.recycled, 5 * 12, "{seen:?}");
         assert!(seen.recycled >= seen.data && seen.data > 0, "{seen:?}");
     }
@@ -167,7 +171,7 @@ fn every_recycled_message_is_a_function_of_earlier_ones() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_audit() {
-    let case = case(scene(pure(0.5), Loss::Logistic, 3));
+    let case = case(victim(pure(0.5), Loss::Logistic, 3));
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let pool = pool.build().unwrap();
@@ -187,17 +191,17 @@ fn clinic(change: impl Fn(&mut Study)) -> Experiment {
 #[test]
 fn a_study_is_audited_at_its_own_prices() {
     let experiment = clinic(|study| study.algorithm.iterations = 8);
-    let audited = Audit::of_study(&experiment, 2000, SEED)
+    let audited = Audit::for_study(&experiment, 2000, SEED)
         .unwrap()
         .run(&|_| ())
         .unwrap();
-    let course = experiment.course(
+    let course = experiment.cumulative_epsilon(
         &experiment.noise().unwrap(),
         experiment.study().privacy.bound,
     );
     let course = course.unwrap();
-    let [first, all] = &audited.attacked[..] else {
-        panic!("{:?}", audited.attacked)
+    let [first, all] = &audited.attacks[..] else {
+        panic!("{:?}", audited.attacks)
     };
     // Its two rows weigh as much as its party's rows. What finite precision costs may depend on the number of columns, and
     // is far below a hundredth.
@@ -209,13 +213,13 @@ fn a_study_is_audited_at_its_own_prices() {
     );
     assert!(audited.failures().is_empty());
     assert_eq!(
-        (audited.retraced[0].data, audited.retraced[0].recycled),
+        (audited.honest_runs[0].data, audited.honest_runs[0].recycled),
         (20, 20)
     );
 }
 
 #[test]
-fn an_epsilon_that_cannot_be_resolved_is_said_to_be() {
+fn an_epsilon_that_cannot_be_resolved_is_reported_as_such() {
     let verdict = |rate: f64| {
         let experiment = clinic(|study| {
             let law = Law::Gamma { rate };
@@ -226,15 +230,19 @@ fn an_epsilon_that_cannot_be_resolved_is_said_to_be() {
             study.privacy.delta = 0.0;
             study.algorithm.iterations = 2;
         });
-        let audited = Audit::of_study(&experiment, 1000, SEED)
+        let audited = Audit::for_study(&experiment, 1000, SEED)
             .unwrap()
             .run(&|_| ())
             .unwrap();
-        audited.attacked[0].verdict
+        audited.attacks[0].verdict
     };
     assert_eq!(
         [verdict(1e-3), verdict(2.0), verdict(50.0)],
-        [Verdict::TooSmall, Verdict::Holds, Verdict::TooLarge]
+        [
+            AuditVerdict::TooSmall,
+            AuditVerdict::Holds,
+            AuditVerdict::TooLarge
+        ]
     );
 }
 
@@ -244,24 +252,24 @@ fn a_study_without_noise_claims_nothing() {
         study.privacy.noise = Noise::Given(Mechanism::None);
         study.algorithm.iterations = 2;
     });
-    let audited = Audit::of_study(&experiment, 1000, SEED)
+    let audited = Audit::for_study(&experiment, 1000, SEED)
         .unwrap()
         .run(&|_| ())
         .unwrap();
-    assert!(audited.attacked.is_empty() && audited.failures().is_empty());
+    assert!(audited.attacks.is_empty() && audited.failures().is_empty());
     assert!(audited.page().to_html().contains("There is no noise"));
 }
 
 #[test]
 fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
     let experiment = clinic(|study| study.algorithm.iterations = 2);
-    let audit = Audit::of_study(&experiment, 1000, SEED);
+    let audit = Audit::for_study(&experiment, 1000, SEED);
     let audited = audit.unwrap().run(&|_| ()).unwrap();
-    let mut broken: Audited = audited.clone();
-    broken.attacked[0].verdict = Verdict::Fails;
-    broken.attacked[0].at_least = 3.77777;
-    broken.attacked[0].claimed.epsilon = 0.54321;
-    broken.retraced[0].untraceable = Some("node 2: why".to_owned());
+    let mut broken: AuditResult = audited.clone();
+    broken.attacks[0].verdict = AuditVerdict::Fails;
+    broken.attacks[0].lower_bound = 3.77777;
+    broken.attacks[0].claimed.epsilon = 0.54321;
+    broken.honest_runs[0].unverifiable = Some("node 2: why".to_owned());
     assert_eq!(
         broken.failures(),
         [

@@ -1,38 +1,40 @@
 //! The report of `radmm audit`.
 
-use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
-use crate::audit::{Attacked, Audited, Retraced, Verdict};
+use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
 use crate::shown::{at_least, count, epsilon, thousands};
+use radmm_report::{
+    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+};
 
-impl Audited {
+impl AuditResult {
     /// What was claimed and what could be shown.
-    pub fn table(&self) -> Grid {
-        let row = |(number, one): (usize, &Attacked)| {
+    pub fn table(&self) -> TextTable {
+        let row = |(number, one): (usize, &AttackResult)| {
             vec![
                 number.to_string(),
                 one.mechanism.clone(),
                 one.attack.clone(),
                 one.claimed.delta.to_string(),
                 epsilon(one.claimed.epsilon),
-                at_least(one.at_least),
+                at_least(one.lower_bound),
                 format!("{:.0} %", 100.0 * one.share()),
                 one.verdict.in_words().to_owned(),
             ]
         };
-        Grid {
+        TextTable {
             caption: "What is claimed at most, and what could be shown at least, with a confidence of 95 % each".to_owned(),
             header: ["", "mechanism", "attacked", "δ", "claimed ε", "at least", "share", "verdict"]
                 .map(str::to_owned)
                 .into(),
-            rows: (1..).zip(&self.attacked).map(row).collect(),
+            rows: (1..).zip(&self.attacks).map(row).collect(),
             folded: false,
         }
     }
 
     /// Whose messages were computed again.
-    pub fn retraced_table(&self) -> Grid {
-        let row = |one: &Retraced| {
-            let verdict = match (&one.untraceable, &one.stopped) {
+    pub fn retraced_table(&self) -> TextTable {
+        let row = |one: &HonestRun| {
+            let verdict = match (&one.unverifiable, &one.stopped) {
                 (Some(why), _) => format!("FAILS: {why}"),
                 (None, Some(why)) => format!("the same bits, until it stopped: {why}"),
                 (None, None) if one.recycled == 0 => "nothing is recycled".to_owned(),
@@ -46,7 +48,7 @@ impl Audited {
                 verdict,
             ]
         };
-        Grid {
+        TextTable {
             caption: "Messages computed again from earlier releases".to_owned(),
             header: [
                 "algorithm",
@@ -57,7 +59,7 @@ impl Audited {
             ]
             .map(str::to_owned)
             .into(),
-            rows: self.retraced.iter().map(row).collect(),
+            rows: self.honest_runs.iter().map(row).collect(),
             folded: false,
         }
     }
@@ -77,7 +79,7 @@ impl Audited {
         };
         format!(
             "{outcome}: {}, {} each with either of two data sets, for {}.",
-            count(self.attacked.len(), "attack", "attacks"),
+            count(self.attacks.len(), "attack", "attacks"),
             count(self.runs as usize, "victim", "victims"),
             self.relation
         )
@@ -85,11 +87,11 @@ impl Audited {
 
     /// Claims beside what could be shown, and how the first attacks came to it.
     pub fn figures(&self) -> Vec<Figure> {
-        if self.attacked.is_empty() {
+        if self.attacks.is_empty() {
             return Vec::new();
         }
-        let one = self.attacked.iter().find(|one| one.data_steps == 1);
-        let many = self.attacked.iter().find(|one| one.data_steps > 1);
+        let one = self.attacks.iter().find(|one| one.data_steps == 1);
+        let many = self.attacks.iter().find(|one| one.data_steps > 1);
         let panels: Vec<Panel> = [one, many]
             .into_iter()
             .flatten()
@@ -110,16 +112,16 @@ impl Audited {
     }
 
     fn bounds(&self) -> Figure {
-        let series = |name: &str, colour: usize, of: fn(&Attacked) -> f64| Series {
+        let series = |name: &str, colour: usize, of: fn(&AttackResult) -> f64| Series {
             name: name.to_owned(),
             colour,
-            style: Style::Dots,
+            style: Style::Markers,
             points: (1..)
-                .zip(&self.attacked)
+                .zip(&self.attacks)
                 .map(|(number, one): (u32, _)| Point {
                     x: f64::from(number),
                     y: of(one),
-                    range: (colour == 1).then_some((0.0, one.at_least)),
+                    range: (colour == 1).then_some((0.0, one.lower_bound)),
                 })
                 .collect(),
         };
@@ -134,11 +136,11 @@ impl Audited {
             columns: 1,
             panels: vec![Panel {
                 title: String::new(),
-                x: axis("attack", Scale::Linear, None),
-                y: axis("ε", Scale::Linear, None),
+                x: axis("attack", AxisScale::Linear, None),
+                y: axis("ε", AxisScale::Linear, None),
                 series: vec![
                     series("claimed, at most", 0, |one| one.claimed.epsilon),
-                    series("shown, at least", 1, |one| one.at_least),
+                    series("shown, at least", 1, |one| one.lower_bound),
                 ],
             }],
         }
@@ -163,6 +165,7 @@ impl Audited {
                 None => "The mechanisms, attacked".to_owned(),
             },
             lead: self.statement() + &failures,
+            headlines: Vec::new(),
             sections: vec![
                 Section {
                     heading: "Lower bounds".to_owned(),
@@ -172,12 +175,12 @@ impl Audited {
                     heading: "Recycled messages".to_owned(),
                     blocks: vec![
                         Block::Table(self.retraced_table()),
-                        Block::Words(RECYCLED.to_owned()),
+                        Block::Text(RECYCLED.to_owned()),
                     ],
                 },
                 Section {
                     heading: "What was done".to_owned(),
-                    blocks: vec![Block::Words(words.to_owned())],
+                    blocks: vec![Block::Text(words.to_owned())],
                 },
             ],
             footer: format!(
@@ -204,7 +207,7 @@ const METHOD: &str = "The attacker is a neighbour who knows everything but which
 const RECYCLED: &str = "Somebody who holds a neighbourhood’s messages and the answers that were paid for has computed again everything that each party \
     said. Where all bits agree, a recycled message is a function of earlier releases, and reveals nothing more.";
 
-impl Verdict {
+impl AuditVerdict {
     /// For a table.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -217,13 +220,13 @@ impl Verdict {
 }
 
 /// The scores of one attack, and what thresholds on them give.
-fn closely(one: &Attacked) -> [Panel; 2] {
+fn closely(one: &AttackResult) -> [Panel; 2] {
     let title = format!("{}, {}", one.mechanism, one.attack);
     let claimed = one.claimed.epsilon;
     let scores = |name: &str, which: usize| Series {
         name: name.to_owned(),
         colour: which,
-        style: Style::Stairs,
+        style: Style::Steps,
         points: one
             .profile
             .shares
@@ -252,14 +255,18 @@ fn closely(one: &Attacked) -> [Panel; 2] {
     [
         Panel {
             title: title.clone(),
-            x: axis("log-likelihood ratio", Scale::Linear, None),
-            y: axis("share of victims", Scale::Linear, None),
+            x: axis("log-likelihood ratio", AxisScale::Linear, None),
+            y: axis("share of victims", AxisScale::Linear, None),
             series: vec![scores("with one data set", 0), scores("with the other", 1)],
         },
         Panel {
             title,
-            x: axis("share beyond a threshold, with the other", Scale::Log, None),
-            y: axis("with the one", Scale::Log, None),
+            x: axis(
+                "share beyond a threshold, with the other",
+                AxisScale::Log,
+                None,
+            ),
+            y: axis("with the one", AxisScale::Log, None),
             series: vec![
                 line("counted", Style::Line, measured),
                 line(
@@ -276,7 +283,7 @@ fn at(x: f64, y: f64) -> Point {
     Point { x, y, range: None }
 }
 
-fn axis(label: &str, scale: Scale, limits: Option<(f64, f64)>) -> Axis {
+fn axis(label: &str, scale: AxisScale, limits: Option<(f64, f64)>) -> Axis {
     Axis {
         label: label.to_owned(),
         scale,

@@ -3,14 +3,16 @@
 use radmm::account::{Bound, Guarantee};
 
 use super::run::study_in_lines;
-use super::{Axis, Block, Figure, Grid, Page, Panel, Point, Scale, Section, Series, Style};
-use crate::compare::{Compared, Comparison};
-use crate::contender::{Measured, Moment};
-use crate::result::caveat;
+use crate::candidate::{CandidateResult, IterationStats};
+use crate::compare::{Comparison, ComparisonResult};
+use crate::result_file::caveat;
 use crate::shown::{count, epsilon, number, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
+use radmm_report::{
+    Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
+};
 
-impl Compared {
+impl ComparisonResult {
     /// What everyone may spend, in a sentence.
     pub fn statement(&self) -> String {
         match self.total.epsilon.is_finite() {
@@ -29,7 +31,7 @@ impl Compared {
     /// What is not as the statement says, a line each.
     pub fn exceptions(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for one in &self.contenders {
+        for one in &self.candidates {
             if let Some(reason) = &one.stopped {
                 lines.push(format!("{} stopped early: {reason}", one.name));
             } else if self.total.epsilon.is_finite() && one.total.epsilon.is_infinite() {
@@ -39,10 +41,10 @@ impl Compared {
                 ));
             }
         }
-        if !self.too_dear.is_empty() {
+        if !self.unattainable.is_empty() {
             lines.push(format!(
                 "too dear: no noise brings the cost of {} down to this total; raise --epsilon, or --delta for Gaussian noise",
-                self.too_dear.join(", ")
+                self.unattainable.join(", ")
             ));
         }
         lines
@@ -50,7 +52,7 @@ impl Compared {
 
     /// Loss over iterations, and over the questions that were asked.
     pub fn figure(&self) -> Figure {
-        let panel = |title: &str, label: &str, x: fn(usize, &[Moment]) -> f64| Panel {
+        let panel = |title: &str, label: &str, x: fn(usize, &[IterationStats]) -> f64| Panel {
             title: title.to_owned(),
             x: axis(label),
             y: axis("mean loss"),
@@ -66,7 +68,7 @@ impl Compared {
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
                 panel("By questions asked", "data steps so far", |t, course| {
-                    let asked = |at: &&Moment| at.kind == radmm::node::Kind::Data;
+                    let asked = |at: &&IterationStats| at.kind == radmm::node::Kind::Data;
                     course[..=t].iter().filter(asked).count() as f64
                 }),
             ],
@@ -75,17 +77,17 @@ impl Compared {
 
     /// Everything on one page.
     pub fn page(&self, comparison: &Comparison) -> Page {
-        let experiment = &comparison.contenders()[0].experiment;
-        let accuracy: fn(&Measured) -> Spread = |one| match &one.held_out {
+        let experiment = &comparison.candidates()[0].experiment;
+        let accuracy: fn(&CandidateResult) -> SampleStats = |one| match &one.held_out {
             Some(score) => score.accuracy,
             None => one.accuracy_everywhere,
         };
-        let best = most_accurate(&self.contenders, accuracy);
+        let best = most_accurate(&self.candidates, accuracy);
         let lead = format!(
             "{} and {} on {} of {}, {}: {}.{best}{}",
-            count(comparison.contenders().len(), "study", "studies"),
+            count(comparison.candidates().len(), "study", "studies"),
             count(
-                self.contenders.len() + self.too_dear.len() - comparison.contenders().len(),
+                self.candidates.len() + self.unattainable.len() - comparison.candidates().len(),
                 "baseline",
                 "baselines"
             ),
@@ -99,7 +101,7 @@ impl Compared {
                 .collect::<String>(),
         );
         let studies: Vec<String> = comparison
-            .contenders()
+            .candidates()
             .iter()
             .map(|contender| {
                 let study = study_in_lines(contender.experiment.study());
@@ -109,6 +111,7 @@ impl Compared {
         Page {
             title: format!("{} and others at equal privacy", experiment.study().name),
             lead,
+            headlines: Vec::new(),
             sections: vec![
                 Section {
                     heading: "How good".to_owned(),
@@ -118,7 +121,7 @@ impl Compared {
                     heading: "At which cost".to_owned(),
                     blocks: vec![
                         Block::Table(self.cost()),
-                        Block::Words(format!(
+                        Block::Text(format!(
                             "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise nor noise on answers \
                              nor questions without a penalty. The baselines gossip until they agree, and have the best of eight \
                              ridges in hindsight, by their accuracy on all training rows. Each contender is {}.",
@@ -135,8 +138,8 @@ impl Compared {
         }
     }
 
-    fn series(&self, x: fn(usize, &[Moment]) -> f64) -> Vec<Series> {
-        let point = |t: usize, course: &[Moment]| {
+    fn series(&self, x: fn(usize, &[IterationStats]) -> f64) -> Vec<Series> {
+        let point = |t: usize, course: &[IterationStats]| {
             let loss = course[t].mean_model_loss;
             Point {
                 x: x(t, course),
@@ -144,15 +147,15 @@ impl Compared {
                 range: (loss.low < loss.high).then_some((loss.low, loss.high)),
             }
         };
-        let to_the_end = |(_, one): &(usize, &Measured)| one.stopped.is_none();
-        let drawn = self.contenders.iter().enumerate().filter(to_the_end);
+        let to_the_end = |(_, one): &(usize, &CandidateResult)| one.stopped.is_none();
+        let drawn = self.candidates.iter().enumerate().filter(to_the_end);
         drawn
-            .map(|(colour, one)| match one.course.as_slice() {
+            .map(|(colour, one)| match one.by_iteration.as_slice() {
                 // A single question: its answer is a level to be compared with.
-                _ if one.data_touches <= 1 => Series {
+                _ if one.data_steps <= 1 => Series {
                     name: one.name.clone(),
                     colour,
-                    style: Style::Level,
+                    style: Style::Horizontal,
                     points: vec![level(one)],
                 },
                 course => Series {
@@ -165,14 +168,14 @@ impl Compared {
             .collect()
     }
 
-    fn quality(&self) -> Grid {
-        let mut rows: Vec<Vec<String>> = self.contenders.iter().map(quality_row).collect();
+    fn quality(&self) -> TextTable {
+        let mut rows: Vec<Vec<String>> = self.candidates.iter().map(quality_row).collect();
         rows.extend(
-            self.too_dear
+            self.unattainable
                 .iter()
                 .map(|name| vec![name.clone(), "cannot be had at this total".to_owned()]),
         );
-        if let Some(pooled) = &self.pooled {
+        if let Some(pooled) = &self.centralised {
             let held_out = pooled.held_out.as_ref();
             rows.push(vec![
                 "pooled, no noise".to_owned(),
@@ -183,7 +186,7 @@ impl Compared {
                 held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
             ]);
         }
-        Grid {
+        TextTable {
             caption: "At the end: mean ± standard deviation of a run. Train loss: of each model on its own party’s rows".to_owned(),
             header: [
                 "",
@@ -201,8 +204,8 @@ impl Compared {
     }
 
     /// What everyone spent, asked and sent.
-    fn cost(&self) -> Grid {
-        let rows = self.contenders.iter().map(|one| {
+    fn cost(&self) -> TextTable {
+        let rows = self.candidates.iter().map(|one| {
             vec![
                 one.name.clone(),
                 one.algorithm.to_owned(),
@@ -213,13 +216,13 @@ impl Compared {
                     (_, Bound::Paper) => "paper’s",
                 }
                 .to_owned(),
-                one.noise_in_words(),
-                one.data_touches.to_string(),
+                one.noise_text(),
+                one.data_steps.to_string(),
                 thousands(one.messages),
                 format!("{:.2}", one.seconds.mean),
             ]
         });
-        Grid {
+        TextTable {
             caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
             header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages", "seconds a run"]
                 .map(str::to_owned)
@@ -231,7 +234,7 @@ impl Compared {
 }
 
 /// Where a baseline ends: the models that parties really have, on everybody's rows.
-fn level(one: &Measured) -> Point {
+fn level(one: &CandidateResult) -> Point {
     Point {
         x: 0.0,
         y: one.loss_everywhere.mean,
@@ -240,12 +243,15 @@ fn level(one: &Measured) -> Point {
 }
 
 /// Who it is, if that can be told from the spread.
-fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> String {
+fn most_accurate(
+    candidates: &[CandidateResult],
+    accuracy: fn(&CandidateResult) -> SampleStats,
+) -> String {
     // Whoever has no noise where others have is not in the race.
-    let private = contenders.iter().any(|one| one.total.epsilon.is_finite());
+    let private = candidates.iter().any(|one| one.total.epsilon.is_finite());
     let racing =
-        |one: &&Measured| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
-    let mut best: Vec<&Measured> = contenders.iter().filter(racing).collect();
+        |one: &&CandidateResult| one.stopped.is_none() && one.total.epsilon.is_finite() == private;
+    let mut best: Vec<&CandidateResult> = candidates.iter().filter(racing).collect();
     best.sort_by(|a, b| accuracy(b).mean.total_cmp(&accuracy(a).mean));
     let [first, second, ..] = best.as_slice() else {
         return String::new();
@@ -254,10 +260,10 @@ fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> 
         Some(_) => "rows that nobody trained on",
         None => "everybody’s training rows",
     };
-    let square = |one: &Measured| accuracy(one).deviation.powi(2) / one.repetitions as f64;
+    let square = |one: &CandidateResult| accuracy(one).deviation.powi(2) / one.repetitions as f64;
     let apart = accuracy(first).mean - accuracy(second).mean;
     let clear = apart > 2.0 * (square(first) + square(second)).sqrt();
-    let words = |one: &Measured| accuracy(one).in_words(percent);
+    let words = |one: &CandidateResult| accuracy(one).format_with(percent);
     match clear {
         true => format!(
             " On {rows} **{}** is the most accurate, {} against {} of {}.",
@@ -276,15 +282,16 @@ fn most_accurate(contenders: &[Measured], accuracy: fn(&Measured) -> Spread) -> 
     }
 }
 
-fn quality_row(one: &Measured) -> Vec<String> {
-    let held_out = |of: fn(&crate::contender::HeldOut) -> Spread, shown: fn(f64) -> String| {
+fn quality_row(one: &CandidateResult) -> Vec<String> {
+    let held_out = |of: fn(&crate::candidate::HeldOutStats) -> SampleStats,
+                    shown: fn(f64) -> String| {
         let score = one.held_out.as_ref().map(of);
-        score.map_or("–".to_owned(), |score| score.in_words(shown))
+        score.map_or("–".to_owned(), |score| score.format_with(shown))
     };
     vec![
         one.name.clone(),
-        one.loss.in_words(number),
-        one.accuracy_everywhere.in_words(percent),
+        one.loss.format_with(number),
+        one.accuracy_everywhere.format_with(percent),
         held_out(|score| score.loss, number),
         held_out(|score| score.accuracy, percent),
         held_out(|score| score.auc, number),
@@ -294,7 +301,7 @@ fn quality_row(one: &Measured) -> Vec<String> {
 fn axis(label: &str) -> Axis {
     Axis {
         label: label.to_owned(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         limits: None,
     }
 }

@@ -4,21 +4,21 @@ use radmm::account::Guarantee;
 use radmm_study::{Privacy, Study};
 use serde_json::Value;
 
-use super::course;
-use super::page::{Block, Page, Section};
+use super::iteration_plots;
 use super::tables::{self, mean};
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, Outcome, Repetition};
-use crate::result::caveat;
+use crate::outcome::{FinalState, Outcome, Repetition};
+use crate::result_file::caveat;
 use crate::shown::{count, epsilon, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
+use radmm_report::{Block, Page, Section};
 
 /// More parties than this are counted, not named.
 const NAMED: usize = 6;
 
 /// What came out of a study, in words, pictures and tables.
-pub fn of_run(experiment: &Experiment, outcome: &Outcome) -> Page {
+pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
     let study = experiment.study();
     let section = |heading: &str, blocks: Vec<Block>| Section {
         heading: heading.to_owned(),
@@ -32,11 +32,12 @@ pub fn of_run(experiment: &Experiment, outcome: &Outcome) -> Page {
             count(study.network.nodes as usize, "party", "parties")
         ),
         lead: lead(experiment, outcome),
+        headlines: Vec::new(),
         sections: vec![
             section("What came out", comparison(experiment, outcome)),
             section(
                 "Over the iterations",
-                course::figures(outcome)
+                iteration_plots::figures(outcome)
                     .into_iter()
                     .map(Block::Figure)
                     .collect(),
@@ -95,7 +96,10 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     let iterations = study.algorithm.iterations as usize;
     let planned = count(iterations, "iteration", "iterations");
     // Iteration 0 is the start.
-    let made = course::longest(&outcome.repetitions).iterations.len() - 1;
+    let made = iteration_plots::longest(&outcome.repetitions)
+        .iterations
+        .len()
+        - 1;
     format!(
         "{}{named} with {} in all trained a linear classifier by `{}`, talking to their neighbours over {}: {}{}.",
         count(table.parties.len(), "party", "parties"),
@@ -136,22 +140,34 @@ fn statement(total: Guarantee) -> String {
 
 /// How many rows are classified rightly: everybody's, and those that nobody trained on.
 fn quality(outcome: &Outcome) -> String {
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
-    let held_out = |ends: &[End]| {
+    let ends: Vec<FinalState> = outcome
+        .repetitions
+        .iter()
+        .map(Repetition::final_state)
+        .collect();
+    let held_out = |ends: &[FinalState]| {
         let scores: Option<Vec<f64>> = ends
             .iter()
             .map(|end| end.held_out.map(|score| score.accuracy))
             .collect();
-        scores.map(|scores| Spread::of(scores).mean)
+        scores.map(|scores| SampleStats::of(scores).mean)
     };
-    let right = |ends: &[End]| mean(ends, |end| end.everywhere.accuracy);
+    let right = |ends: &[FinalState]| mean(ends, |end| end.everywhere.accuracy);
     let mut against: Vec<String> = Vec::new();
-    for other in outcome.beside.iter().filter(|other| !other.ends.is_empty()) {
-        let name = match Baseline::of_method(other.name) {
+    for other in outcome
+        .baselines
+        .iter()
+        .filter(|other| !other.final_states.is_empty())
+    {
+        let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
             Baseline::Alone => "for each party alone",
         };
-        let shares = shares(right(&other.ends), held_out(&other.ends), "");
+        let shares = shares(
+            right(&other.final_states),
+            held_out(&other.final_states),
+            "",
+        );
         against.push(format!("{shares} {name}"));
     }
     let equal = if against.is_empty() || outcome.total().epsilon.is_infinite() {
@@ -204,13 +220,17 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     };
     let mut blocks = vec![
         Block::Table(tables::comparison(experiment, outcome)),
-        Block::Words(format!(
+        Block::Text(format!(
             "{}.{meaning}",
             sentences(&tables::legend(experiment, outcome))
         )),
     ];
-    if outcome.beside.iter().any(|other| other.ends.is_empty()) {
-        blocks.push(Block::Words(
+    if outcome
+        .baselines
+        .iter()
+        .any(|other| other.final_states.is_empty())
+    {
+        blocks.push(Block::Text(
             "Too dear: no amount of noise lets a party answer its one question at the privacy of this run.".to_owned(),
         ));
     }
@@ -245,7 +265,7 @@ fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     let more = run.nodes.len() - grid.rows.len();
     let mut blocks = vec![Block::Table(grid)];
     if more > 0 {
-        blocks.push(Block::Words(format!(
+        blocks.push(Block::Text(format!(
             "… and {} more, in `result.json`.",
             thousands(more)
         )));
@@ -257,12 +277,12 @@ fn again(experiment: &Experiment) -> Vec<Block> {
     let study = experiment.study();
     let code = study_in_lines(study);
     vec![
-        Block::Words(format!(
+        Block::Text(format!(
             "The same study file and the same seed, {}, give the same numbers to the last bit, on any number of threads.",
             study.run.seed
         )),
         Block::Code("radmm run STUDY.toml --out DIR".to_owned()),
-        Block::Words("The study as it was understood:".to_owned()),
+        Block::Text("The study as it was understood:".to_owned()),
         Block::Code(code),
     ]
 }

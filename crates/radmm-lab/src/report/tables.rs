@@ -6,30 +6,34 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Score};
 
-use super::page::Grid;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
-use crate::outcome::{End, NodeResult, Outcome, Repetition};
+use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::shown::{brief, epsilon, number, percent, thousands};
-use crate::spread::Spread;
+use crate::stats::SampleStats;
+use radmm_report::TextTable;
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;
 
 /// The study's algorithm beside training alone, averaging once, and one party with all rows. Where rows are held out, how good
 /// models are on them takes the place of how good they are on their own.
-pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
+pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let several = outcome.repetitions.len() > 1;
     let loss = if several { "loss (range)" } else { "loss" };
     let header = match experiment.table().test {
         None => ["", loss, "own rows", "all rows", "consensus", "total ε"],
         Some(_) => ["", loss, "all rows", "held out", "AUC", "total ε"],
     };
-    let ends: Vec<End> = outcome.repetitions.iter().map(Repetition::end).collect();
+    let ends: Vec<FinalState> = outcome
+        .repetitions
+        .iter()
+        .map(Repetition::final_state)
+        .collect();
     let mut rows = vec![ends_row(experiment.study().algorithm.method.name(), &ends)];
-    for other in &outcome.beside {
-        let name = Baseline::of_method(other.name).title();
-        rows.push(match other.ends.as_slice() {
+    for other in &outcome.baselines {
+        let name = Baseline::from_method_name(other.name).title();
+        rows.push(match other.final_states.as_slice() {
             [] => words(&[name, "too dear", "", "", "", ""]),
             ends => ends_row(name, ends),
         });
@@ -51,7 +55,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
         row.push("∞".to_owned());
         rows.push(row);
     }
-    Grid {
+    TextTable {
         caption: "After the last iteration".to_owned(),
         header: words(&header),
         rows,
@@ -60,7 +64,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> Grid {
 }
 
 /// One row a party, but for those beyond the first twenty.
-pub fn parties(run: &Repetition, bound: Bound) -> Grid {
+pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     // Beside the study's own bound the other one, where it has something to say.
     let (other, of_other): (&str, fn(&NodeResult) -> Option<f64>) = match bound {
         Bound::Tight => ("by the paper's bound", |node| node.epsilon_paper),
@@ -101,7 +105,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
         }
         row
     };
-    Grid {
+    TextTable {
         caption: "Parties".to_owned(),
         header,
         rows: run.nodes.iter().take(PARTIES).map(row).collect(),
@@ -110,12 +114,12 @@ pub fn parties(run: &Repetition, bound: Bound) -> Grid {
 }
 
 /// What was computed and sent.
-pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> Grid {
+pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let run = &outcome.repetitions[0];
     let residuals = outcome.repetitions.iter().map(|run| run.largest_residual);
     let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
     let row = |what: &str, count: String| vec![what.to_owned(), count];
-    Grid {
+    TextTable {
         caption: "Of one repetition".to_owned(),
         header: words(&["", "count"]),
         rows: vec![
@@ -137,8 +141,8 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> Grid {
     }
 }
 
-fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
-    let mean = |of: fn(&End) -> f64| mean(ends, of);
+fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
+    let mean = |of: fn(&FinalState) -> f64| mean(ends, of);
     let losses = || ends.iter().map(|end| end.last.loss);
     let mut loss = number(mean(|end| end.last.loss));
     if ends.len() > 1 {
@@ -156,7 +160,7 @@ fn ends_row(name: &str, ends: &[End]) -> Vec<String> {
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
-            let of = |number: fn(&Score) -> f64| Spread::of(scores.iter().map(number)).mean;
+            let of = |number: fn(&Score) -> f64| SampleStats::of(scores.iter().map(number)).mean;
             [
                 everywhere,
                 percent(of(|score| score.accuracy)),
@@ -187,17 +191,17 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         None => legend.push("consensus: the largest distance from the mean model".to_owned()),
         Some(_) => legend.push("AUC: the area under the ROC curve on the rows held out".to_owned()),
     }
-    if experiment.study().privacy.bound == Bound::Paper && !outcome.beside.is_empty() {
+    if experiment.study().privacy.bound == Bound::Paper && !outcome.baselines.is_empty() {
         legend.push(
             "total ε: by the paper's bound; of alone and averaged by the tight one".to_owned(),
         );
     }
     let ridge = |name: &str| {
-        let of_name = outcome.beside.iter().find(|other| other.name == name);
+        let of_name = outcome.baselines.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
     let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
-    if noisy && !outcome.beside.is_empty() {
+    if noisy && !outcome.baselines.is_empty() {
         legend.push(format!(
             "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",
             ridge("local"),
@@ -208,7 +212,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Over the repetitions.
-pub(super) fn mean(ends: &[End], of: fn(&End) -> f64) -> f64 {
+pub(super) fn mean(ends: &[FinalState], of: fn(&FinalState) -> f64) -> f64 {
     ends.iter().map(of).sum::<f64>() / ends.len() as f64
 }
 

@@ -1,8 +1,8 @@
-//! Studies that differ from a file's own in a few lines.
+//! Studies that differ from a test's own in a few lines.
 
 use radmm_study::Study;
 
-/// The study of a text with parts of it replaced; each must be there.
+/// Parses a study with parts of its text replaced; each must occur.
 pub fn study(text: &str, changes: &[(&str, &str)]) -> Study {
     let mut text = text.to_owned();
     for (old, new) in changes {

@@ -1,0 +1,239 @@
+//! The audit without a study: every mechanism, for one query and over a whole transcript, and every way to recycle.
+
+use radmm::account::Bound;
+use radmm::private::{Law, Loss, Mechanism, Problem, Scaling};
+use radmm::public::graph::{Graph, NodeId, Topology};
+use radmm::public::release::Precision;
+use radmm::public::schedule::Schedule;
+use radmm_study::{Method, Noise, Study};
+
+use super::attack::Attack;
+use super::audit_case::AuditCase;
+use super::victim::{NeighbourBehaviour, VictimConfig};
+use crate::experiment::Experiment;
+use crate::shown::count;
+
+/// A large penalty, so that the curvature's part of the price, `ln(1 + x)`, is small: where both slopes are −1 there is no
+/// curvature.
+const ETA: Schedule = Schedule::Constant(20.0);
+const GAMMA: Schedule = Schedule::Constant(1.0);
+const GROWING: Schedule = Schedule::Growth {
+    start: 20.0,
+    growth: 1.1,
+};
+const HINGE: Loss = Loss::SmoothHinge { width: 0.5 };
+/// The number of data steps, with a recycled step after each but the last.
+const DATA_STEPS: u32 = 3;
+/// `δ` of Gaussian noise. At a smaller one, tails that are too rare to be counted decide.
+const DELTA: f64 = 1e-3;
+
+/// The noise in a linear term at which some ten thousand runs resolve one data step well: ε is about 2 with gamma noise and 3
+/// with Gaussian noise. It is fixed and not calibrated to a total: a wrong price must not choose its own noise.
+const NOISE_FOR_ONE_STEP: [Law; 2] = [Law::Gamma { rate: 1.0 }, Law::Gaussian { sigma: 2.3 }];
+/// The same noise for all data steps: ε is about 3.
+const NOISE_FOR_ALL_STEPS: [Law; 2] = [Law::Gamma { rate: 0.5 }, Law::Gaussian { sigma: 4.0 }];
+
+/// Returns all kinds of mechanism, each with as much noise as a linear term of this distribution.
+fn mechanisms(laws: [Law; 2]) -> Vec<(Mechanism, Loss)> {
+    let mut all = Vec::new();
+    for law in laws {
+        all.push(objective(law));
+        all.push(Mechanism::Objective {
+            // a = 2η(1)V.
+            law: scaled(law, 1.0 / (2.0 * GROWING.at(1))),
+            scale: Scaling::Penalty,
+        });
+        all.push(Mechanism::Output {
+            // m = 2ηV, and a little.
+            law: scaled(law, 1.0 / (2.0 * ETA.at(1))),
+        });
+        all.push(Mechanism::Gradient { law });
+    }
+    let logistic = all.into_iter().map(|mechanism| (mechanism, Loss::Logistic));
+    let hinge = laws.map(|law| (objective(law), HINGE));
+    logistic.chain(hinge).collect()
+}
+
+/// Returns the noise with its scale multiplied by a factor.
+fn scaled(law: Law, factor: f64) -> Law {
+    match law {
+        Law::Gamma { rate } => Law::Gamma {
+            rate: rate / factor,
+        },
+        Law::Gaussian { sigma } => Law::Gaussian {
+            sigma: sigma * factor,
+        },
+    }
+}
+
+/// Returns all attacks.
+pub(super) fn cases() -> Vec<AuditCase> {
+    let mut cases = Vec::new();
+    for (steps, laws) in [(1, NOISE_FOR_ONE_STEP), (DATA_STEPS, NOISE_FOR_ALL_STEPS)] {
+        for (mechanism, loss) in mechanisms(laws) {
+            cases.push(AuditCase {
+                victim: victim(mechanism, loss, 2 * steps - 1),
+                attack: Attack::Likelihood,
+                label: count(steps as usize, "step", "steps"),
+            });
+        }
+    }
+    cases.extend([curvature(), two_answers(), accomplice(2)]);
+    cases
+}
+
+/// Returns an attack on the other part of the price of objective perturbation: `x = 2`, so that two thirds of it are `ln(1 + x)`.
+pub(super) fn curvature() -> AuditCase {
+    let law = Law::Gamma { rate: 0.25 };
+    let victim = victim(objective(law), Loss::Logistic, 1);
+    AuditCase {
+        victim: VictimConfig {
+            // m = ρ/N + 2ηV = 0.05 + 0.075, and x = C·c₁/(B·m).
+            method: Method::Admm {
+                penalty: Schedule::Constant(0.0375),
+            },
+            neighbours: NeighbourBehaviour::AtOrigin,
+            ..victim
+        },
+        attack: Attack::Likelihood,
+        label: "at the bend".to_owned(),
+    }
+}
+
+/// Returns an attack that succeeds if noise is used twice: two queries in a row, the second one about nothing.
+pub(super) fn two_answers() -> AuditCase {
+    let victim = victim(objective(NOISE_FOR_ONE_STEP[0]), Loss::Logistic, 2);
+    AuditCase {
+        victim: VictimConfig {
+            method: Method::Admm { penalty: ETA },
+            neighbours: NeighbourBehaviour::Reversing,
+            ..victim
+        },
+        attack: Attack::TwoAnswers,
+        label: "two answers".to_owned(),
+    }
+}
+
+/// Returns an attack that succeeds if two parties share noise: one is the attacker's.
+pub(super) fn accomplice(apart: u32) -> AuditCase {
+    AuditCase {
+        victim: victim(objective(NOISE_FOR_ONE_STEP[0]), Loss::Logistic, 1),
+        attack: Attack::Accomplice { apart },
+        label: "accomplice".to_owned(),
+    }
+}
+
+fn objective(law: Law) -> Mechanism {
+    let scale = Scaling::Fixed;
+    Mechanism::Objective { law, scale }
+}
+
+fn law(mechanism: &Mechanism) -> Law {
+    match *mechanism {
+        // None of the cases is without noise.
+        Mechanism::None => NOISE_FOR_ONE_STEP[0],
+        Mechanism::Objective { law, .. }
+        | Mechanism::Output { law }
+        | Mechanism::Gradient { law } => law,
+    }
+}
+
+/// Returns a victim with one hostile neighbour.
+pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> VictimConfig {
+    let method = match mechanism {
+        Mechanism::Gradient { .. } => Method::RecycledDlm {
+            penalty: ETA,
+            damping: GAMMA,
+            recycle: 1,
+        },
+        // Noise that grows with the penalty is there for penalties that grow.
+        Mechanism::Objective {
+            scale: Scaling::Penalty,
+            ..
+        } => Method::MRecycledAdmm {
+            penalty: vec![GROWING; 2],
+            damping: vec![GAMMA; 2],
+            recycle: 1,
+            dual_step: 20.0,
+        },
+        _ => Method::RecycledAdmm {
+            penalty: ETA,
+            damping: GAMMA,
+            recycle: 1,
+        },
+    };
+    let delta = match law(&mechanism) {
+        Law::Gamma { .. } => 0.0,
+        Law::Gaussian { .. } => DELTA,
+    };
+    VictimConfig {
+        method,
+        graph: Graph::new(&Topology::Path, 2).expect("two nodes make a path"),
+        id: NodeId(0),
+        problem: Problem {
+            loss,
+            weight: 2.0,
+            ridge: 0.1,
+            nodes: 2,
+            tolerance: 1e-10,
+            precision: Precision::Grid,
+        },
+        mechanism,
+        bound: Bound::Tight,
+        delta,
+        iterations,
+        neighbours: NeighbourBehaviour::Steady,
+    }
+}
+
+const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
+
+/// Returns the study of the synthetic hospitals with every algorithm that recycles.
+pub(super) fn networks() -> Vec<(String, Experiment)> {
+    // A test audits them all.
+    let (study, _) = Study::parse(CLINIC, "clinic.toml").expect("a study of the program is valid");
+    let nodes = study.network.nodes as usize;
+    let first = Experiment::prepare(study, "".as_ref()).expect("its rows are in the program");
+    let variant = |(suffix, method): (&str, Method)| {
+        let mut study = first.study().clone();
+        study.algorithm.iterations = 12;
+        if method.asks_for_gradients() {
+            let law = law(&study.privacy.noise.like());
+            study.privacy.noise = Noise::Given(Mechanism::Gradient { law });
+        }
+        let name = format!("{}{suffix}", method.name());
+        study.algorithm.method = method;
+        (name, first.on_same_network(study))
+    };
+    let growing = |start: f64| Schedule::Growth {
+        start,
+        growth: 1.05,
+    };
+    let admm = |penalty, recycle| Method::RecycledAdmm {
+        penalty,
+        damping: GAMMA,
+        recycle,
+    };
+    let dlm = |recycle| Method::RecycledDlm {
+        penalty: Schedule::Constant(30.0),
+        damping: Schedule::Constant(30.0),
+        recycle,
+    };
+    let private = |recycle| Method::MRecycledAdmm {
+        penalty: (0..nodes).map(|i| growing(3.0 + i as f64)).collect(),
+        damping: (0..nodes).map(|i| growing(1.0 + i as f64)).collect(),
+        recycle,
+        dual_step: 3.0,
+    };
+    [
+        ("", admm(ETA, 1)),
+        (", growing η", admm(GROWING, 1)),
+        (", 3 recycled", admm(ETA, 3)),
+        ("", private(1)),
+        (", 2 recycled", private(2)),
+        ("", dlm(1)),
+        (", 2 recycled", dlm(2)),
+    ]
+    .map(variant)
+    .into()
+}

@@ -1,0 +1,232 @@
+//! Verification of a party's outputs: every message is recomputed from earlier releases.
+//!
+//! It uses the same [`Tracer`](trace::Tracer) as a neighbour or an outsider.
+
+use radmm::account::Event;
+use radmm::node::{Output, Stop};
+use radmm::public::release::{Algorithm, Query, Release};
+use radmm::trace::{self, Expected};
+use thiserror::Error;
+
+/// A query to the rows, its charge and its answer.
+#[derive(Clone, Debug)]
+pub(super) struct PaidAnswer {
+    pub query: Query,
+    pub event: Event,
+    pub answer: Release,
+}
+
+/// A step whose value was verified to follow from earlier releases.
+#[derive(Clone, Debug)]
+pub(super) enum VerifiedStep {
+    Data(Box<PaidAnswer>),
+    Recycled,
+}
+
+/// An output of a party that does not follow from earlier releases.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unverifiable {
+    /// A recycled value differs from the recomputed one.
+    #[error("the recycled value of iteration {0} does not follow from the messages before it")]
+    Recycled(u32),
+    /// The value of a data step does not follow from its answer.
+    #[error(
+        "the value of iteration {0} does not follow from its answer and the messages before it"
+    )]
+    Answered(u32),
+    /// There was a query without a recorded charge.
+    #[error("the query of iteration {0} was not charged")]
+    Uncharged(u32),
+    /// There is a recorded charge without a query.
+    #[error("there was a charge at iteration {0}, which has no query")]
+    Unasked(u32),
+    /// The party sent no message.
+    #[error("there was no message at iteration {0}")]
+    Silent(u32),
+}
+
+/// The reason why a party cannot be verified any further.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub(super) enum VerifyFailure {
+    #[error(transparent)]
+    Unverifiable(#[from] Unverifiable),
+    #[error(transparent)]
+    Stopped(#[from] Stop),
+}
+
+/// Verifies the outputs of one party.
+pub(super) struct OutputVerifier(trace::Tracer);
+
+impl OutputVerifier {
+    /// Returns a verifier. `algorithm` is a new one, made like the party's own; `start` is the party's first release.
+    pub(super) fn new(algorithm: Box<dyn Algorithm>, start: Release) -> Self {
+        Self(trace::Tracer::new(algorithm, start))
+    }
+
+    /// Returns the party's last release.
+    pub(super) fn last(&self) -> &Release {
+        self.0.last()
+    }
+
+    /// Compares a party's outputs after the messages of all neighbours with those of an algorithm of the same kind.
+    pub(super) fn verify(
+        &mut self,
+        heard: &[Release],
+        outputs: Vec<Output>,
+    ) -> Result<VerifiedStep, VerifyFailure> {
+        let t = self.0.iteration() + 1;
+        let (mut charges, mut said) = (Vec::new(), None);
+        for output in outputs {
+            match output {
+                Output::Record {
+                    iteration,
+                    event,
+                    answer: Some(answer),
+                } => charges.push((iteration, event, answer)),
+                // There is no message: the stop comes next.
+                Output::Record { answer: None, .. } => {}
+                Output::Broadcast(message) => said = Some(message.release),
+                Output::Stopped(stop) => return Err(stop.into()),
+                Output::Done(_) => {}
+            }
+        }
+        let said = said.ok_or(Unverifiable::Silent(t))?;
+        let step = match (self.0.expect(heard), &charges[..]) {
+            (Expected::Recycled(value), []) => {
+                if value.as_ref() != Some(&said) {
+                    return Err(Unverifiable::Recycled(t).into());
+                }
+                VerifiedStep::Recycled
+            }
+            (Expected::Asked(query), [(iteration, event, answer)]) if *iteration == t => {
+                if self.0.answered(heard, answer).as_ref() != Some(&said) {
+                    return Err(Unverifiable::Answered(t).into());
+                }
+                VerifiedStep::Data(Box::new(PaidAnswer {
+                    query,
+                    event: *event,
+                    answer: answer.clone(),
+                }))
+            }
+            (Expected::Asked(_), []) => return Err(Unverifiable::Uncharged(t).into()),
+            (_, [_, ..]) => return Err(Unverifiable::Unasked(t).into()),
+        };
+        self.0.said(said);
+        Ok(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use radmm::account::Ideal;
+    use radmm::message::Message;
+    use radmm::public::admm::{Admm, Penalty};
+    use radmm::public::graph::NodeId;
+    use radmm::public::recycled::Recycled;
+    use radmm::public::release::{Precision, Step, View};
+    use radmm::public::schedule::Schedule;
+
+    fn algorithm() -> Box<dyn Algorithm> {
+        let admm = Admm::new(Penalty::common(Schedule::Constant(0.7)), 2);
+        Box::new(Recycled::new(admm, Schedule::Constant(0.3), 1))
+    }
+
+    fn release(x: f64, y: f64) -> Release {
+        Release::of(vec![x, y], Precision::Grid).unwrap()
+    }
+
+    fn record(iteration: u32) -> Output {
+        Output::Record {
+            iteration,
+            event: Ideal::Exact.into(),
+            answer: Some(release(0.1, -0.4)),
+        }
+    }
+
+    fn say(iteration: u32, release: Release) -> Output {
+        Output::Broadcast(Message {
+            from: NodeId(0),
+            iteration,
+            release,
+        })
+    }
+
+    fn heard(t: u32) -> [Release; 1] {
+        [release(0.3 + f64::from(t), 0.9)]
+    }
+
+    /// A verifier after the first data step.
+    fn after_one() -> OutputVerifier {
+        let mut verifier = OutputVerifier::new(algorithm(), release(0.0, 0.0));
+        let outputs = vec![record(1), say(1, release(0.1, -0.4))];
+        let step = verifier.verify(&heard(0), outputs).unwrap();
+        assert!(matches!(step, VerifiedStep::Data(_)));
+        verifier
+    }
+
+    /// What a party with these messages recycles.
+    fn recycled() -> Vec<f64> {
+        let mut algorithm = algorithm();
+        let view = |iteration, own, heard| View {
+            iteration,
+            own,
+            heard,
+        };
+        let (first, answer) = (heard(0), release(0.1, -0.4));
+        let view0 = view(0, &[0.0, 0.0], &first);
+        algorithm.hear(&view0);
+        algorithm.next(&view0);
+        algorithm.answered(&view0, answer.values());
+        let second = heard(1);
+        let view1 = view(1, answer.values(), &second);
+        algorithm.hear(&view1);
+        match algorithm.next(&view1) {
+            Step::Recycle(values) => values,
+            Step::Ask(_) => panic!("the second iteration is recycled"),
+        }
+    }
+
+    #[test]
+    fn a_recycled_value_that_follows_from_messages_is_verified() {
+        let values = recycled();
+        let outputs = vec![say(2, release(values[0], values[1]))];
+        let step = after_one().verify(&heard(1), outputs).unwrap();
+        assert!(matches!(step, VerifiedStep::Recycled));
+    }
+
+    #[test]
+    fn the_last_bit_of_a_recycled_value_is_verified() {
+        // One step of the grid of releases, the least by which they can differ.
+        for nudge in [2f64.powi(-40), -2f64.powi(-40)] {
+            let values = recycled();
+            let outputs = vec![say(2, release(values[0], values[1] + nudge))];
+            let failure = after_one().verify(&heard(1), outputs).unwrap_err();
+            assert_eq!(
+                failure,
+                VerifyFailure::Unverifiable(Unverifiable::Recycled(2))
+            );
+        }
+    }
+
+    #[test]
+    fn charges_without_queries_and_queries_without_charges_are_rejected() {
+        let values = recycled();
+        let said = || release(values[0], values[1]);
+        let failure = after_one().verify(&heard(1), vec![record(2), say(2, said())]);
+        assert_eq!(failure.unwrap_err(), Unverifiable::Unasked(2).into());
+        let mut fresh = OutputVerifier::new(algorithm(), release(0.0, 0.0));
+        let failure = fresh.verify(&heard(0), vec![say(1, release(0.1, -0.4))]);
+        assert_eq!(failure.unwrap_err(), Unverifiable::Uncharged(1).into());
+    }
+
+    #[test]
+    fn a_value_that_differs_from_its_answer_and_a_missing_message_are_rejected() {
+        let start = || OutputVerifier::new(algorithm(), release(0.0, 0.0));
+        let outputs = vec![record(1), say(1, release(0.1, -0.5))];
+        let failure = start().verify(&heard(0), outputs);
+        assert_eq!(failure.unwrap_err(), Unverifiable::Answered(1).into());
+        let failure = start().verify(&heard(0), vec![record(1)]);
+        assert_eq!(failure.unwrap_err(), Unverifiable::Silent(1).into());
+    }
+}

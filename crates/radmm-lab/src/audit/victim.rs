@@ -1,0 +1,252 @@
+//! The victim of an attack: a party with one of two data sets, whose neighbours send whatever makes its answers differ most.
+//!
+//! The two data sets are neighbours: one row is replaced, the other is public. The replaced row is `(cos φ, sin φ)` or
+//! `(−cos φ, sin φ)`, nearly opposite. The hostile neighbours send the far point `(0, −r)`, which pulls the victim there. Then
+//! `fᵀz = ±f₁ cos φ + f₂ sin φ` is far below zero for both rows, both slopes are −1, and the gradients differ by
+//! `2·cos φ·C/B`, nearly all of `S = 2C/B`.
+//!
+//! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
+//! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
+
+use std::sync::Arc;
+
+use radmm::account::{BadBudget, Bound, Budget, Guarantee, Ledger};
+use radmm::message::Message;
+use radmm::node::{BadStart, Node, ProtocolError, Setup};
+use radmm::private::{
+    BadTerms, Curator, Law, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder,
+    Terms,
+};
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::plan;
+use radmm::public::release::{Algorithm, Query, Release};
+use radmm_study::Method;
+use thiserror::Error;
+
+use super::likelihood::{Hypothesis, Vector};
+use super::output_verifier::{OutputVerifier, PaidAnswer, VerifiedStep, VerifyFailure};
+use crate::instantiate;
+
+/// The angle by which the two rows are from opposite; `cos φ` is 0.9988.
+const PHI: f64 = 0.05;
+/// The row that is public.
+const PUBLIC: Vector = [0.0, 0.5];
+/// `B`, of every victim.
+pub(super) const ROWS: usize = 2;
+
+/// The reason why an attack failed. It says nothing about the claim, so the audit fails with it.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum AttackError {
+    /// The problem or the noise is out of range.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// The starting model is out of range.
+    #[error(transparent)]
+    Start(#[from] BadStart),
+    /// δ is invalid.
+    #[error(transparent)]
+    Budget(#[from] BadBudget),
+    /// The victim stopped, or a message does not follow from its earlier releases.
+    #[error("the attacked party: {0}")]
+    Unverified(String),
+    /// The victim rejected a hostile message.
+    #[error("the attacked party rejected a message: {0}")]
+    Rejected(#[from] ProtocolError),
+    /// An answer had no noise, or there were fewer answers than the attack needs.
+    #[error("the attacked party answered without noise, or not often enough")]
+    NoNoise,
+}
+
+impl From<VerifyFailure> for AttackError {
+    fn from(failure: VerifyFailure) -> Self {
+        Self::Unverified(failure.to_string())
+    }
+}
+
+/// One of the two data sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dataset {
+    /// The data set with `(cos φ, sin φ)`, or `(1, 0)`.
+    Right,
+    /// The data set with `(−cos φ, sin φ)`, or `(0, 0)`.
+    Left,
+}
+
+impl Dataset {
+    pub(super) const BOTH: [Self; 2] = [Self::Right, Self::Left];
+}
+
+/// The messages of the hostile neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NeighbourBehaviour {
+    /// Always `(0, −r)`: every answer depends on the row as much as possible.
+    Steady,
+    /// `(0, −r)`, then `(0, r)` after the first query: the second answer depends hardly at all on the row.
+    Reversing,
+    /// Always the origin, where the loss has most curvature, with the rows `(1, 0)` or `(0, 0)`.
+    AtOrigin,
+}
+
+/// The configuration of a victim.
+#[derive(Clone, Debug)]
+pub(super) struct VictimConfig {
+    pub method: Method,
+    pub graph: Graph,
+    pub id: NodeId,
+    pub problem: Problem,
+    pub mechanism: Mechanism,
+    pub bound: Bound,
+    pub delta: f64,
+    pub iterations: u32,
+    pub neighbours: NeighbourBehaviour,
+}
+
+impl VictimConfig {
+    /// Returns the queries that the victim will receive, with their iterations.
+    pub(super) fn queries(&self) -> Vec<(u32, Query)> {
+        let mut algorithm = self.algorithm(0);
+        let degree = self.graph.degree(self.id);
+        plan::questions(&mut *algorithm, degree, self.iterations)
+    }
+
+    /// Prepares everything that is the same for all runs.
+    pub(super) fn prepare(self) -> Victim {
+        let (sine, cosine) = libm::sincos(PHI);
+        let rows = |dataset| match (self.neighbours, dataset) {
+            (NeighbourBehaviour::AtOrigin, Dataset::Right) => vec![[0.0; 2], [1.0, 0.0]],
+            (NeighbourBehaviour::AtOrigin, Dataset::Left) => vec![[0.0; 2], [0.0; 2]],
+            (_, Dataset::Right) => vec![PUBLIC, [cosine, sine]],
+            (_, Dataset::Left) => vec![PUBLIC, [-cosine, sine]],
+        };
+        let hypotheses = Dataset::BOTH.map(|dataset| Hypothesis {
+            rows: rows(dataset),
+            problem: self.problem,
+        });
+        let shards = Dataset::BOTH.map(|dataset| Arc::new(shard(&rows(dataset))));
+        let far = match self.neighbours {
+            NeighbourBehaviour::Steady | NeighbourBehaviour::Reversing => self.reach() / sine,
+            NeighbourBehaviour::AtOrigin => 0.0,
+        };
+        Victim {
+            config: self,
+            hypotheses,
+            shards,
+            far,
+        }
+    }
+
+    fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
+        instantiate::algorithm(&self.method, &self.graph, self.id, vec![0.0; columns])
+    }
+
+    /// Returns the distance of the margins below zero: well beyond the curvature of the loss and the effect of noise on `f₁`.
+    fn reach(&self) -> f64 {
+        let share = self.problem.ridge / f64::from(self.problem.nodes);
+        let moduli = self.queries().into_iter().map(|(_, query)| match query {
+            Query::Minimise { quadratic, .. } => share + quadratic,
+            Query::Gradient { .. } => share,
+        });
+        let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
+            (least.min(m), most.max(m))
+        });
+        let length = |law: &Law| match *law {
+            Law::Gamma { rate } => 2.0 / rate,
+            Law::Gaussian { sigma } => sigma,
+        };
+        let spread = match &self.mechanism {
+            Mechanism::None => 0.0,
+            Mechanism::Objective {
+                law,
+                scale: Scaling::Fixed,
+            } => length(law) / least,
+            Mechanism::Objective { law, .. }
+            | Mechanism::Output { law }
+            | Mechanism::Gradient { law } => length(law),
+        };
+        // A curator refuses queries of more than a million times its rows' weight.
+        let sensible = 1e5 * (1.0 + self.problem.weight) / most * PHI;
+        (30.0 * (1.0 + spread)).min(sensible)
+    }
+}
+
+fn shard(rows: &[Vector]) -> Shard {
+    let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
+    for z in rows {
+        // Two finite values in ascending columns, and there are rows: nothing is refused.
+        let pushed = builder.push(&[(0, z[0]), (1, z[1])], true);
+        pushed.expect("a row of two finite values");
+    }
+    builder.finish().expect("there are rows")
+}
+
+/// A victim ready to be run with either data set.
+pub(super) struct Victim {
+    config: VictimConfig,
+    pub hypotheses: [Hypothesis; 2],
+    shards: [Arc<Shard>; 2],
+    far: f64,
+}
+
+/// The releases of one run of a victim.
+pub(super) struct VictimRun {
+    /// The queries, charges and answers; every other message was verified to follow from them.
+    pub answers: Vec<PaidAnswer>,
+    /// The total in the victim's own ledger.
+    pub spent: Guarantee,
+}
+
+impl Victim {
+    /// Runs a victim from its start to its last data step, with the messages of hostile neighbours.
+    pub(super) fn run(&self, dataset: Dataset, noise: NoiseKey) -> Result<VictimRun, AttackError> {
+        let config = &self.config;
+        let neighbours = config.graph.neighbours(config.id);
+        let terms = Terms {
+            problem: config.problem,
+            mechanism: config.mechanism,
+            ledger: Ledger::new(Budget::unlimited(config.delta)?, config.bound),
+            noise,
+        };
+        let mut node = Node::new(Setup {
+            id: config.id,
+            neighbours: neighbours.to_vec(),
+            iterations: config.iterations,
+            start: vec![0.0, -self.far],
+            algorithm: config.algorithm(2),
+            curator: Curator::simulated(self.shards[dataset as usize].clone(), terms)?,
+        })?;
+        // Broadcasts `f(0)`, its model.
+        node.start();
+        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone());
+        let mut answers = Vec::new();
+        for iteration in 0..config.iterations {
+            let message = self.hostile_message(iteration);
+            let mut outputs = Vec::new();
+            for &from in neighbours {
+                outputs.extend(node.receive(Message {
+                    from,
+                    iteration,
+                    release: message.clone(),
+                })?);
+            }
+            match verifier.verify(&vec![message; neighbours.len()], outputs)? {
+                VerifiedStep::Data(answer) => answers.push(*answer),
+                VerifiedStep::Recycled => {}
+            }
+        }
+        Ok(VictimRun {
+            answers,
+            spent: node.curator().ledger().spent(),
+        })
+    }
+
+    fn hostile_message(&self, iteration: u32) -> Release {
+        let up = match self.config.neighbours {
+            NeighbourBehaviour::Reversing if iteration > 0 => self.far,
+            NeighbourBehaviour::Steady
+            | NeighbourBehaviour::Reversing
+            | NeighbourBehaviour::AtOrigin => -self.far,
+        };
+        let release = Release::of(vec![0.0, up], self.config.problem.precision);
+        release.expect("within the grid: its size is limited")
+    }
+}

@@ -1,0 +1,252 @@
+//! One party that holds everybody's rows: the optimum without noise, and one private answer.
+//!
+//! A private centralised party shows what is lost to noise alone, and not to distribution. It is a node like any other, with a
+//! curator and a ledger, on the same simulator. A graph has at least two nodes, so this party stands outside of a graph and
+//! is its own neighbour: it trains alone, and learns nothing from its own messages.
+
+use std::ops::Range;
+use std::path::Path;
+
+use radmm::account::Guarantee;
+use radmm::node::{Node, Setup};
+use radmm::private::{Mechanism, Score};
+use radmm::public::baseline::Local;
+use radmm::public::graph::NodeId;
+use radmm::public::plan;
+use radmm::public::release::Query;
+use radmm::sim::{Optimum, Replicas};
+use radmm_data::Split;
+use radmm_study::equal::Asked;
+use radmm_study::table::{Table, TableError};
+use radmm_study::{Method, Study};
+use serde::Serialize;
+
+use crate::candidate::HeldOutStats;
+use crate::executor::ReplicaGroups;
+use crate::experiment::{self, Recording};
+use crate::instantiate::{self, RunError, RunSettings};
+use crate::outcome::Repetition;
+use crate::stats::SampleStats;
+
+/// The minimiser of the common objective, found without noise.
+#[derive(Clone, Debug, Serialize)]
+pub struct CentralisedResult {
+    /// The mean loss on the training rows.
+    pub loss: f64,
+    /// The share of the training rows classified correctly.
+    pub accuracy: f64,
+    /// The quality on held-out rows, if there are any.
+    pub held_out: Option<HeldOutStats>,
+}
+
+impl CentralisedResult {
+    /// Returns the result for an optimum and its score on held-out rows.
+    pub(crate) fn new((optimum, score): (Optimum, Option<Score>)) -> Self {
+        Self {
+            loss: optimum.loss,
+            accuracy: optimum.accuracy,
+            held_out: score.map(|score| HeldOutStats {
+                loss: SampleStats::of([score.loss]),
+                accuracy: SampleStats::of([score.accuracy]),
+                auc: SampleStats::of([score.auc]),
+            }),
+        }
+    }
+}
+
+/// A party with everybody's rows, which answers one query under privacy.
+pub struct CentralisedParty {
+    table: Table,
+}
+
+impl CentralisedParty {
+    /// Reads the rows of a study as those of one party; `folder` is the folder of the study file.
+    pub fn read(study: &Study, folder: &Path) -> Result<Self, TableError> {
+        let mut study = single_party(study);
+        study.data.split = Split::RoundRobin;
+        Ok(Self {
+            table: Table::read(&study, folder)?,
+        })
+    }
+
+    /// Returns the least noise of the study's kind at which the one answer costs no more than `total`.
+    pub fn noise_for(&self, study: &Study, total: Guarantee) -> Option<Mechanism> {
+        let study = single_party(study);
+        let mut algorithm = Local::new(extra_ridge(&study));
+        let asked = plan::questions(&mut algorithm, 1, study.algorithm.iterations);
+        let questions: Vec<Query> = asked.into_iter().map(|(_, question)| question).collect();
+        let asked = Asked {
+            questions: &questions,
+            problem: &instantiate::problem(&study),
+            rows: self.table.rows(),
+            bound: study.privacy.bound,
+        };
+        asked.calibrate(&study.privacy.noise.like(), total)
+    }
+
+    /// Runs all repetitions of the study with this noise and the party's own limit on ε.
+    pub fn repeat(
+        &self,
+        study: &Study,
+        noise: Mechanism,
+        limit: Option<f64>,
+    ) -> Result<Vec<Repetition>, RunError> {
+        let study = single_party(study);
+        let noise = [noise];
+        let run_group = |group: Range<u32>| {
+            let settings = |repetition| RunSettings {
+                noise: &noise,
+                repetition,
+                limit,
+            };
+            self.run_group(&study, &group.map(settings).collect::<Vec<_>>())
+        };
+        let columns = self.table.columns.len();
+        ReplicaGroups::new(study.run.repetitions, 1, columns).run(run_group)
+    }
+
+    fn run_group(
+        &self,
+        study: &Study,
+        settings: &[RunSettings<'_>],
+    ) -> Result<Vec<Repetition>, RunError> {
+        let nodes: Result<Vec<_>, RunError> = settings
+            .iter()
+            .map(|settings| Ok(vec![self.node(study, settings)?]))
+            .collect();
+        let mut replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
+        let traces = Recording::EveryIteration.run(&mut replicas, &|_| ());
+        let loss = study.problem.loss;
+        let table = &self.table;
+        Ok(experiment::finish(replicas, traces, table, loss, settings))
+    }
+
+    fn node(&self, study: &Study, settings: &RunSettings<'_>) -> Result<Node, RunError> {
+        let id = NodeId(0);
+        let ledger = instantiate::ledger(study, settings)?;
+        Ok(Node::new(Setup {
+            id,
+            neighbours: vec![id],
+            iterations: study.algorithm.iterations,
+            start: instantiate::start(study, id, self.table.columns.len()),
+            algorithm: Box::new(Local::new(extra_ridge(study))),
+            curator: instantiate::curator(study, &self.table, settings, id, ledger)?,
+        })?)
+    }
+}
+
+/// Returns the same study with one party, whose ridge is the whole of `ρ`.
+fn single_party(study: &Study) -> Study {
+    let mut study = study.clone();
+    study.network.nodes = 1;
+    study
+}
+
+fn extra_ridge(study: &Study) -> f64 {
+    match study.algorithm.method {
+        Method::Local { extra_ridge } => extra_ridge,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use radmm::private::{Law, Scaling};
+    use radmm_study::Noise;
+
+    const STUDY: &str = r#"
+        [data]
+        builtin = "clinic"
+        label = "readmitted"
+        positive = "yes"
+        missing = ["?"]
+        [data.numeric]
+        age = [18, 95]
+        bmi = [15, 50]
+        [network]
+        nodes = 3
+        topology = "ring"
+        [problem]
+        weight = 10
+        ridge = 0.6
+        [algorithm]
+        name = "local"
+        iterations = 1
+        [run]
+        seed = 1
+    "#;
+
+    fn study() -> Study {
+        Study::parse(STUDY, "centralised.toml").unwrap().0
+    }
+
+    #[test]
+    fn without_noise_it_finds_the_optimum_of_equally_large_parties() {
+        // 1,995 patients have all values, a multiple of three.
+        let mut study = study();
+        let experiment = Experiment::prepare(study.clone(), "".as_ref()).unwrap();
+        let parties = &experiment.table().parties;
+        assert!(
+            parties
+                .iter()
+                .all(|party| party.shard.rows() == parties[0].shard.rows())
+        );
+        let (optimum, _) = experiment.optimum().unwrap().unwrap();
+
+        // Three parties weigh their rows by C/B_i, one party by C/(3·B_i): a third of the ridge goes with that.
+        study.problem.ridge /= 3.0;
+        let party = CentralisedParty::read(&study, "".as_ref()).unwrap();
+        let runs = party.repeat(&study, Mechanism::None, None).unwrap();
+        let run = &runs[0];
+        assert_eq!(run.nodes.len(), 1);
+        let model = &run.nodes[0].model;
+        let distance = model
+            .iter()
+            .zip(&optimum.model)
+            .map(|(a, b)| (a - b).powi(2));
+        let distance = distance.sum::<f64>().sqrt();
+        // Both are certified to a gradient of 10⁻¹⁰, at a convexity of 0.2 and 0.6.
+        assert!(distance < 1e-9, "{distance}");
+    }
+
+    #[test]
+    fn the_one_answer_is_priced_for_all_rows_and_charged() {
+        let mut study = study();
+        let law = Law::Gamma { rate: 1.0 };
+        let scale = Scaling::Fixed;
+        study.privacy.noise = Noise::Given(Mechanism::Objective { law, scale });
+        let total = Guarantee {
+            epsilon: 0.5,
+            delta: 0.0,
+        };
+        let party = CentralisedParty::read(&study, "".as_ref()).unwrap();
+        let noise = party.noise_for(&study, total).unwrap();
+        let Mechanism::Objective {
+            law: Law::Gamma { rate },
+            ..
+        } = noise
+        else {
+            panic!("{noise:?}")
+        };
+        // S·α + ln(1 + x) and a thousandth of it are ε, with S = 2C/B and x = C/(4·B·ρ).
+        let rows = party.table.rows() as f64;
+        let (weight, ridge) = (study.problem.weight, study.problem.ridge);
+        let hessian = (weight / (4.0 * rows * ridge)).ln_1p();
+        let exact = (0.5 / (1.0 + 1.0 / 1024.0) - hessian) * rows / (2.0 * weight);
+        assert!((rate / exact - 1.0).abs() < 1e-9, "{rate} {exact}");
+
+        let runs = party.repeat(&study, noise, Some(total.epsilon)).unwrap();
+        let run = &runs[0];
+        assert_eq!(run.stopped, None);
+        assert_eq!(run.nodes[0].data_steps, 1);
+        let spent = run.nodes[0].spent.epsilon;
+        assert!(spent <= 0.5 && spent > 0.4999, "{spent}");
+        // A curator that may spend less refuses.
+        let runs = party.repeat(&study, noise, Some(0.49)).unwrap();
+        let run = &runs[0];
+        assert!(run.stopped.is_some());
+        assert_eq!(run.nodes[0].data_steps, 0);
+    }
+}

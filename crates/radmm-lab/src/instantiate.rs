@@ -1,0 +1,108 @@
+//! The nodes of a simulated run, made from a study.
+
+use std::sync::Arc;
+
+use radmm::account::{BadBudget, Budget, Ledger};
+use radmm::node::{BadStart, Node, Setup};
+use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Terms};
+use radmm::public::graph::{Graph, NodeId};
+use radmm::sim::NotSimulated;
+use radmm_study::Study;
+pub(crate) use radmm_study::assemble::{algorithm, problem, start};
+use radmm_study::plan::TooDear;
+use radmm_study::table::Table;
+use thiserror::Error;
+
+use crate::executor::RayonExecutor;
+
+/// The reason why a study cannot be run as it is.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum RunError {
+    /// The parties' limit is invalid.
+    #[error(transparent)]
+    Limit(#[from] BadBudget),
+    /// The problem or the noise is out of range.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
+    /// A starting model is out of range.
+    #[error(transparent)]
+    Start(#[from] BadStart),
+    /// The study's total cannot be kept.
+    #[error(transparent)]
+    TooDear(#[from] TooDear),
+    /// A party cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] NotSimulated),
+}
+
+/// The settings in which runs of one study differ.
+pub(crate) struct RunSettings<'a> {
+    /// The noise of each node: at equal privacy, parties with fewer rows need more.
+    pub noise: &'a [Mechanism],
+    /// The number of the repetition, part of the noise's seed.
+    pub repetition: u32,
+    /// Every party's own limit on ε.
+    pub limit: Option<f64>,
+}
+
+impl<'a> RunSettings<'a> {
+    /// Returns the settings of the first repetition, without a limit.
+    pub(crate) fn first(noise: &'a [Mechanism]) -> Self {
+        Self {
+            noise,
+            repetition: 0,
+            limit: None,
+        }
+    }
+}
+
+/// Returns the nodes of one run, in order.
+pub(crate) fn nodes(
+    study: &Study,
+    graph: &Graph,
+    table: &Table,
+    settings: &RunSettings<'_>,
+) -> Result<Vec<Node>, RunError> {
+    let (ledger, columns) = (ledger(study, settings)?, table.columns.len());
+    let node = |id: NodeId| {
+        Ok(Node::new(Setup {
+            id,
+            neighbours: graph.neighbours(id).to_vec(),
+            iterations: study.algorithm.iterations,
+            start: start(study, id, columns),
+            algorithm: algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+            // Clones share what charges cost: most parties are charged the same.
+            curator: curator(study, table, settings, id, ledger.clone())?,
+        })?)
+    };
+    graph.nodes().map(node).collect()
+}
+
+/// Returns the empty ledger of a run.
+pub(crate) fn ledger(study: &Study, settings: &RunSettings<'_>) -> Result<Ledger, RunError> {
+    let delta = study.privacy.delta;
+    let budget = match settings.limit {
+        Some(epsilon) => Budget::limited(epsilon, delta)?,
+        None => Budget::unlimited(delta)?,
+    };
+    Ok(Ledger::new(budget, study.privacy.bound))
+}
+
+/// Returns the curator of one node's rows, with noise that repeats from the study's seed.
+pub(crate) fn curator(
+    study: &Study,
+    table: &Table,
+    settings: &RunSettings<'_>,
+    id: NodeId,
+    ledger: Ledger,
+) -> Result<Curator, RunError> {
+    let i = id.0 as usize;
+    let terms = Terms {
+        problem: problem(study),
+        mechanism: settings.noise[i],
+        ledger,
+        noise: NoiseKey::repeating(study.run.seed, settings.repetition, id.0),
+    };
+    let curator = Curator::simulated(table.parties[i].shard.clone(), terms)?;
+    Ok(curator.with_hands(Arc::new(RayonExecutor)))
+}

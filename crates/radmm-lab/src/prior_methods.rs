@@ -1,0 +1,91 @@
+//! The methods that the paper compares with, made from a study: the same problem, network and number of iterations, another
+//! algorithm.
+//!
+//! | name | algorithm | noise |
+//! |---|---|---|
+//! | `dvp`: dual variable perturbation | conventional ADMM, `η(t)` of the study | in the objective, every iteration |
+//! | `pp`: penalty perturbation | M-ADMM, `η_i(t) = η(0)·1.01ᵗ`, `θ = η(0)` | in the objective, `e = 2η_i(t)V_i·e'` |
+//! | `pvp`: primal variable perturbation | conventional ADMM | on the answer |
+
+use radmm::account::Bound;
+use radmm::private::Scaling;
+use radmm::public::schedule::Schedule;
+use radmm_study::{Kind, Method, Study};
+
+/// The growth of M-ADMM's penalties from one iteration to the next, as in the paper's Figure 3.
+const GROWTH: f64 = 1.01;
+
+/// An algorithm that the paper compares with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorMethod {
+    /// Dual variable perturbation.
+    Dvp,
+    /// Penalty perturbation.
+    Pp,
+    /// Primal variable perturbation.
+    Pvp,
+}
+
+impl PriorMethod {
+    /// All prior methods.
+    pub const ALL: [Self; 3] = [Self::Dvp, Self::Pp, Self::Pvp];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dvp => "dvp",
+            Self::Pp => "pp",
+            Self::Pvp => "pvp",
+        }
+    }
+
+    /// Returns a study with this method in place of its own; `None` if the study has no penalty to take over, or no noise.
+    pub fn study_from(self, study: &Study) -> Option<Study> {
+        let eta = penalty(&study.algorithm.method)?;
+        let mut prior = study.clone();
+        prior.name = self.name().to_owned();
+        prior.algorithm.method = match self {
+            Self::Dvp | Self::Pvp => Method::Admm { penalty: eta },
+            Self::Pp => Method::MAdmm {
+                penalty: vec![
+                    Schedule::Growth {
+                        start: eta.at(0),
+                        growth: GROWTH,
+                    };
+                    study.network.nodes as usize
+                ],
+                dual_step: eta.at(0),
+            },
+        };
+        prior.privacy.noise = study.privacy.noise.moved(|noise| match self {
+            Self::Dvp => Kind::Objective {
+                noise,
+                scale: Scaling::Fixed,
+            },
+            Self::Pp => Kind::Objective {
+                noise,
+                scale: Scaling::Penalty,
+            },
+            Self::Pvp => Kind::Output { noise },
+        })?;
+        if self == Self::Pvp {
+            // The paper's theorem is about noise in the objective; for noise on the answer there is one bound.
+            prior.privacy.bound = Bound::Tight;
+        }
+        Some(prior)
+    }
+}
+
+/// Returns `η` of an algorithm with one penalty for all; for M-ADMM, the first node's.
+fn penalty(method: &Method) -> Option<Schedule> {
+    match method {
+        Method::Admm { penalty }
+        | Method::RecycledAdmm { penalty, .. }
+        | Method::Dlm { penalty, .. }
+        | Method::RecycledDlm { penalty, .. } => Some(*penalty),
+        Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
+            penalty.first().copied()
+        }
+        Method::Dgd { .. } | Method::Local { .. } | Method::Average { .. } => None,
+    }
+}
