@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
-use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
+use radmm_lab::{
+    BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
+};
 use radmm_node::key::KeyError;
 use radmm_node::ledger::LedgerError;
 use radmm_node::premises::PremisesError;
@@ -34,13 +36,16 @@ pub(crate) enum CommandError {
     #[error("{study}: [network] {cause}")]
     Network { study: String, cause: GraphError },
     #[error("{study}: {cause}")]
-    UnattainableBudget { study: String, cause: TooDear },
+    UnattainableBudget {
+        study: String,
+        cause: UnattainableBudget,
+    },
     #[error("--rows: {0}")]
     RowCounts(BillError),
-    #[error("{study}: {}", TableError::Parties)]
+    #[error("{study}: {}", StudyRowsError::Parties)]
     NoRows { study: String },
     #[error("{0}")]
-    Rows(#[from] TableError),
+    Rows(#[from] StudyRowsError),
     #[error("{0}")]
     Run(#[from] radmm_lab::RunError),
     #[error("{0}")]
@@ -135,7 +140,7 @@ impl CommandError {
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::NoRows { .. }
-            | Self::Rows(TableError::Open { .. })
+            | Self::Rows(StudyRowsError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
             | Self::NotAudited(AuditError::Run(_))
@@ -168,7 +173,7 @@ impl CommandError {
         match self {
             Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
                 **error,
-                RowsError::Data(_) | RowsError::Table(TableError::Data(_))
+                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
             ),
             _ => false,
         }
@@ -192,7 +197,7 @@ impl CommandError {
                 study: study.to_owned(),
                 cause,
             },
-            PrepareError::Table(TableError::Parties) => Self::NoRows {
+            PrepareError::Table(StudyRowsError::Parties) => Self::NoRows {
                 study: study.to_owned(),
             },
             PrepareError::Table(cause) => Self::Rows(cause),
@@ -200,7 +205,7 @@ impl CommandError {
     }
 
     /// Converts the error that no noise keeps a study within its privacy budget; `study` is its name in messages.
-    pub(crate) fn unattainable_budget(study: &str, cause: TooDear) -> Self {
+    pub(crate) fn unattainable_budget(study: &str, cause: UnattainableBudget) -> Self {
         Self::UnattainableBudget {
             study: study.to_owned(),
             cause,
@@ -214,7 +219,7 @@ impl CommandError {
                 study: study.to_owned(),
                 cause,
             },
-            BillError::TooDear(cause) => Self::unattainable_budget(study, cause),
+            BillError::Unattainable(cause) => Self::unattainable_budget(study, cause),
             BillError::Rows { .. } => Self::RowCounts(error),
         }
     }
@@ -228,7 +233,7 @@ fn is_wrong_use_of_node(error: &RunError) -> bool {
             PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
             PremisesError::Rows(error) => matches!(
                 **error,
-                RowsError::Open { .. } | RowsError::Table(TableError::Open { .. })
+                RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 fn silence_caught_panics() {
     let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !radmm_data::decoding() {
+        if !radmm_data::is_decoding() {
             default_hook(panic);
         }
     }));

@@ -326,4 +326,7 @@ fn penalties_that_differ_between_parties_are_shown_as_a_range() {
         "{page}"
     );
     assert!(page.contains("m-admm, η = 0.5 to 2, θ = 0.3 "), "{page}");
+    let algorithm = algorithm.replace("[0.5, 2.0, 1.0]", "[2.0, 2.0, 2.0]");
+    let page = self::page(&study(RING, &algorithm));
+    assert!(page.contains("m-admm, η = 2, θ = 0.3 "), "{page}");
 }

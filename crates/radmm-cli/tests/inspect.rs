@@ -130,7 +130,7 @@ fn names_and_values_are_escaped_and_the_section_runs() {
     }
     assert!(section.contains("# \"\": has no name\n"), "{section}");
     assert!(
-        section.contains("# dup: is there more than once\n"),
+        section.contains("# dup: appears more than once\n"),
         "{section}"
     );
 }

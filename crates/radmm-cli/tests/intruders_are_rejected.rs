@@ -18,7 +18,7 @@ use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
 use radmm_node::key::{SecretKey, fingerprint};
 use radmm_node::link::{Event, Link};
 use radmm_node::transport::{Neighbour, Network, Settings};
-use radmm_study::assemble;
+use radmm_study::instantiate;
 
 const ALDER: usize = 0;
 const CEDAR: usize = 2;
@@ -238,7 +238,7 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
         if connection == 0 {
             // A valid message of rowan, which is invalid once mutated.
             let release = &theirs.message.release;
-            let start = assemble::start(&study, NodeId(ROWAN as u32), release.values().len());
+            let start = instantiate::start(&study, NodeId(ROWAN as u32), release.values().len());
             let message = Message {
                 from: NodeId(ROWAN as u32),
                 iteration: 0,

@@ -26,7 +26,7 @@ fn the_account_of_a_site_is_shown_and_intact() {
     // Undo line breaks.
     let page = text(&shown.stdout).replace("\n         ", " ");
     assert!(
-        page.contains("finished") && page.contains("at 0.0001"),
+        page.contains("finished") && page.contains("at 1e-4"),
         "{page}"
     );
     assert!(page.contains("one row of one party replaced"), "{page}");
@@ -38,7 +38,7 @@ fn the_account_of_a_site_is_shown_and_intact() {
     );
     let page = text(&charges.stdout);
     assert_eq!(page.matches("σ 5").count(), 3, "{page}");
-    assert!(page.contains("at 0.00001"), "{page}");
+    assert!(page.contains("at 1e-5"), "{page}");
 
     let json = radmm(
         folder.path(),
@@ -99,7 +99,7 @@ fn the_total_of_all_studies_is_shown_with_the_limit() {
     let page = show(&site("epsilon = 500\ndelta = 1e-4"));
     assert!(
         page.contains(
-            "of the limit 500 at δ = 0.0001: the total of all studies on these rows (1 study)"
+            "of the limit 500 at δ = 1e-4: the total of all studies on these rows (1 study)"
         ),
         "{page}"
     );
@@ -117,7 +117,7 @@ fn the_total_of_all_studies_is_shown_with_the_limit() {
     let page = show(&site("epsilon = 500"));
     assert!(page.contains("ε ∞ of the limit 500 at δ = 0"), "{page}");
     let page = show(&["ledger", "show", "--state", "maple/state"]);
-    assert!(page.contains("at δ = 0.00001: the total of all"), "{page}");
+    assert!(page.contains("at δ = 1e-5: the total of all"), "{page}");
     assert!(
         page.contains("set in the site file, [limit]; radmm ledger show --site FILE"),
         "{page}"

@@ -430,7 +430,7 @@ fn an_invalid_row_is_a_failure_with_its_line() {
     let (code, said) = error_of_rows("age,smoker\nold,no\n");
     assert_eq!(code, 1);
     assert!(
-        said.starts_with("rows.csv:2: column \"age\": \"old\" is not a number"),
+        said.starts_with("rows.csv:2: column \"age\": invalid number \"old\""),
         "{said}"
     );
 }

@@ -83,7 +83,7 @@ fn invalid_rows_are_reported_with_file_line_column_and_value() {
     for (row, expected) in [
         (
             "x,f,yes",
-            "rows.csv:63: column \"age\": \"x\" is not a number",
+            "rows.csv:63: column \"age\": invalid number \"x\"",
         ),
         ("nan,f,yes", "rows.csv:63: column \"age\": \"nan\" is not"),
         ("30,d,yes", "rows.csv:63: column \"sex\": \"d\""),

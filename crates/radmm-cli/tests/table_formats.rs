@@ -138,7 +138,7 @@ fn files_that_are_not_tables_have_exit_code_1() {
         (
             "numbers.csv",
             b"1,2\n3,4\n",
-            "numbers.csv begins with numbers and not with names; put a line above that names the columns",
+            "numbers.csv has no header: its first line holds numbers; add a line above it that names the columns",
         ),
         (
             "garbage.csv",
@@ -168,7 +168,7 @@ fn files_that_are_not_tables_have_exit_code_1() {
         (
             "pairs.svm",
             b"1 1:1\n-1 1\n",
-            "pairs.svm:2: \"1\" is not a pair such as 3:0.5",
+            "pairs.svm:2: invalid pair \"1\": a row is a label and index:value pairs such as 3:0.5",
         ),
     ] {
         fs::write(folder.path().join(name), bytes).unwrap();
@@ -202,7 +202,7 @@ fn an_unknown_codec_is_named() {
         write_parquet(&folder.path().join("rows.parquet"));
         replace_codec(&folder.path().join("rows.parquet"), codec);
         let says = format!(
-            "error: rows.parquet: column \"1\" is compressed with {name}; known are none, snappy, gzip and lz4: save the file with one of these"
+            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
         );
         assert_eq!(error_of(folder.path(), &["rows.parquet"]), (says, 1));
     }

@@ -42,7 +42,7 @@ fn honest_transcripts_and_statements_pass() {
     let alder = page.lines().find(|line| line.contains("alder")).unwrap();
     let numbers: Vec<&str> = alder.split_whitespace().skip(2).take(5).collect();
     assert_eq!(numbers, ["21", "21", "3", "3", "3"], "{page}");
-    assert!(page.contains("at δ = 0.0001"), "{page}");
+    assert!(page.contains("at δ = 1e-4"), "{page}");
     assert!(page.contains("one row of one party replaced"), "{page}");
     assert!(
         page.contains("whether the noise was really drawn"),

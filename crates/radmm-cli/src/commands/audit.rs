@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use radmm_lab::audit::{AttackResult, Audit, AuditResult, AuditVerdict};
-use radmm_lab::shown::count;
 use radmm_report::TextTable;
+use radmm_study::number_format::{self, count};
 
 use crate::args::AuditArgs;
 use crate::error::CommandError;
@@ -107,7 +107,10 @@ fn legend(audited: &AuditResult) -> String {
     let largest = audited.attacks.iter().map(|attack| attack.claimed.delta);
     let delta = match largest.fold(0.0, f64::max) {
         0.0 => "at δ = 0".to_owned(),
-        delta => format!("at δ = {delta} with gaussian noise, else 0"),
+        delta => format!(
+            "at δ = {} with gaussian noise, else 0",
+            number_format::delta(delta)
+        ),
     };
     let is_unresolved = |attack: &AttackResult| {
         matches!(

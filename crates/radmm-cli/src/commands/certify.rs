@@ -4,11 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use radmm::public::certificate::Certificate;
-use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
-use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
-use radmm_study::Method;
+use radmm_study::number_format::{as_typed, brief, brief_up, count, thousands};
 
 use crate::args::CertifyArgs;
 use crate::error::CommandError;
@@ -72,7 +70,7 @@ fn headline(certified: &Certification) -> String {
     format!(
         "{}: {}\n{} and {}, {}; M = C·c₁ + ρ/N = {}",
         certified.name,
-        with_parameters(&certified.algorithm),
+        certified.algorithm.summary(),
         count(network.nodes, "party", "parties"),
         count(network.edges, "edge", "edges"),
         match network.bipartite {
@@ -124,15 +122,10 @@ fn rates(certified: &Certification) -> Table {
                }: &AlgorithmRate| {
         if undetermined.is_some() {
             let dash = || "–".to_owned();
-            return vec![
-                with_parameters(algorithm),
-                "undecided".to_owned(),
-                dash(),
-                dash(),
-            ];
+            return vec![algorithm.summary(), "undecided".to_owned(), dash(), dash()];
         }
         vec![
-            with_parameters(algorithm),
+            algorithm.summary(),
             factor(rate.per_data_step, rate.uncertainty),
             factor(rate.per_iteration, rate.uncertainty),
             match rate.iterations_per_digit {
@@ -218,9 +211,7 @@ fn conservatism(certified: &Certification) -> Option<String> {
     let [study, admm, at_least] = certified.rates.as_slice() else {
         return None;
     };
-    let Method::RecycledAdmm { damping, .. } = &certified.algorithm else {
-        return None;
-    };
+    let damping = certified.algorithm.damping()?;
     let contraction = |AlgorithmRate {
                            rate, undetermined, ..
                        }: &AlgorithmRate| {
@@ -247,73 +238,10 @@ fn conservatism(certified: &Certification) -> Option<String> {
     Some(format!(
         "the theorem applies from γ = {} on. At γ = {} {applies} the true map {}; at the least γ where it applies the true map {}",
         brief_up(least.damping),
-        short(damping.at(1)),
+        as_typed(damping.at(1)),
         contraction(study),
         contraction(at_least),
     ))
-}
-
-fn with_parameters(method: &Method) -> String {
-    let name = method.name();
-    let value = |schedule: &Schedule| match schedule {
-        Schedule::Constant(constant) => short(*constant),
-        varying => format!("{}…", short(varying.at(1))),
-    };
-    // A value that parties may choose for themselves: once if all agree, else the least and the greatest.
-    let range = |schedules: &[Schedule]| {
-        let by_start = |a: &&Schedule, b: &&Schedule| a.at(1).total_cmp(&b.at(1));
-        let ends = schedules
-            .iter()
-            .min_by(by_start)
-            .zip(schedules.iter().max_by(by_start));
-        match ends {
-            Some((_, only)) if schedules.iter().all(|schedule| schedule == only) => value(only),
-            Some((least, greatest)) => format!("{} to {}", value(least), value(greatest)),
-            None => String::new(),
-        }
-    };
-    let recycling = |recycle: &u32| match recycle {
-        1 => String::new(),
-        _ => format!(", recycle = {recycle}"),
-    };
-    match method {
-        Method::Admm { penalty } => format!("{name}, η = {}", value(penalty)),
-        Method::RecycledAdmm {
-            penalty,
-            damping,
-            recycle,
-        }
-        | Method::RecycledDlm {
-            penalty,
-            damping,
-            recycle,
-        } => format!(
-            "{name}, η = {}, γ = {}{}",
-            value(penalty),
-            value(damping),
-            recycling(recycle)
-        ),
-        Method::Dlm { penalty, damping } => {
-            format!("{name}, η = {}, γ = {}", value(penalty), value(damping))
-        }
-        Method::MAdmm { penalty, dual_step } => {
-            format!("{name}, η = {}, θ = {}", range(penalty), short(*dual_step))
-        }
-        Method::MRecycledAdmm {
-            penalty,
-            damping,
-            recycle,
-            dual_step,
-        } => format!(
-            "{name}, η = {}, γ = {}, θ = {}{}",
-            range(penalty),
-            range(damping),
-            short(*dual_step),
-            recycling(recycle)
-        ),
-        Method::Dgd { step } => format!("{name}, s = {}", value(step)),
-        Method::Local { .. } | Method::Average { .. } => name.to_owned(),
-    }
 }
 
 /// Formats a rate with four decimals; near one, as the distance from it.
@@ -329,58 +257,14 @@ fn factor(rate: f64, uncertainty: f64) -> String {
     }
 }
 
-/// Formats a parameter exactly if that takes at most seven characters, else with four digits, rounded up.
-fn short(x: f64) -> String {
-    [x.to_string(), format!("{x:e}")]
-        .into_iter()
-        .find(|exact| exact.len() <= 7)
-        .unwrap_or_else(|| brief_up(x))
-}
-
-/// Formats with four digits, rounded up: a smaller damping would not meet the condition.
-fn brief_up(x: f64) -> String {
-    if x == 0.0 {
-        return brief(x);
-    }
-    let unit = 10f64.powf(x.log10().floor() - 3.0);
-    brief((x / unit).ceil() * unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_four_digits() {
-        let shown = [0.0, 1.0, 0.0123456, 437.5006, 1734.21875, 287.4486].map(brief);
-        assert_eq!(shown, ["0", "1", "0.01235", "437.5", "1734", "287.4"]);
-        assert_eq!(brief(4.1e-7), "4.1e-7");
-    }
-
-    #[test]
-    fn a_least_damping_is_never_shown_smaller_than_it_is() {
-        let shown = [0.0, 1734.21875, 91.41797, 0.754834].map(brief_up);
-        assert_eq!(shown, ["0", "1735", "91.42", "0.7549"]);
-        let shown = [0.5, 1e-300, 1.0 / 3.0].map(short);
-        assert_eq!(shown, ["0.5", "1e-300", "0.3334"]);
-    }
 
     #[test]
     fn near_one_the_distance_from_it_is_shown() {
         let shown = [0.9841, 0.9996838722, 1.0003, 1.0, 1.2].map(|rate| factor(rate, 0.0));
         assert_eq!(shown, ["0.9841", "1 − 3.2e-4", "1 + 3.0e-4", "1", "1.2000"]);
         assert_eq!(factor(0.5, 0.1), "≈ 0.5000");
-    }
-
-    #[test]
-    fn penalties_that_differ_between_parties_are_shown_as_a_range() {
-        let with = |penalty: &[f64]| {
-            with_parameters(&Method::MAdmm {
-                penalty: penalty.iter().copied().map(Schedule::Constant).collect(),
-                dual_step: 0.3,
-            })
-        };
-        assert_eq!(with(&[2.0, 2.0]), "m-admm, η = 2, θ = 0.3");
-        assert_eq!(with(&[2.0, 0.5, 1.0]), "m-admm, η = 0.5 to 2, θ = 0.3");
     }
 }

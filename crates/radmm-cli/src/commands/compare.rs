@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use comfy_table::Table;
-use radmm_lab::shown::{count, epsilon, number, percent, thousands};
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
 };
-use radmm_study::Source;
+use radmm_study::RowSource;
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 
 use crate::args::CompareArgs;
 use crate::error::CommandError;
@@ -28,9 +28,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let pool = args.work.thread_pool()?;
     let experiment = first.experiment()?;
     // Paths are relative to their study: two different paths may name the same rows.
-    let resolved = |source: &Source, folder: &Path| match source {
-        Source::File(file) => folder.join(file).canonicalize().ok(),
-        Source::Builtin(_) | Source::Parties => None,
+    let resolved = |source: &RowSource, folder: &Path| match source {
+        RowSource::File(file) => folder.join(file).canonicalize().ok(),
+        RowSource::Builtin(_) | RowSource::Parties => None,
     };
     let rows = resolved(&first.study.data.source, &first.source.folder);
     let others = studies.into_iter().map(

@@ -9,7 +9,7 @@ use radmm_node::balance::Limited;
 use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
 use radmm_node::store::Store;
 use radmm_study::SiteFile;
-use radmm_study::shown::{brief, count, epsilon, thousands};
+use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
 use crate::error::CommandError;
@@ -103,9 +103,9 @@ fn page(account: &Account, with_charges: bool) -> String {
 fn site_total(site: &SiteAccount) -> String {
     let balance = &site.balance;
     let total = |limited: &Limited| {
-        let (spent, delta) = (epsilon(limited.total.epsilon), limited.total.delta);
+        let (spent, delta) = (epsilon(limited.total.epsilon), delta(limited.total.delta));
         match limited.limit {
-            Some(limit) => format!("ε {spent} of the limit {limit} at δ = {delta}"),
+            Some(limit) => format!("ε {spent} of the limit {} at δ = {delta}", as_typed(limit)),
             None => format!("ε {spent} at δ = {delta}"),
         }
     };
@@ -136,7 +136,8 @@ fn site_total(site: &SiteAccount) -> String {
 fn studies(studies: &[StudyAccount]) -> Table {
     let row = |study: &StudyAccount| {
         let last = study.charges.last().map_or(0, |charge| charge.iteration);
-        let total = |total: &Guarantee| format!("{} at {}", epsilon(total.epsilon), total.delta);
+        let total =
+            |total: &Guarantee| format!("{} at {}", epsilon(total.epsilon), delta(total.delta));
         let totals: Vec<String> = study.totals.iter().map(total).collect();
         vec![
             study.name.clone(),

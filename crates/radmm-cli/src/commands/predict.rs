@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 
-use radmm_data::{DataError, Features, Format, Scored, TableFile, score_each};
+use radmm_data::{DataError, EncodedRow, Format, ScoreCounts, TableFile, score_each};
 use radmm_study::ModelFile;
 
 use crate::args::PredictArgs;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<(), CommandError> {
         if let Some(path) = &args.out {
             stderr::wrote(path, false);
         }
-        let Scored {
+        let ScoreCounts {
             rows, incomplete, ..
         } = predicted.rows;
         if incomplete > 0 {
@@ -95,7 +95,7 @@ struct Classifier<'a> {
 
 /// The result of predicting all rows.
 struct Predicted {
-    rows: Scored,
+    rows: ScoreCounts,
     metrics: Option<Metrics>,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn predict(&self, row: &Features<'_>) -> Prediction {
+    fn predict(&self, row: &EncodedRow<'_>) -> Prediction {
         let score = row.score(self.model.weights());
         let value = self.model.probability(score).unwrap_or(score);
         Prediction {

@@ -6,8 +6,8 @@ use comfy_table::Table;
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
+use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
 
 use crate::args::PrivacyArgs;
 use crate::error::CommandError;
@@ -214,9 +214,10 @@ fn total(bill: &StudyBill) -> String {
     } = bill.total;
     match total.is_finite() {
         true => format!(
-            "ε = {} at δ = {delta}: the total over every message of the run, the largest of all parties, for {}; {}. \
+            "ε = {} at δ = {}: the total over every message of the run, the largest of all parties, for {}; {}. \
              Nothing has been run yet",
             epsilon(total),
+            number_format::delta(delta),
             Guarantee::RELATION,
             bill.composition
         ),

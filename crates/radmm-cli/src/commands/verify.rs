@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::account::Guarantee;
 use radmm_node::verify::{Checked, Verdict, verify};
-use radmm_study::shown::{count, epsilon, thousands};
+use radmm_study::number_format::{self, count, epsilon, thousands};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
@@ -54,7 +54,8 @@ fn page(verdict: &Verdict, delta: f64) -> String {
     if !verdict.transcripts.is_empty() {
         let _ = writeln!(page, "{}\n", transcripts(&verdict.transcripts));
         let total = format!(
-            "by the charges on record, at δ = {delta}: each party's total over all its messages, for {}",
+            "by the charges on record, at δ = {}: each party's total over all its messages, for {}",
+            number_format::delta(delta),
             Guarantee::RELATION
         );
         let _ = writeln!(page, "{}", paragraph("ε", &total));

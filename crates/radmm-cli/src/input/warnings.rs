@@ -1,6 +1,7 @@
 //! Notes on rows and studies that can be run but look like a mistake.
 
 use radmm_lab::Experiment;
+use radmm_study::number_format::as_typed;
 
 /// The share of clipped values above which the bounds are probably in other units than the rows.
 const SUSPICIOUS_SHARE: f64 = 0.1;
@@ -34,7 +35,7 @@ pub(crate) fn on_rows(experiment: &Experiment) -> Vec<String> {
     {
         notes.push(format!(
             "delta = {} is not small: {} has {} rows, and delta = 1/rows permits publishing a random row",
-            study.privacy.delta,
+            as_typed(study.privacy.delta),
             party.name,
             party.shard.rows()
         ));

@@ -1,6 +1,6 @@
 //! Guesses the label column of a file, and the value of the positive class.
 
-use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
+use radmm_data::{ColumnProfile, Format, MAX_VALUES, TableProfile};
 
 use crate::args::InspectArgs;
 use crate::inspect::schema_draft::{first_few, is_long};
@@ -14,7 +14,7 @@ const USUAL_POSITIVES: [&str; 9] = ["1", "+1", "1.0", "yes", "y", "true", "t", "
 
 /// Returns the label and, if it was guessed, the other candidates.
 pub(super) fn guess_label<'a>(
-    profile: &'a Profile,
+    profile: &'a TableProfile,
     args: &InspectArgs,
 ) -> Result<(&'a ColumnProfile, Option<Vec<&'a str>>), String> {
     if profile.numbered.is_some() {
@@ -94,7 +94,7 @@ pub(super) fn guess_positive(
     };
     let Some(values) = &label.values else {
         return Err(format!(
-            "{name} has more than {MOST_VALUES} values, which cannot be classes{advice}"
+            "{name} has more than {MAX_VALUES} values, which cannot be classes{advice}"
         ));
     };
     let shown: Vec<String> = values

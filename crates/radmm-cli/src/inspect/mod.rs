@@ -5,7 +5,7 @@ mod round_bounds;
 mod schema_draft;
 mod toml_writer;
 
-use radmm_data::{Format, Profile, inspect};
+use radmm_data::{Format, TableProfile, profile};
 
 use self::schema_draft::{SchemaDraft, WARNING};
 use crate::args::InspectArgs;
@@ -15,7 +15,7 @@ use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
     let path = &args.file;
-    let profile = inspect(load::table(path, args.format)?)?;
+    let profile = profile(load::table(path, args.format)?)?;
     let draft = SchemaDraft::new(path, &profile, args).map_err(CommandError::Inspect)?;
     if let Some(reason) = draft.no_features() {
         return Err(CommandError::NoFeatures(reason));
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
 }
 
 /// Returns whether a column's name is a number, as if the first line were a row.
-fn has_numeric_names(profile: &Profile) -> bool {
+fn has_numeric_names(profile: &TableProfile) -> bool {
     let mut names = profile.columns.iter().map(|column| &column.name);
     names.any(|name| name.parse().is_ok_and(f64::is_finite))
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile, Slips};
-use radmm_lab::shown::{percent, thousands};
+use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
+use radmm_study::number_format::{percent, thousands};
 use serde::Serialize;
 
 use crate::args::InspectArgs;
@@ -34,7 +34,7 @@ pub(super) struct SchemaDraft<'a> {
     path: String,
     /// Whether the section must name the format, because the extension does not.
     write_format: bool,
-    profile: &'a Profile,
+    profile: &'a TableProfile,
     label: &'a ColumnProfile,
     /// The other candidates for the label, if it was guessed.
     other_labels: Option<Vec<&'a str>>,
@@ -55,7 +55,7 @@ enum ColumnRole<'a> {
 impl<'a> SchemaDraft<'a> {
     pub(super) fn new(
         path: &Path,
-        profile: &'a Profile,
+        profile: &'a TableProfile,
         args: &InspectArgs,
     ) -> Result<Self, String> {
         let file = path.display();
@@ -251,7 +251,7 @@ impl<'a> SchemaDraft<'a> {
             positive_guessed: bool,
             positives: usize,
             #[serde(flatten)]
-            profile: &'a Profile,
+            profile: &'a TableProfile,
         }
         let findings = Findings {
             warning: WARNING.replace('\n', " "),
@@ -295,7 +295,7 @@ impl<'a> SchemaDraft<'a> {
     }
 
     fn slips(&self, column: &ColumnProfile) -> String {
-        let Some(Slips { count, first, at }) = &column.slips else {
+        let Some(NonNumbers { count, first, at }) = &column.non_numbers else {
             return String::new();
         };
         let place = match self.profile.format {
@@ -350,7 +350,7 @@ fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {
     if is_long(&column.name) {
         return ColumnRole::Unusable(format!("its name is longer than {LONGEST} characters"));
     }
-    if column.numbers_rows {
+    if column.looks_like_row_id {
         let reason = "whole numbers that seem never to repeat, probably an identifier";
         return ColumnRole::Unusable(reason.into());
     }
@@ -373,7 +373,7 @@ fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {
         (Some(values), None) => ColumnRole::Categorical(values),
         (None, None) => {
             let reason = format!(
-                "text with more than {MOST_VALUES} different values, probably an identifier"
+                "text with more than {MAX_VALUES} different values, probably an identifier"
             );
             ColumnRole::Unusable(reason)
         }

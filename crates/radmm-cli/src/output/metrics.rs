@@ -1,7 +1,7 @@
 //! Accuracy, AUC and confusion matrix of predictions on rows with a label.
 
 use radmm::private::area;
-use radmm_lab::shown::{count, percent, thousands};
+use radmm_study::number_format::{count, percent, thousands};
 use serde::Serialize;
 
 use crate::output::prediction_writer::Prediction;

@@ -2,9 +2,9 @@
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_lab::shown::epsilon;
 use radmm_node::party::PeerState;
 use radmm_node::status::Status;
+use radmm_study::number_format::{as_typed, epsilon};
 
 use crate::output::stderr;
 
@@ -110,7 +110,7 @@ fn status_line(status: &Status, columns: usize) -> String {
         epsilon(status.spent.epsilon)
     );
     if let Some((spent, limit)) = status.site.last() {
-        text += &format!(", rows {} of {limit}", epsilon(spent.epsilon));
+        text += &format!(", rows {} of {}", epsilon(spent.epsilon), as_typed(*limit));
     }
     text += &format!(", apart {:.1e}", status.consensus);
     let room = columns.saturating_sub(text.chars().count() + 2);

@@ -7,10 +7,11 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::sim::Snapshot;
 use radmm_lab::report::tables;
-use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
+use radmm_lab::shown::noise;
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
-use radmm_study::Privacy;
+use radmm_study::PrivacySection;
+use radmm_study::number_format::{self, count, epsilon, number, percent, thousands};
 
 /// The number of bars in a line of bars.
 const BAR_COUNT: usize = 60;
@@ -152,7 +153,7 @@ fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn privacy_statement(outcome: &Outcome, privacy: &Privacy) -> String {
+fn privacy_statement(outcome: &Outcome, privacy: &PrivacySection) -> String {
     let run = &outcome.repetitions[0];
     let Guarantee {
         epsilon: total,
@@ -160,9 +161,10 @@ fn privacy_statement(outcome: &Outcome, privacy: &Privacy) -> String {
     } = outcome.total();
     let statement = if total.is_finite() {
         format!(
-            "ε = {} at δ = {delta}: the total over every message of the run,\n\
+            "ε = {} at δ = {}: the total over every message of the run,\n\
              for {}; every ε above is such a total",
             epsilon(total),
+            number_format::delta(delta),
             Guarantee::RELATION
         )
     } else {

@@ -3,11 +3,11 @@
 use std::net::TcpListener;
 
 use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon, thousands};
 use radmm_node::premises::{self, Bill, Premises};
 use radmm_node::probe::{Reached, probe};
 use radmm_node::seen::Seen;
 use radmm_study::Identity;
+use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 use serde::Serialize;
 
 use super::check_results_folder;
@@ -139,10 +139,10 @@ fn page(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> S
     for ((before, after), limit) in bill.before.iter().zip(&bill.after).zip(&bill.limits) {
         lines.push(format!(
             "on these rows, all studies, at δ = {}: ε {} spent, {} after this study, limit {}",
-            limit.delta,
+            delta(limit.delta),
             epsilon(before.epsilon),
             epsilon(after.epsilon),
-            limit.epsilon
+            as_typed(limit.epsilon)
         ));
     }
     if !bill.protects {

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
-use radmm_lab::shown::epsilon;
 use radmm_node::about::About;
 use radmm_node::balance::Limited;
 use radmm_node::notice::Notice;
@@ -17,6 +16,7 @@ use radmm_node::results::write_all;
 use radmm_node::rows::Folders;
 use radmm_node::run::{Ending, Watch, run as run_node};
 use radmm_node::status::Status;
+use radmm_study::number_format::{self, as_typed, epsilon};
 use radmm_study::{Limit, SiteFile, Study};
 use serde::Serialize;
 
@@ -162,14 +162,16 @@ impl Watch for Console<'_> {
 /// Explains the values of ε in the progress bar.
 fn progress_legend(about: &About) -> Vec<String> {
     let mut lines = vec![format!(
-        "ε: total of this study at δ = {:e}, for {}",
-        about.study.privacy.delta,
+        "ε: total of this study at δ = {}, for {}",
+        number_format::delta(about.study.privacy.delta),
         Guarantee::RELATION
     )];
     let limit = about.limit.as_ref();
     if let Some((epsilon, delta)) = limit.and_then(shown_limit) {
         lines.push(format!(
-            "rows: total ε of all studies on these rows at δ = {delta:e}, for the same; limit {epsilon}"
+            "rows: total ε of all studies on these rows at δ = {}, for the same; limit {}",
+            number_format::delta(delta),
+            as_typed(epsilon)
         ));
     }
     lines
@@ -268,10 +270,10 @@ fn final_state(about: &About, status: &Status, ending: Ending) -> String {
     text += &format!("spent by this study: {}\n", status.spent);
     for (spent, limit) in &status.site {
         text += &format!(
-            "spent on these rows by all studies: ε = {} of {} at δ = {:e}, in total, for {}\n",
+            "spent on these rows by all studies: ε = {} of {} at δ = {}, in total, for {}\n",
             epsilon(spent.epsilon),
-            limit,
-            spent.delta,
+            as_typed(*limit),
+            number_format::delta(spent.delta),
             Guarantee::RELATION
         );
     }

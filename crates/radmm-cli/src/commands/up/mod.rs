@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use radmm::account::Guarantee;
 use radmm_lab::Experiment;
-use radmm_lab::shown::epsilon;
 use radmm_node::rehearsal::{Manner, Rehearsal};
-use radmm_study::{ModelFile, Source, Study};
+use radmm_study::number_format::{self, epsilon};
+use radmm_study::{ModelFile, RowSource, Study};
 use serde::Serialize;
 
 use self::supervisor::Supervisor;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     };
     let LoadedStudy { study, source, .. } = LoadedStudy::parse(source, args.quiet)?;
     let SourceText { text, name, folder } = source;
-    if study.data.source == Source::Parties {
+    if study.data.source == RowSource::Parties {
         return Err(CommandError::NoRows { study: name });
     }
     if study.network.nodes > MOST_PROCESSES {
@@ -159,7 +159,8 @@ fn page(study: &Study, parties: &[PartyResult], seeded: bool, dir: &Path) -> Str
         tables::grid(&header, parties.iter().map(row))
     );
     text += &format!(
-        "ε is the total over all messages, at δ = {delta:?}, for {}\n",
+        "ε is the total over all messages, at δ = {}, for {}\n",
+        number_format::delta(delta),
         Guarantee::RELATION
     );
     if seeded {

@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use radmm_lab::shown::epsilon;
 use radmm_node::rehearsal::Rehearsal;
 use radmm_node::run::{RunError, on_signal};
 use radmm_study::Study;
+use radmm_study::number_format::epsilon;
 use serde_json::Value;
 
 use crate::error::CommandError;
