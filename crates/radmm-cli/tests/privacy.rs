@@ -91,7 +91,7 @@ fn the_bill_is_printed_before_anything_runs() {
         " 2           recycled           2.0000",
         " 5               data           6.0000",
         " 6           recycled           6.0000",
-        "saved    admm queries the rows in every iteration, 6 times instead of 3. With the",
+        "saved    admm queries the rows in every iteration, 6 times instead of 3. With",
         "times the noise",
         "privacy  ε = 6.0000 at δ = 0: the total over every message of the run, the",
     ] {
