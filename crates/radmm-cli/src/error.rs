@@ -11,15 +11,13 @@ use radmm_lab::audit::AuditError;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
 };
+use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
-use radmm_node::ledger::LedgerError;
-use radmm_node::premises::PremisesError;
-use radmm_node::rehearsal::RehearsalError;
-use radmm_node::rows::RowsError;
-use radmm_node::run::RunError;
+use radmm_node::local_network::LocalNetworkError;
+use radmm_node::runtime::NodeError;
+use radmm_node::setup::{RowsError, SetupError};
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
-use radmm_node::verify::VerifyError;
 use radmm_paper::accuracy::AccuracyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
@@ -73,7 +71,7 @@ pub(crate) enum CommandError {
     #[error("verification failed: {0}")]
     VerificationFailed(String),
     #[error("{0}")]
-    Ledger(#[from] LedgerError),
+    Ledger(#[from] AccountError),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -81,9 +79,9 @@ pub(crate) enum CommandError {
     #[error("--out: {} is an input of this command; choose another file", .0.display())]
     OverwritesInput(PathBuf),
     #[error("{0}")]
-    Node(#[from] RunError),
+    Node(#[from] NodeError),
     #[error("{0}")]
-    LocalNetwork(#[from] RehearsalError),
+    LocalNetwork(#[from] LocalNetworkError),
     #[error(
         "{nodes} parties are too many processes for one machine, the limit is {most}; radmm run simulates any number"
     )]
@@ -121,15 +119,15 @@ pub(crate) enum CommandError {
     Print(#[from] io::Error),
 }
 
-impl From<PremisesError> for CommandError {
-    fn from(error: PremisesError) -> Self {
+impl From<SetupError> for CommandError {
+    fn from(error: SetupError) -> Self {
         Self::Node(error.into())
     }
 }
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        PremisesError::from(error).into()
+        SetupError::from(error).into()
     }
 }
 
@@ -158,8 +156,8 @@ impl CommandError {
             | Self::ResultsFolder { .. }
             | Self::OtherResults { .. }
             | Self::Address { .. }
-            | Self::LocalNetwork(RehearsalError::Other(_))
-            | Self::Ledger(LedgerError::Store(StoreError::Missing(_)))
+            | Self::LocalNetwork(LocalNetworkError::Other(_))
+            | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
             | Self::Inspect(_) => true,
             Self::Node(error) => is_wrong_use_of_node(error),
             Self::Key(error) => !matches!(error, KeyError::Entropy),
@@ -171,7 +169,7 @@ impl CommandError {
     /// Returns whether the message may quote values of a row.
     pub(crate) fn quotes_rows(&self) -> bool {
         match self {
-            Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
+            Self::Node(NodeError::Setup(SetupError::Rows(error))) => matches!(
                 **error,
                 RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
             ),
@@ -226,19 +224,19 @@ impl CommandError {
 }
 
 /// Returns whether the operator can correct the error in the study or site file of a node.
-fn is_wrong_use_of_node(error: &RunError) -> bool {
+fn is_wrong_use_of_node(error: &NodeError) -> bool {
     match error {
-        RunError::Premises(error) => match error {
-            PremisesError::Store(StoreError::Missing(_)) => true,
-            PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
-            PremisesError::Rows(error) => matches!(
+        NodeError::Setup(error) => match error {
+            SetupError::Store(StoreError::Missing(_)) => true,
+            SetupError::Store(_) | SetupError::Party(_) | SetupError::Journal(_) => false,
+            SetupError::Rows(error) => matches!(
                 **error,
                 RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },
-        RunError::Transport(error) => !matches!(error, TransportError::Threads(_)),
-        RunError::Metrics { .. } => true,
-        RunError::Halt(_) | RunError::Results(_) | RunError::Signals(_) => false,
+        NodeError::Transport(error) => !matches!(error, TransportError::Threads(_)),
+        NodeError::Metrics { .. } => true,
+        NodeError::Party(_) | NodeError::Results(_) | NodeError::Signals(_) => false,
     }
 }

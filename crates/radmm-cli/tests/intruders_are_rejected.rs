@@ -14,10 +14,9 @@ use party_processes::{PartyProcesses, TIMEOUT, clinic};
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
-use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
-use radmm_node::key::{SecretKey, fingerprint};
-use radmm_node::link::{Event, Link};
-use radmm_node::transport::{Neighbour, Network, Settings};
+use radmm_node::key::SecretKey;
+use radmm_node::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, SignedMessage};
+use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
 use radmm_study::instantiate;
 
 const ALDER: usize = 0;
@@ -27,18 +26,18 @@ const ROWAN: usize = 4;
 
 /// A connection to alder with an arbitrary key.
 struct Caller {
-    _network: Network,
-    events: Receiver<Event>,
+    _transport: Transport,
+    events: Receiver<LinkEvent>,
 }
 
 impl Caller {
     fn new(parties: &PartyProcesses, me: usize, key: SecretKey) -> Self {
-        let alder = Neighbour {
+        let alder = PeerEndpoint {
             id: NodeId(ALDER as u32),
             key: parties.key(ALDER).public(),
             address: Some(parties.address(ALDER).to_string()),
         };
-        let settings = Settings {
+        let config = TransportConfig {
             me: NodeId(me as u32),
             key: Arc::new(key),
             listen: None,
@@ -47,13 +46,13 @@ impl Caller {
         };
         let (sender, events) = channel();
         Self {
-            _network: Network::start(settings, sender).unwrap(),
+            _transport: Transport::start(config, sender).unwrap(),
             events,
         }
     }
 
     /// Waits for an event from which `wanted` returns something.
-    fn wait_for<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
+    fn wait_for<T>(&self, what: &str, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
         loop {
             match self.events.recv_timeout(TIMEOUT) {
                 Ok(event) => {
@@ -68,21 +67,21 @@ impl Caller {
 
     fn link(&self) -> Box<dyn Link> {
         self.wait_for("a link", |event| match event {
-            Event::Up { link, .. } => Some(link),
+            LinkEvent::Up { link, .. } => Some(link),
             _ => None,
         })
     }
 
     fn receive<T>(&self, what: &str, wanted: impl Fn(Frame) -> Option<T>) -> T {
         self.wait_for(what, |event| match event {
-            Event::Frame { bytes, .. } => wanted(Frame::decode(&bytes).unwrap()),
+            LinkEvent::Frame { bytes, .. } => wanted(Frame::decode(&bytes).unwrap()),
             _ => None,
         })
     }
 
     fn wait_for_disconnect(&self) {
         self.wait_for("the end of the link", |event| {
-            matches!(event, Event::Down { .. }).then_some(())
+            matches!(event, LinkEvent::Down { .. }).then_some(())
         });
     }
 }
@@ -100,8 +99,8 @@ fn hello(parties: &PartyProcesses) -> Hello {
         study: parties.study().digest(),
         from: NodeId(ROWAN as u32),
         at: 0,
-        heard: None,
-        seen: None,
+        persisted: None,
+        received: None,
         probe: false,
     }
 }
@@ -126,11 +125,11 @@ fn strangers_are_rejected_by_name_and_disturb_no_connection() {
 
     let unknown = SecretKey::generate().unwrap();
     for (me, key) in [(ROWAN, unknown), (CEDAR, parties.key(CEDAR))] {
-        let shown = fingerprint(&key.public());
+        let shown = key.identity().to_string();
         let caller = Caller::new(&parties, me, key);
         parties.wait_for_event(ALDER, "refused", &[&shown, "is not a neighbour's"]);
         let reason = caller.wait_for("a refusal", |event| match event {
-            Event::Unreachable { reason, .. } => Some(reason),
+            LinkEvent::Unreachable { reason, .. } => Some(reason),
             _ => None,
         });
         assert!(reason.contains("does not take this side's key"), "{reason}");
@@ -232,7 +231,7 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
         let link = caller.link();
         assert!(link.send(hello.clone()));
         let theirs = caller.receive("a value", |frame| match frame {
-            Frame::Say(signed) => Some(signed),
+            Frame::Value(signed) => Some(signed),
             _ => None,
         });
         if connection == 0 {
@@ -244,7 +243,7 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
                 iteration: 0,
                 release: Release::of(start, release.precision()).unwrap(),
             };
-            let mine = Signed::new(message, &study.digest(), &key);
+            let mine = SignedMessage::new(message, &study.digest(), &key);
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);
         }
         for _ in 0..6 {

@@ -125,16 +125,6 @@ fn every_repetition_is_in_the_result_with_its_own_noise() {
 }
 
 #[test]
-fn without_noise_epsilon_is_null_and_nothing_is_called_private() {
-    let study = STUDY.replace("objective", "none");
-    let result = result(&study, &[]);
-    assert!(result["privacy"]["epsilon"].is_null());
-    let folder = folder(&study);
-    let shown = radmm(folder.path(), &["run", "study.toml", "-q"]).stdout;
-    assert!(text(&shown).contains("privacy  none: answers were released without noise"));
-}
-
-#[test]
 fn a_run_that_stops_within_an_iteration_states_every_charge() {
     // Its first answer is charged, and then takes the models beyond the grid.
     let study = STUDY
@@ -156,19 +146,19 @@ fn a_run_that_stops_within_an_iteration_states_every_charge() {
 }
 
 #[test]
-fn in_doubles_epsilon_is_null_and_nothing_is_called_private() {
-    let study = STUDY.replace("[privacy]", "[privacy]\nprecision = \"float\"");
+fn without_noise_epsilon_is_null_and_nothing_is_called_private() {
+    let study = STUDY.replace("objective", "none");
     let folder = folder(&study);
     let path = folder.path();
     let shown = radmm(path, &["run", "study.toml", "--out", "out"]);
     assert!(
-        text(&shown.stdout).contains("privacy  none: answers were released as doubles"),
+        text(&shown.stdout).contains("privacy  none: answers were released without noise"),
         "{}",
         text(&shown.stdout)
     );
     let bill = radmm(path, &["privacy", "study.toml"]);
     let compared = radmm(path, &["compare", "study.toml"]);
-    let mut said = vec![shown, bill, compared]
+    let mut outputs = vec![shown, bill, compared]
         .into_iter()
         .flat_map(|output| {
             [
@@ -178,14 +168,17 @@ fn in_doubles_epsilon_is_null_and_nothing_is_called_private() {
         })
         .collect::<Vec<_>>();
     for file in ["result.json", "report.html", "privacy-statement.json"] {
-        said.push(fs::read_to_string(path.join("out").join(file)).unwrap());
+        outputs.push(fs::read_to_string(path.join("out").join(file)).unwrap());
     }
-    for said in &said {
-        assert!(!said.to_lowercase().contains("private"), "{said}");
+    for output in &outputs {
+        assert!(!output.to_lowercase().contains("private"), "{output}");
         // No number looks like a guarantee, either.
-        assert!(!said.contains("ε = 0") && !said.contains("ε = 1"), "{said}");
+        assert!(
+            !output.contains("ε = 0") && !output.contains("ε = 1"),
+            "{output}"
+        );
     }
-    let result: Value = serde_json::from_str(&said[6]).unwrap();
+    let result: Value = serde_json::from_str(&outputs[6]).unwrap();
     assert!(result["privacy"]["epsilon"].is_null());
     for node in result["nodes"].as_array().unwrap() {
         assert!(node["epsilon"].is_null() && node["epsilon_paper"].is_null());

@@ -227,3 +227,14 @@ fn noise_that_overflows_releases_nothing() {
         assert_eq!(result["iterations"].as_array().unwrap().len(), 1, "{rate}");
     }
 }
+
+#[test]
+fn releases_in_doubles_are_rejected() {
+    let folder = folder(&STUDY.replace("[privacy]", "[privacy]\nprecision = \"float\""));
+    let (message, code) = error_of(folder.path(), &["run", "study.toml"]);
+    assert!(
+        message.contains("releases in doubles are no longer supported"),
+        "{message}"
+    );
+    assert_eq!(code, 2);
+}

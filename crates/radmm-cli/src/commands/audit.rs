@@ -77,7 +77,7 @@ fn write(out: &Path, audited: &AuditResult, quiet: bool) -> Result<(), CommandEr
 
 fn page(audited: &AuditResult) -> String {
     let attacked = match audited.attacks.is_empty() {
-        true => "no noise, or releases in doubles: no ε is claimed, nothing to attack\n".to_owned(),
+        true => "no noise: no ε is claimed, and there is nothing to attack\n".to_owned(),
         false => format!("{}\n{}\n", table(&narrow(audited.table())), legend(audited)),
     };
     format!(

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::account::{Event, Guarantee, Ideal};
 use radmm::private::Law;
-use radmm_node::balance::Limited;
-use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
+use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
+use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
 use radmm_study::SiteFile;
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
@@ -37,10 +37,10 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
         // clap requires one of the two.
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
-    let store = Store::existing(&state).map_err(LedgerError::from)?;
+    let store = Store::open_existing(&state).map_err(AccountError::from)?;
     let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
     let delta = args.delta.or(relaxed.map(|(_, delta)| delta));
-    let account = Account::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
+    let account = AccountReport::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
     match args.json {
         true => files::print(&files::json(&account)),
         false => files::print(&page(&account, args.charges)),
@@ -48,14 +48,14 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
 }
 
 fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
-    let store = Store::existing(&args.state).map_err(LedgerError::from)?;
-    let whole = check(&store)?;
+    let store = Store::open_existing(&args.state).map_err(AccountError::from)?;
+    let counts = check_account(&store)?;
     let checked = format!(
         "every record of its journal, by a hash over all records before it; {}, each with its answer ({}); the order of charges \
          within {}",
-        count(whole.charges, "charge", "charges"),
-        count(whole.answers, "answer", "answers"),
-        count(whole.studies, "study", "studies"),
+        count(counts.charges, "charge", "charges"),
+        count(counts.answers, "answer", "answers"),
+        count(counts.studies, "study", "studies"),
     );
     let result = format!("{}: the account is intact", args.state.display());
     files::print(&format!(
@@ -65,7 +65,7 @@ fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
     ))
 }
 
-fn page(account: &Account, with_charges: bool) -> String {
+fn page(account: &AccountReport, with_charges: bool) -> String {
     let mut page = String::new();
     if account.studies.is_empty() {
         page.push_str("no study was started here: nothing was spent\n");
@@ -100,9 +100,9 @@ fn page(account: &Account, with_charges: bool) -> String {
 }
 
 /// Formats the total of all studies on the site's rows.
-fn site_total(site: &SiteAccount) -> String {
+fn site_total(site: &SiteReport) -> String {
     let balance = &site.balance;
-    let total = |limited: &Limited| {
+    let total = |limited: &BalanceTotal| {
         let (spent, delta) = (epsilon(limited.total.epsilon), delta(limited.total.delta));
         match limited.limit {
             Some(limit) => format!("ε {spent} of the limit {} at δ = {delta}", as_typed(limit)),
@@ -133,8 +133,8 @@ fn site_total(site: &SiteAccount) -> String {
     lines.join("\n")
 }
 
-fn studies(studies: &[StudyAccount]) -> Table {
-    let row = |study: &StudyAccount| {
+fn studies(studies: &[StudyReport]) -> Table {
+    let row = |study: &StudyReport| {
         let last = study.charges.last().map_or(0, |charge| charge.iteration);
         let total =
             |total: &Guarantee| format!("{} at {}", epsilon(total.epsilon), delta(total.delta));
@@ -156,7 +156,7 @@ fn studies(studies: &[StudyAccount]) -> Table {
     grid(&header, studies.iter().map(row))
 }
 
-fn charges(study: &StudyAccount) -> Table {
+fn charges(study: &StudyReport) -> Table {
     let noise = |law: &Law| match law {
         Law::Gamma { rate } => format!("rate {}", brief(*rate)),
         Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),

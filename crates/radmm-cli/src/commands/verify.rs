@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use radmm::account::Guarantee;
-use radmm_node::verify::{Checked, Verdict, verify};
+use radmm_node::evidence::{CheckedTranscript, Verification, verify};
 use radmm_study::number_format::{self, count, epsilon, thousands};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ const NOT_CHECKED: &str = "whether the noise was really drawn, and not from a se
 struct JsonVerdict<'a> {
     holds: bool,
     #[serde(flatten)]
-    verdict: &'a Verdict,
+    verdict: &'a Verification,
     not_checked: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
     }
 }
 
-fn page(verdict: &Verdict, delta: f64) -> String {
+fn page(verdict: &Verification, delta: f64) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     if !verdict.transcripts.is_empty() {
@@ -119,8 +119,8 @@ fn page(verdict: &Verdict, delta: f64) -> String {
     page
 }
 
-fn transcripts(transcripts: &[Checked]) -> Table {
-    let row = |checked: &Checked| {
+fn transcripts(transcripts: &[CheckedTranscript]) -> Table {
+    let row = |checked: &CheckedTranscript| {
         vec![
             checked.party.clone(),
             thousands(checked.rows as usize),

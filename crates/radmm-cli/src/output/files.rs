@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use radmm_node::atomic_file::AtomicFile;
 use serde::Serialize;
 
 use crate::error::CommandError;
@@ -37,20 +38,11 @@ pub(crate) fn write_with(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CommandError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let temporary = path.with_file_name(name);
-    let written = fs::File::create(&temporary).and_then(|file| {
-        let mut file = io::BufWriter::new(file);
+    let written = AtomicFile::create(path).and_then(|mut file| {
         write(&mut file)?;
-        file.flush()?;
-        fs::rename(&temporary, path)
+        file.commit()
     });
-    written.map_err(|cause| {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-        unwritable(path, cause)
-    })
+    written.map_err(|cause| unwritable(path, cause))
 }
 
 /// Formats a value as JSON that ends in a newline.

@@ -2,8 +2,8 @@
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_node::party::PeerState;
-use radmm_node::status::Status;
+use radmm_node::machine::PeerState;
+use radmm_node::runtime::NodeStatus;
 use radmm_study::number_format::{as_typed, epsilon};
 
 use crate::output::stderr;
@@ -73,7 +73,7 @@ impl NodeProgress {
     }
 
     /// Shows a new status.
-    pub(crate) fn update(&self, status: &Status) {
+    pub(crate) fn update(&self, status: &NodeStatus) {
         self.0.set_position(u64::from(status.iteration));
         if self.0.is_hidden() {
             return;
@@ -99,8 +99,8 @@ impl NodeProgress {
 const COLUMNS: usize = 79;
 
 /// Formats the status of a node, the most important first, within `columns` columns if possible.
-fn status_line(status: &Status, columns: usize) -> String {
-    let Status {
+fn status_line(status: &NodeStatus, columns: usize) -> String {
+    let NodeStatus {
         iteration,
         iterations,
         ..
@@ -122,7 +122,7 @@ const BY_URGENCY: [PeerState; 5] = [
     PeerState::Disagrees,
     PeerState::Away,
     PeerState::Awaited,
-    PeerState::Heard,
+    PeerState::Received,
     PeerState::Done,
 ];
 
@@ -158,17 +158,17 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use radmm::account::Guarantee;
-    use radmm_node::status::Counts;
+    use radmm_node::runtime::LinkCounts;
 
     use super::*;
 
-    fn status(peers: &[(&str, PeerState)]) -> Status {
+    fn status(peers: &[(&str, PeerState)]) -> NodeStatus {
         let peers = peers.iter();
         let guarantee = |epsilon: f64| Guarantee {
             epsilon,
             delta: 1e-5,
         };
-        Status {
+        NodeStatus {
             iteration: 120,
             iterations: 2000,
             finished: false,
@@ -179,13 +179,13 @@ mod tests {
                 .map(|(name, state)| ((*name).into(), state.clone()))
                 .collect(),
             protects: true,
-            counts: Counts::default(),
+            counts: LinkCounts::default(),
         }
     }
 
     #[test]
     fn the_status_line_fits_eighty_columns_and_shows_the_most_urgent_first() {
-        use PeerState::{Awaited, Away, Heard};
+        use PeerState::{Awaited, Away, Received};
         let start = "120/2000, ε 0.1235, rows 12.5000 of 20, apart 1.2e-3, ";
         let names = ["alderney", "birchlow", "cedarton", "mapleton"];
         let all = |states: [PeerState; 4]| {
@@ -193,17 +193,23 @@ mod tests {
             status_line(&status(&peers), COLUMNS)
         };
         for (states, expected) in [
-            ([Heard, Heard, Heard, Heard], "all 4 heard"),
-            ([Heard, Away, Heard, Heard], "birchlow away, 3 heard"),
-            ([Away, Away, Awaited, Heard], "2 away, 1 awaited, 1 heard"),
+            ([Received, Received, Received, Received], "all 4 heard"),
+            (
+                [Received, Away, Received, Received],
+                "birchlow away, 3 heard",
+            ),
+            (
+                [Away, Away, Awaited, Received],
+                "2 away, 1 awaited, 1 heard",
+            ),
             ([Away, Away, Away, Away], "all 4 away"),
         ] {
             assert_eq!(all(states), format!("{start}{expected}"));
         }
         // If there is room, all are named.
-        let few = status_line(&status(&[("birch", Heard), ("rowan", Away)]), COLUMNS);
+        let few = status_line(&status(&[("birch", Received), ("rowan", Away)]), COLUMNS);
         assert_eq!(few, format!("{start}birch heard, rowan away"));
-        let wide = status_line(&status(&[("alderney", Heard), ("birchlow", Away)]), 200);
+        let wide = status_line(&status(&[("alderney", Received), ("birchlow", Away)]), 200);
         assert_eq!(wide, format!("{start}alderney heard, birchlow away"));
     }
 }

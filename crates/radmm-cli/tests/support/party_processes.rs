@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use radmm_node::key::SecretKey;
-use radmm_node::rehearsal::{Manner, Rehearsal};
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_node::store::Store;
 use radmm_study::Study;
 use serde_json::Value;
@@ -96,7 +96,7 @@ fn parse_notices(lines: &[String]) -> Vec<Value> {
 pub struct PartyProcesses {
     folder: TempDir,
     text: String,
-    rehearsal: Rehearsal,
+    network: LocalNetwork,
     processes: Vec<Option<Process>>,
     /// The log of every party, over all its processes.
     logs: Vec<Arc<Mutex<Vec<String>>>>,
@@ -113,16 +113,16 @@ impl PartyProcesses {
     pub fn with_limit(text: &str, limit: Option<f64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (study, _) = Study::parse(text, "trial.toml").unwrap();
-        let manner = Manner {
+        let options = LocalNetworkOptions {
             seeded: true,
             limit,
         };
-        let rehearsal = Rehearsal::prepare(text, &study, folder.path(), manner).unwrap();
-        let count = rehearsal.sites.len();
+        let network = LocalNetwork::prepare(text, &study, folder.path(), options).unwrap();
+        let count = network.sites.len();
         Self {
             folder,
             text: text.to_owned(),
-            rehearsal,
+            network,
             processes: (0..count).map(|_| None).collect(),
             logs: (0..count).map(|_| Arc::default()).collect(),
             created: Instant::now(),
@@ -135,11 +135,11 @@ impl PartyProcesses {
     }
 
     pub fn count(&self) -> usize {
-        self.rehearsal.sites.len()
+        self.network.sites.len()
     }
 
     pub fn name(&self, party: usize) -> &str {
-        &self.rehearsal.sites[party].0
+        &self.network.sites[party].0
     }
 
     /// The folder of a party.
@@ -149,12 +149,12 @@ impl PartyProcesses {
 
     /// The site file of a party.
     pub fn site(&self, party: usize) -> &Path {
-        &self.rehearsal.sites[party].1
+        &self.network.sites[party].1
     }
 
     /// Reads the study that the parties run.
     pub fn study(&self) -> Study {
-        let text = fs::read_to_string(&self.rehearsal.study).unwrap();
+        let text = fs::read_to_string(&self.network.study).unwrap();
         Study::parse(&text, "study.toml").unwrap().0
     }
 
@@ -187,7 +187,7 @@ impl PartyProcesses {
 
     /// Writes a copy of the study in which one line is replaced.
     pub fn changed_study(&self, line: &str, replacement: &str) -> PathBuf {
-        let text = fs::read_to_string(&self.rehearsal.study).unwrap();
+        let text = fs::read_to_string(&self.network.study).unwrap();
         let path = self.folder.path().join("changed.toml");
         fs::write(&path, replace_once(&text, line, replacement)).unwrap();
         path
@@ -195,7 +195,7 @@ impl PartyProcesses {
 
     /// Opens the store of a party that does not run.
     pub fn store(&self, party: usize) -> Store {
-        Store::existing(&self.home(party).join("state")).unwrap()
+        Store::open_existing(&self.home(party).join("state")).unwrap()
     }
 
     /// The file of a party's store.
@@ -205,7 +205,7 @@ impl PartyProcesses {
 
     /// Returns the command that runs a party.
     pub fn command(&self, party: usize) -> Command {
-        self.command_with(party, &self.rehearsal.study)
+        self.command_with(party, &self.network.study)
     }
 
     fn command_with(&self, party: usize, study: &Path) -> Command {

@@ -3,9 +3,8 @@
 use std::net::TcpListener;
 
 use radmm::private::Law;
-use radmm_node::premises::{self, Bill, Premises};
-use radmm_node::probe::{Reached, probe};
-use radmm_node::seen::Seen;
+use radmm_node::runtime::{ProbeResult, probe};
+use radmm_node::setup::{self, DataCheck, PartyBill, PartySetup};
 use radmm_study::Identity;
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 use serde::Serialize;
@@ -23,7 +22,7 @@ struct CheckReport<'a> {
     study_sha256: String,
     key: String,
     identity: Identity,
-    bill: &'a Bill,
+    bill: &'a PartyBill,
     neighbours: Vec<NeighbourReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     private: Option<PrivateCounts<'a>>,
@@ -34,24 +33,24 @@ struct CheckReport<'a> {
 struct PrivateCounts<'a> {
     note: &'static str,
     #[serde(flatten)]
-    seen: &'a Seen,
+    data_check: &'a DataCheck,
 }
 
 #[derive(Serialize)]
 struct NeighbourReport<'a> {
     name: &'a str,
     #[serde(flatten)]
-    reached: &'a Reached,
+    reached: &'a ProbeResult,
 }
 
-pub(super) fn check(args: &NodeArgs, premises: &Premises) -> Result<(), CommandError> {
-    let state = premises.path(&premises.site().state);
-    let store = premises::existing(&state)?;
-    let bill = premises.bill(store.as_ref())?;
-    check_results_folder(&premises.path(&premises.site().out), premises.study())?;
+pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandError> {
+    let state = setup.path(&setup.site().state);
+    let store = setup::open_existing_store(&state)?;
+    let bill = setup.bill(store.as_ref())?;
+    check_results_folder(&setup.path(&setup.site().out), setup.study())?;
     for (key, address) in [
-        ("listen", premises.site().listen),
-        ("metrics", premises.site().metrics),
+        ("listen", setup.site().listen),
+        ("metrics", setup.site().metrics),
     ] {
         if let Some(address) = address {
             TcpListener::bind(address).map_err(|cause| CommandError::Address {
@@ -62,31 +61,31 @@ pub(super) fn check(args: &NodeArgs, premises: &Premises) -> Result<(), CommandE
             })?;
         }
     }
-    let neighbours = probe(premises)?;
+    let neighbours = probe(setup)?;
     match args.json {
         true => {
             let neighbours = neighbours.iter();
             let report = CheckReport {
-                party: premises.name(),
-                study: &premises.study().name,
-                study_sha256: premises.study().sha256(),
-                key: premises.key_file().display().to_string(),
-                identity: premises.identity(),
+                party: setup.name(),
+                study: &setup.study().name,
+                study_sha256: setup.study().sha256(),
+                key: setup.key_file().display().to_string(),
+                identity: setup.identity(),
                 bill: &bill,
                 neighbours: neighbours
                     .map(|(name, reached)| NeighbourReport { name, reached })
                     .collect(),
-                private: { premises.seen() }.map(|seen| PrivateCounts {
+                private: { setup.data_check() }.map(|data_check| PrivateCounts {
                     note: PRIVATE,
-                    seen,
+                    data_check,
                 }),
             };
             files::print(&files::json(&report))?;
         }
-        false => files::print(&page(premises, &bill, &neighbours))?,
+        false => files::print(&page(setup, &bill, &neighbours))?,
     }
     let disagreement = |(name, reached)| match reached {
-        Reached::Wrong(difference) => Some(CommandError::PeerDisagrees { name, difference }),
+        ProbeResult::Wrong(difference) => Some(CommandError::PeerDisagrees { name, difference }),
         _ => None,
     };
     match neighbours.into_iter().find_map(disagreement) {
@@ -95,26 +94,26 @@ pub(super) fn check(args: &NodeArgs, premises: &Premises) -> Result<(), CommandE
     }
 }
 
-fn page(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> String {
-    let study = premises.study();
+fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult)]) -> String {
+    let study = setup.study();
     let mut lines = vec![
         format!(
             "{} is party {} of study {} ({})",
-            premises.name(),
-            premises.me().0,
+            setup.name(),
+            setup.me().0,
             study.name,
             &study.sha256()[..12]
         ),
         format!(
             "key: {} is {}'s, {}; {}",
-            premises.key_file().display(),
-            premises.name(),
-            premises.identity(),
-            match &premises.site().party {
+            setup.key_file().display(),
+            setup.name(),
+            setup.identity(),
+            match &setup.site().party {
                 Some(_) => "the site file agrees".to_owned(),
                 None => format!(
                     "so this site is {0}: if it is not, the key file is wrong (with party = {0:?} in the site file this is checked)",
-                    premises.name()
+                    setup.name()
                 ),
             }
         ),
@@ -150,18 +149,18 @@ fn page(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> S
     }
     for (name, reached) in neighbours {
         lines.push(match reached {
-            Reached::Same => format!("{name}: reached, and has the same study"),
-            Reached::Wrong(difference) => format!("{name}: reached, but {difference}"),
-            Reached::Away(reason) => {
+            ProbeResult::Same => format!("{name}: reached, and has the same study"),
+            ProbeResult::Wrong(difference) => format!("{name}: reached, but {difference}"),
+            ProbeResult::Away(reason) => {
                 format!(
                     "{name}: not reachable now ({reason}); the node will try again when it runs"
                 )
             }
-            Reached::Dials => format!("{name}: has no address, and will dial this party"),
+            ProbeResult::Dials => format!("{name}: has no address, and will dial this party"),
         });
     }
-    if let Some(seen) = premises.seen() {
-        lines.extend(private_counts(seen, bill.rows));
+    if let Some(data_check) = setup.data_check() {
+        lines.extend(private_counts(data_check, bill.rows));
     }
     lines.join("\n") + "\n"
 }
@@ -169,14 +168,14 @@ fn page(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> S
 const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
 
 /// Formats the counts for those who may see the rows.
-fn private_counts(seen: &Seen, rows: usize) -> Vec<String> {
+fn private_counts(data_check: &DataCheck, rows: usize) -> Vec<String> {
     let in_rows = |number| count(number, "row", "rows");
     let mut lines = vec![format!("private, {PRIVATE}:")];
     lines.push(format!(
         "  dropped for a missing field: {}",
-        in_rows(seen.left_out)
+        in_rows(data_check.left_out)
     ));
-    let clipped = seen.clipped.iter();
+    let clipped = data_check.clipped.iter();
     let clipped: Vec<String> = clipped
         .map(|(column, values)| format!("{column} in {}", in_rows(*values)))
         .collect();
@@ -188,23 +187,23 @@ fn private_counts(seen: &Seen, rows: usize) -> Vec<String> {
             thousands(rows)
         ),
     });
-    let labels = seen.labels.iter();
+    let labels = data_check.labels.iter();
     let mut labels: Vec<String> = labels
         .map(|label| format!("{:?} in {}", label.value, in_rows(label.rows)))
         .collect();
-    if seen.other_labels > 0 {
-        labels.push(format!("others in {}", in_rows(seen.other_labels)));
+    if data_check.other_labels > 0 {
+        labels.push(format!("others in {}", in_rows(data_check.other_labels)));
     }
     let more_than_two = match labels.len() > 2 {
         true => format!(
             "; THESE ARE MORE THAN TWO VALUES, and all but {:?} count as negative",
-            seen.positive
+            data_check.positive
         ),
         false => String::new(),
     };
     lines.push(format!(
         "  label {}: {}{more_than_two}",
-        seen.label,
+        data_check.label,
         labels.join(", ")
     ));
     lines

@@ -7,15 +7,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
-use radmm_node::about::About;
-use radmm_node::balance::Limited;
-use radmm_node::notice::Notice;
-use radmm_node::party::Party;
-use radmm_node::premises::Premises;
-use radmm_node::results::write_all;
-use radmm_node::rows::Folders;
-use radmm_node::run::{Ending, Watch, run as run_node};
-use radmm_node::status::Status;
+use radmm_node::evidence::write_result_files;
+use radmm_node::machine::Party;
+use radmm_node::public_facts::PublicFacts;
+use radmm_node::runtime::{Ending, NodeStatus, Notice, Observer, run as run_node};
+use radmm_node::setup::{BalanceTotal, Folders, PartySetup};
 use radmm_study::number_format::{self, as_typed, epsilon};
 use radmm_study::{Limit, SiteFile, Study};
 use serde::Serialize;
@@ -27,20 +23,20 @@ use crate::output::progress::NodeProgress;
 use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
-    let premises = match load_premises(args) {
+    let setup = match load_setup(args) {
         // Privacy: logs must not reveal anything about rows, and errors in rows quote them.
         Err(error) if args.log == LogFormat::Json && error.quotes_rows() => {
             return Err(CommandError::RowsUnreadable);
         }
-        premises => premises?,
+        setup => setup?,
     };
     match args.check {
-        true => check::check(args, &premises),
-        false => run_party(args, premises),
+        true => check::check(args, &setup),
+        false => run_party(args, setup),
     }
 }
 
-fn load_premises(args: &NodeArgs) -> Result<Premises, CommandError> {
+fn load_setup(args: &NodeArgs) -> Result<PartySetup, CommandError> {
     let study_text = SourceText::read(&args.study)?;
     let site_text = SourceText::read(&args.site)?;
     let (study, mut notes) = Study::parse(&study_text.text, &study_text.name)?;
@@ -52,36 +48,36 @@ fn load_premises(args: &NodeArgs) -> Result<Premises, CommandError> {
         site: &site_text.folder,
     };
     let names = (study_text.name.as_str(), site_text.name.as_str());
-    Ok(Premises::new(study, site, folders, names)?)
+    Ok(PartySetup::new(study, site, folders, names)?)
 }
 
-fn run_party(args: &NodeArgs, premises: Premises) -> Result<(), CommandError> {
-    let out = premises.path(&premises.site().out);
-    check_results_folder(&out, premises.study())?;
+fn run_party(args: &NodeArgs, setup: PartySetup) -> Result<(), CommandError> {
+    let out = setup.path(&setup.site().out);
+    check_results_folder(&out, setup.study())?;
     let progress = NodeProgress::new(
-        u64::from(premises.study().algorithm.iterations),
+        u64::from(setup.study().algorithm.iterations),
         args.quiet || args.log == LogFormat::Json,
     );
     let mut console = Console {
         format: args.log,
         quiet: args.quiet,
         progress,
-        about: premises.about(),
+        facts: setup.public_facts(),
         out: &out,
         last_status: None,
     };
-    let ending = run_node(premises, &mut console)?;
+    let ending = run_node(setup, &mut console)?;
     console.progress.done();
     let Some(status) = console.last_status else {
         return Ok(());
     };
     match args.json {
         true => files::print(&files::json(&FinalState::new(
-            &console.about,
+            &console.facts,
             &status,
             ending,
         ))),
-        false => files::print(&final_state(&console.about, &status, ending)),
+        false => files::print(&final_state(&console.facts, &status, ending)),
     }
 }
 
@@ -115,18 +111,18 @@ struct Console<'a> {
     format: LogFormat,
     quiet: bool,
     progress: NodeProgress,
-    about: About,
+    facts: PublicFacts,
     out: &'a Path,
-    last_status: Option<Status>,
+    last_status: Option<NodeStatus>,
 }
 
-impl Watch for Console<'_> {
+impl Observer for Console<'_> {
     fn notice(&mut self, notice: &Notice) {
         match self.format {
             LogFormat::Json => {
                 let line = LogLine {
                     time: seconds_since_1970(),
-                    party: self.about.name(),
+                    party: self.facts.name(),
                     notice,
                 };
                 // Every map has string keys: serialisation cannot fail.
@@ -138,20 +134,20 @@ impl Watch for Console<'_> {
             LogFormat::Text => {
                 self.progress.line(&notice.to_string());
                 if matches!(notice, Notice::Started { .. }) {
-                    let legend = progress_legend(&self.about);
+                    let legend = progress_legend(&self.facts);
                     legend.iter().for_each(|line| self.progress.line(line));
                 }
             }
         }
     }
 
-    fn status(&mut self, status: &Status) {
+    fn status(&mut self, status: &NodeStatus) {
         self.progress.update(status);
         self.last_status = Some(status.clone());
     }
 
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
-        let files = write_all(party, &self.about, self.out).map_err(|e| e.to_string())?;
+        let files = write_result_files(party, &self.facts, self.out).map_err(|e| e.to_string())?;
         Ok(files
             .iter()
             .map(|file| file.display().to_string())
@@ -160,13 +156,13 @@ impl Watch for Console<'_> {
 }
 
 /// Explains the values of ε in the progress bar.
-fn progress_legend(about: &About) -> Vec<String> {
+fn progress_legend(facts: &PublicFacts) -> Vec<String> {
     let mut lines = vec![format!(
         "ε: total of this study at δ = {}, for {}",
-        number_format::delta(about.study.privacy.delta),
+        number_format::delta(facts.study.privacy.delta),
         Guarantee::RELATION
     )];
-    let limit = about.limit.as_ref();
+    let limit = facts.limit.as_ref();
     if let Some((epsilon, delta)) = limit.and_then(shown_limit) {
         lines.push(format!(
             "rows: total ε of all studies on these rows at δ = {}, for the same; limit {}",
@@ -216,35 +212,35 @@ struct FinalState<'a> {
 /// The totals of all studies on these rows.
 #[derive(Serialize)]
 struct SiteTotals {
-    totals: Vec<Limited>,
+    totals: Vec<BalanceTotal>,
 }
 
 impl SiteTotals {
-    fn new(status: &Status) -> Option<Self> {
-        let limited = |(total, limit): &(Guarantee, f64)| Limited {
+    fn new(status: &NodeStatus) -> Option<Self> {
+        let limited = |(total, limit): &(Guarantee, f64)| BalanceTotal {
             total: *total,
             limit: Some(*limit),
         };
-        let totals: Vec<Limited> = status.site.iter().map(limited).collect();
+        let totals: Vec<BalanceTotal> = status.site.iter().map(limited).collect();
         (!totals.is_empty()).then_some(Self { totals })
     }
 }
 
 impl<'a> FinalState<'a> {
-    fn new(about: &'a About, status: &Status, ending: Ending) -> Self {
+    fn new(facts: &'a PublicFacts, status: &NodeStatus, ending: Ending) -> Self {
         Self {
-            party: about.name(),
-            study: &about.study.name,
-            study_sha256: about.study.sha256(),
+            party: facts.name(),
+            study: &facts.study.name,
+            study_sha256: facts.study.sha256(),
             ending: match ending {
-                Ending::Over => "over",
+                Ending::Complete => "over",
                 Ending::Finished => "finished",
                 Ending::Stopped => "stopped",
             },
             iteration: status.iteration,
             iterations: status.iterations,
             total: status.spent,
-            protects: about.protects(),
+            protects: facts.protects(),
             consensus: status.consensus,
             site: SiteTotals::new(status),
         }
@@ -252,9 +248,9 @@ impl<'a> FinalState<'a> {
 }
 
 /// Formats the final state of a node.
-fn final_state(about: &About, status: &Status, ending: Ending) -> String {
+fn final_state(facts: &PublicFacts, status: &NodeStatus, ending: Ending) -> String {
     let ending = match ending {
-        Ending::Over => "done: every neighbour has acknowledged everything",
+        Ending::Complete => "done: every neighbour has acknowledged everything",
         Ending::Finished => {
             "done; a neighbour may still need this party: start it again if one is waiting"
         }
@@ -262,8 +258,8 @@ fn final_state(about: &About, status: &Status, ending: Ending) -> String {
     };
     let mut text = format!(
         "{}, study {}: iteration {} of {}, {ending}\n",
-        about.name(),
-        about.study.name,
+        facts.name(),
+        facts.study.name,
         status.iteration,
         status.iterations
     );
@@ -277,6 +273,6 @@ fn final_state(about: &About, status: &Status, ending: Ending) -> String {
             Guarantee::RELATION
         );
     }
-    text += &format!("{}\n", about.caveat());
+    text += &format!("{}\n", facts.caveat());
     text
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use radmm::account::Guarantee;
 use radmm_lab::Experiment;
-use radmm_node::rehearsal::{Manner, Rehearsal};
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_study::number_format::{self, epsilon};
 use radmm_study::{ModelFile, RowSource, Study};
 use serde::Serialize;
@@ -49,28 +49,33 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
         true => PathBuf::from("."),
         false => folder,
     };
-    let manner = manner(&study, &folder, &name, args.seeded)?;
-    let rehearsal = Rehearsal::prepare(&text, &study, &dir, manner)?;
-    let finished = Supervisor::new(&rehearsal, &folder, &study, args.quiet).run()?;
+    let options = options(&study, &folder, &name, args.seeded)?;
+    let network = LocalNetwork::prepare(&text, &study, &dir, options)?;
+    let finished = Supervisor::new(&network, &folder, &study, args.quiet).run()?;
     if !finished {
         if !args.quiet {
             stderr::line("stopped; the same command resumes");
         }
         return Ok(());
     }
-    let parties = results(&rehearsal, &dir)?;
+    let parties = results(&network, &dir)?;
     match args.json {
         true => files::print(&files::json(&FinalState {
             study: &study.name,
-            seeded: manner.seeded,
+            seeded: options.seeded,
             parties: &parties,
         })),
-        false => files::print(&page(&study, &parties, manner.seeded, &dir)),
+        false => files::print(&page(&study, &parties, options.seeded, &dir)),
     }
 }
 
 /// Chooses seeded noise if there is nothing to protect, and a limit of twice the largest total of a party.
-fn manner(study: &Study, folder: &Path, name: &str, seeded: bool) -> Result<Manner, CommandError> {
+fn options(
+    study: &Study,
+    folder: &Path,
+    name: &str,
+    seeded: bool,
+) -> Result<LocalNetworkOptions, CommandError> {
     // Reads the rows, so that errors in them show before any process starts.
     let experiment = Experiment::prepare(study.clone(), folder);
     let experiment = experiment.map_err(|error| CommandError::from_prepare(name, error))?;
@@ -78,7 +83,7 @@ fn manner(study: &Study, folder: &Path, name: &str, seeded: bool) -> Result<Mann
     let bill = bill.map_err(|cause| CommandError::unattainable_budget(name, cause))?;
     // Without noise the total is infinite, and no limit could be met.
     let unprotected = study.privacy.unprotected().is_some();
-    Ok(Manner {
+    Ok(LocalNetworkOptions {
         seeded: seeded || unprotected,
         limit: (!unprotected).then(|| (20.0 * bill.total.epsilon).ceil() / 10.0),
     })
@@ -110,7 +115,7 @@ struct FinalState<'a> {
 }
 
 /// Reads the models that the parties wrote.
-fn results(rehearsal: &Rehearsal, dir: &Path) -> Result<Vec<PartyResult>, CommandError> {
+fn results(network: &LocalNetwork, dir: &Path) -> Result<Vec<PartyResult>, CommandError> {
     let party = |(name, _): &(String, PathBuf)| {
         let results = dir.join(name).join("results");
         let path = results.join("model.json");
@@ -127,7 +132,7 @@ fn results(rehearsal: &Rehearsal, dir: &Path) -> Result<Vec<PartyResult>, Comman
             results,
         })
     };
-    rehearsal.sites.iter().map(party).collect()
+    network.sites.iter().map(party).collect()
 }
 
 fn page(study: &Study, parties: &[PartyResult], seeded: bool, dir: &Path) -> String {

@@ -13,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use radmm_node::rehearsal::Rehearsal;
-use radmm_node::run::{RunError, on_signal};
+use radmm_node::local_network::LocalNetwork;
+use radmm_node::runtime::{NodeError, on_stop_signal};
 use radmm_study::Study;
 use radmm_study::number_format::epsilon;
 use serde_json::Value;
@@ -27,7 +27,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// The processes of all parties.
 pub(super) struct Supervisor<'a> {
-    rehearsal: &'a Rehearsal,
+    network: &'a LocalNetwork,
     /// The folder that the study's own table is relative to.
     folder: &'a Path,
     bars: Vec<ProgressBar>,
@@ -60,7 +60,7 @@ impl Drop for Process {
 
 impl<'a> Supervisor<'a> {
     pub(super) fn new(
-        rehearsal: &'a Rehearsal,
+        network: &'a LocalNetwork,
         folder: &'a Path,
         study: &Study,
         quiet: bool,
@@ -70,7 +70,7 @@ impl<'a> Supervisor<'a> {
             false => ProgressDrawTarget::stderr(),
         };
         let all_bars = MultiProgress::with_draw_target(target);
-        let width = rehearsal.sites.iter().map(|(name, _)| name.len()).max();
+        let width = network.sites.iter().map(|(name, _)| name.len()).max();
         let template = format!(
             "{{prefix:{}}} {{bar:20.cyan/dim}} {{pos:>4}}/{{len}} {{wide_msg}}",
             width.unwrap_or(8)
@@ -84,8 +84,8 @@ impl<'a> Supervisor<'a> {
             bar
         };
         Self {
-            bars: rehearsal.sites.iter().map(bar).collect(),
-            rehearsal,
+            bars: network.sites.iter().map(bar).collect(),
+            network,
             folder,
             all_bars,
             quiet,
@@ -98,8 +98,8 @@ impl<'a> Supervisor<'a> {
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();
         // The processes receive the signal, too, and stop by themselves.
-        on_signal(move || stop.store(true, Ordering::Relaxed)).map_err(RunError::Signals)?;
-        let count = self.rehearsal.sites.len();
+        on_stop_signal(move || stop.store(true, Ordering::Relaxed)).map_err(NodeError::Signals)?;
+        let count = self.network.sites.len();
         let mut running: BTreeMap<usize, Process> = BTreeMap::new();
         for party in 0..count {
             running.insert(party, self.start(party, &sender)?);
@@ -120,7 +120,7 @@ impl<'a> Supervisor<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => continue,
             };
-            let (name, _) = &self.rehearsal.sites[party];
+            let (name, _) = &self.network.sites[party];
             match event {
                 ProcessEvent::Line(line) => match serde_json::from_str::<Value>(&line) {
                     Ok(notice) => {
@@ -166,7 +166,7 @@ impl<'a> Supervisor<'a> {
 
     /// Starts a process, and a thread that reports its log and its exit.
     fn start(&self, party: usize, reports: &Sender<Report>) -> Result<Process, CommandError> {
-        let (name, site) = &self.rehearsal.sites[party];
+        let (name, site) = &self.network.sites[party];
         let failed = |cause| CommandError::Process {
             name: name.clone(),
             cause,
@@ -174,7 +174,7 @@ impl<'a> Supervisor<'a> {
         let mut child = Command::new(env::current_exe().map_err(failed)?)
             .arg("node")
             .arg("--study")
-            .arg(&self.rehearsal.study)
+            .arg(&self.network.study)
             .arg("--site")
             .arg(site)
             .arg("--table-in")
@@ -207,7 +207,7 @@ impl<'a> Supervisor<'a> {
     /// Shows a notice of a party's log.
     fn show(&self, party: usize, notice: &Value) {
         let bar = &self.bars[party];
-        let name = &self.rehearsal.sites[party].0;
+        let name = &self.network.sites[party].0;
         match notice["event"].as_str().unwrap_or("") {
             "iterated" => {
                 bar.set_position(notice["iteration"].as_u64().unwrap_or(0));
