@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use party_processes::{PartyProcesses, TIMEOUT, clinic};
-use radmm::message::Message;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::graph::NodeId;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, SignedMessage};
 use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
@@ -132,7 +132,7 @@ fn strangers_are_rejected_by_name_and_disturb_no_connection() {
             LinkEvent::Unreachable { reason, .. } => Some(reason),
             _ => None,
         });
-        assert!(reason.contains("does not take this side's key"), "{reason}");
+        assert!(reason.contains("it rejects this side's key"), "{reason}");
     }
 
     let caller = Caller::new(&parties, ROWAN, parties.key(ROWAN));
@@ -236,12 +236,12 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
         });
         if connection == 0 {
             // A valid message of rowan, which is invalid once mutated.
-            let release = &theirs.message.release;
-            let start = instantiate::start(&study, NodeId(ROWAN as u32), release.values().len());
+            let columns = theirs.message.release.values().len();
+            let start = instantiate::start(&study, NodeId(ROWAN as u32), columns);
             let message = Message {
                 from: NodeId(ROWAN as u32),
                 iteration: 0,
-                release: Release::of(start, release.precision()).unwrap(),
+                release: Release::rounded(&start).unwrap(),
             };
             let mine = SignedMessage::new(message, &study.digest(), &key);
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use party_processes::{ExitedProcess, PartyProcesses, clinic, last_iteration};
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 

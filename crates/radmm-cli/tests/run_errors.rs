@@ -85,7 +85,10 @@ fn invalid_rows_are_reported_with_file_line_column_and_value() {
             "x,f,yes",
             "rows.csv:63: column \"age\": invalid number \"x\"",
         ),
-        ("nan,f,yes", "rows.csv:63: column \"age\": \"nan\" is not"),
+        (
+            "nan,f,yes",
+            "rows.csv:63: column \"age\": invalid number \"nan\"",
+        ),
         ("30,d,yes", "rows.csv:63: column \"sex\": \"d\""),
         ("30,f", "rows.csv:63: "),
     ] {

@@ -1,6 +1,6 @@
 //! Numbers in words, the same on the terminal and in reports.
 
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
 
 pub use radmm_study::number_format::{
     at_least, brief, count, epsilon, number, percent, scale, thousands,
@@ -9,12 +9,12 @@ pub use radmm_study::number_format::{
 use crate::stats::SampleStats;
 
 /// The noise of all parties: `rate 2`, `σ 10.2 to 12`, or `none`.
-pub fn noise(laws: impl Iterator<Item = Law>) -> String {
+pub fn noise(laws: impl Iterator<Item = NoiseDistribution>) -> String {
     let (mut name, mut amounts) = ("none", Vec::new());
     for law in laws {
         let (of, amount) = match law {
-            Law::Gamma { rate } => ("rate", rate),
-            Law::Gaussian { sigma } => ("σ", sigma),
+            NoiseDistribution::Gamma { rate } => ("rate", rate),
+            NoiseDistribution::Gaussian { sigma } => ("σ", sigma),
         };
         name = of;
         amounts.push(amount);
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn noise_is_told_once_or_by_its_ends() {
-        let gamma = [2.0, 2.0].map(|rate| Law::Gamma { rate });
+        let gamma = [2.0, 2.0].map(|rate| NoiseDistribution::Gamma { rate });
         assert_eq!(noise(gamma.into_iter()), "rate 2");
-        let gaussian = [12.0, 10.25, 11.0].map(|sigma| Law::Gaussian { sigma });
+        let gaussian = [12.0, 10.25, 11.0].map(|sigma| NoiseDistribution::Gaussian { sigma });
         assert_eq!(noise(gaussian.into_iter()), "σ 10.25 to 12");
         assert_eq!(noise(std::iter::empty()), "none");
     }

@@ -1,6 +1,6 @@
 //! Figure 3: R-ADMM with growing penalties, at the same total privacy.
 
-use radmm::account::Bound;
+use radmm::privacy::Bound;
 use radmm_lab::CandidateResult;
 use radmm_lab::shown::epsilon;
 use radmm_report::{Block, Claim, Figure, Panel, Style};

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use radmm::account::Guarantee;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::privacy::Guarantee;
 use radmm_data::Builtin;
 use radmm_lab::Experiment;
 use radmm_paper::accuracy::{
@@ -98,7 +98,7 @@ fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
     };
     let penalty = Schedule::Constant(5.0);
     match method {
-        AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
+        AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
             let mut all = method.parameter_sets(experiment.study(), experiment.graph());
             all.truncate(6);
             all.drain(..2);
@@ -172,7 +172,9 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
         assert!(greatest <= total && least > 0.995 * total, "{cell:?}");
         assert_eq!(chosen.stopped, 0);
         let asked = match cell.method {
-            AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => 1,
+            AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
+                1
+            }
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::private::Shard;
+use radmm::curator::Shard;
 use radmm_data::{
     DataError, Format, Partition, PartitionSpec, TableFile, TestSet, partition_csv, read_partition,
     read_test_set,
@@ -55,7 +55,7 @@ pub struct PartyRows {
     pub positive: usize,
 }
 
-/// Why the rows of a study cannot be read.
+/// The reason why the rows of a study cannot be read.
 #[derive(Debug, Error)]
 pub enum StudyRowsError {
     /// The file cannot be opened.

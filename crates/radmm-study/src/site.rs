@@ -1,13 +1,13 @@
 //! The site file: the settings that one party keeps to itself.
 //!
 //! All parties agree on a study. The places of a party's key and rows, and the limit of what may ever be learnt of these rows,
-//! are its own and stand here.
+//! are its own.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use radmm::account::Limits;
+use radmm::privacy::DatasetLimits;
 use radmm_data::Format;
 
 use crate::error::{Note, StudyError};
@@ -71,13 +71,13 @@ pub enum NoiseOrigin {
 /// A party's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteData {
-    /// Where they are.
+    /// The source of the rows.
     pub rows: SiteRows,
     /// SHA-256 fingerprints of earlier versions of these people's rows, whose charges still count.
     pub continues: Vec<[u8; 32]>,
 }
 
-/// Where a party's rows are.
+/// The source of a party's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteRows {
     /// All rows of a file.
@@ -99,7 +99,7 @@ pub struct Limit {
     /// The largest `ε` at a `δ` above 0, and that `δ`.
     pub relaxed: Option<(f64, f64)>,
     /// Both limits.
-    pub limits: Limits,
+    pub limits: DatasetLimits,
 }
 
 impl SiteFile {
@@ -260,7 +260,8 @@ fn limit(top: &Section<'_>, noise: NoiseOrigin) -> Result<Option<Limit>, StudyEr
             return Err(entry.wrong(advice));
         }
     };
-    let limits = Limits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
+    let limits =
+        DatasetLimits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
     Ok(Some(Limit {
         pure,
         relaxed,

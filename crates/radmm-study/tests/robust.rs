@@ -1,7 +1,7 @@
 //! No text makes the reader panic, and every error is one line that begins with the file.
 
 use proptest::prelude::*;
-use radmm::private::{Law, Mechanism};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_study::{Noise, SiteFile, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
@@ -9,7 +9,7 @@ const PARTIES: &str = include_str!("parties.toml");
 const SITE: &str = include_str!("site.toml");
 const ALL: [&str; 3] = [EXAMPLE, PARTIES, SITE];
 
-/// As a study and as a site file.
+/// Parses a text as a study and as a site file.
 fn survives(text: &str) {
     let errors = [
         Study::parse(text, "study.toml").err(),
@@ -129,7 +129,7 @@ fn number() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// Whatever stands there, a study that is accepted has noise and totals that can be worked with.
+    /// A study that is accepted has noise and totals that can be worked with.
     #[test]
     fn amounts_and_totals_are_in_range_or_refused(
         keys in proptest::collection::vec((0..4usize, number()), 0..4),
@@ -153,8 +153,8 @@ proptest! {
                 Noise::Given(
                     Mechanism::Objective { law, .. } | Mechanism::Output { law } | Mechanism::Gradient { law },
                 ) => match law {
-                    Law::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
-                    Law::Gaussian { sigma } => {
+                    NoiseDistribution::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
+                    NoiseDistribution::Gaussian { sigma } => {
                         prop_assert!(sigma > 0.0 && sigma <= 1e100 && privacy.delta > 0.0);
                     }
                 },
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands there, a limit that is accepted limits something.
+    /// A limit that is accepted is positive and finite.
     #[test]
     fn limits_are_in_range_or_refused(keys in proptest::collection::vec((0..3usize, number()), 0..4)) {
         let lines = keys.iter().map(|(key, value)| format!("{} = {value}\n", ["epsilon", "delta", "pure"][*key]));

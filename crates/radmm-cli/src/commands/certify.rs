@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use radmm::public::certificate::Certificate;
-use radmm::rate::LocalRate;
+use radmm::convergence::local_rate::LocalRate;
+use radmm::convergence::theorem::Certificate;
 use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
 use radmm_study::number_format::{as_typed, brief, brief_up, count, thousands};
 

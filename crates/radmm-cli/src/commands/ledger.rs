@@ -1,10 +1,12 @@
 //! `radmm ledger`: the account of the privacy spent on a site's rows.
 
 use std::fmt::Write;
+use std::iter;
 
 use comfy_table::Table;
-use radmm::account::{Event, Guarantee, Ideal};
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{Guarantee, IdealRelease, PrivacyEvent};
+use radmm_lab::shown::noise;
 use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
 use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
@@ -157,21 +159,18 @@ fn studies(studies: &[StudyReport]) -> Table {
 }
 
 fn charges(study: &StudyReport) -> Table {
-    let noise = |law: &Law| match law {
-        Law::Gamma { rate } => format!("rate {}", brief(*rate)),
-        Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
-    };
-    let row = |(iteration, event): (u32, &Event)| {
+    let noise = |law: &NoiseDistribution| noise(iter::once(*law));
+    let row = |(iteration, event): (u32, &PrivacyEvent)| {
         let (released, sensitivity, noise) = match &event.ideal {
-            Ideal::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
-            Ideal::Objective {
+            IdealRelease::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
+            IdealRelease::Objective {
                 sensitivity, law, ..
             } => (
                 "minimiser, noise in the objective",
                 brief(*sensitivity),
                 noise(law),
             ),
-            Ideal::Additive { sensitivity, law } => {
+            IdealRelease::Additive { sensitivity, law } => {
                 ("answer with noise", brief(*sensitivity), noise(law))
             }
         };

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use radmm::account::Guarantee;
-use radmm::node::Kind;
-use radmm::private::Law;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
+use radmm::privacy::NoiseDistribution;
 use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
 use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
 
@@ -85,8 +85,8 @@ fn headline(bill: &StudyBill) -> String {
 /// Formats the table of the first parties, and the number of those left out.
 fn parties(bill: &StudyBill) -> String {
     let noise = match bill.nodes.first().and_then(|node| node.law) {
-        Some(Law::Gamma { .. }) => "rate",
-        Some(Law::Gaussian { .. }) => "σ",
+        Some(NoiseDistribution::Gamma { .. }) => "rate",
+        Some(NoiseDistribution::Gaussian { .. }) => "σ",
         None => "noise",
     };
     let header = [
@@ -105,12 +105,8 @@ fn parties(bill: &StudyBill) -> String {
             thousands(node.rows),
             node.degree.to_string(),
             node.data_steps.to_string(),
-            match node.law {
-                Some(Law::Gamma { rate: amount } | Law::Gaussian { sigma: amount }) => {
-                    brief(amount)
-                }
-                None => "none".to_owned(),
-            },
+            node.law
+                .map_or("none".to_owned(), |law| brief(law.amount())),
             step_prices(node),
             epsilon(node.total.epsilon),
             brief(node.noise_norm / bill.signal),
@@ -171,9 +167,9 @@ fn course(bill: &StudyBill) -> Table {
         vec![
             t.to_string(),
             match kind {
-                Kind::Data => "data".to_owned(),
-                Kind::Recycled => "recycled".to_owned(),
-                Kind::Start => "start".to_owned(),
+                StepKind::Data => "data".to_owned(),
+                StepKind::Recycled => "recycled".to_owned(),
+                StepKind::Start => "start".to_owned(),
             },
             epsilon(spent),
         ]

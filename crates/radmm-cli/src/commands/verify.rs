@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_node::evidence::{CheckedTranscript, Verification, verify};
 use radmm_study::number_format::{self, count, epsilon, thousands};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Accuracy, AUC and confusion matrix of predictions on rows with a label.
 
-use radmm::private::area;
+use radmm::curator::auc;
 use radmm_study::number_format::{count, percent, thousands};
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ impl MetricsBuilder {
         let positives = confusion.true_positive + confusion.false_negative;
         Some(Metrics {
             accuracy: correct as f64 / rows as f64,
-            auc: (1..rows).contains(&positives).then(|| area(scores)),
+            auc: (1..rows).contains(&positives).then(|| auc(scores)),
             confusion,
         })
     }

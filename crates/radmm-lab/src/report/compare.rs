@@ -1,6 +1,6 @@
 //! The report of `radmm compare`.
 
-use radmm::account::{Bound, Guarantee};
+use radmm::privacy::{Bound, Guarantee};
 
 use super::run::study_in_lines;
 use crate::candidate::{CandidateResult, IterationStats};
@@ -68,7 +68,7 @@ impl ComparisonResult {
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
                 panel("By questions asked", "data steps so far", |t, course| {
-                    let asked = |at: &&IterationStats| at.kind == radmm::node::Kind::Data;
+                    let asked = |at: &&IterationStats| at.kind == radmm::node::StepKind::Data;
                     course[..=t].iter().filter(asked).count() as f64
                 }),
             ],

@@ -1,6 +1,6 @@
 //! The report of one study, run.
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_study::{PrivacySection, Study};
 use serde_json::Value;
 
@@ -161,7 +161,7 @@ fn quality(outcome: &Outcome) -> String {
     {
         let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
-            Baseline::Alone => "for each party alone",
+            Baseline::Sequential => "for each party alone",
         };
         let shares = shares(
             right(&other.final_states),
@@ -181,7 +181,7 @@ fn quality(outcome: &Outcome) -> String {
         let score = outcome.centralised_held_out.map(|score| score.accuracy);
         words += &format!(
             "{joint}{} for one party with all rows and no noise",
-            shares(optimum.everywhere.accuracy, score, "")
+            shares(optimum.global_fit.accuracy, score, "")
         );
     }
     let (own, score) = (right(&ends), held_out(&ends));

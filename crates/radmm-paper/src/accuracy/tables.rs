@@ -1,6 +1,6 @@
 //! The table of accuracies as text tables and as a page.
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_lab::SampleStats;
 use radmm_lab::shown::{brief, count, percent, thousands};
 use radmm_report::{Block, Page, Section, TextTable};
@@ -29,7 +29,7 @@ impl AccuracyTable {
             let held_out = centralised.and_then(|result| result.held_out.as_ref());
             let centralised =
                 held_out.map_or("–".to_owned(), |score| percent_text(&score.accuracy));
-            let totals = split.of(AccuracyMethod::Alone).count();
+            let totals = split.of(AccuracyMethod::Sequential).count();
             let last = std::iter::repeat_n(centralised, totals);
             rows.push(
                 ["centralised, no noise".to_owned()]
@@ -168,7 +168,7 @@ impl AccuracyTable {
     }
 
     fn header(&self, split: &SplitTable) -> Vec<String> {
-        let totals = split.of(AccuracyMethod::Alone).map(total);
+        let totals = split.of(AccuracyMethod::Sequential).map(total);
         [String::new()].into_iter().chain(totals).collect()
     }
 }

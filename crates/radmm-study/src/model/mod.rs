@@ -3,8 +3,8 @@
 mod error;
 mod parse;
 
-use radmm::account::Guarantee;
-use radmm::private::Loss;
+use radmm::privacy::Guarantee;
+use radmm::problem::Loss;
 use radmm_data::{Format, Schema};
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct ModelFile {
     trained: Trained,
 }
 
-/// How a party's training ended.
+/// The result of a party's training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
     /// The party's name.

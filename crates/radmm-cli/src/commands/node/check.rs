@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
 use radmm_node::runtime::{ProbeResult, probe};
 use radmm_node::setup::{self, DataCheck, PartyBill, PartySetup};
 use radmm_study::Identity;
@@ -129,8 +129,12 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
             bill.recycled_steps
         ),
         match bill.law {
-            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
-            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
+            Some(NoiseDistribution::Gamma { rate }) => {
+                format!("noise: gamma, rate {}", brief(rate))
+            }
+            Some(NoiseDistribution::Gaussian { sigma }) => {
+                format!("noise: Gaussian, σ {}", brief(sigma))
+            }
             None => "noise: none".to_owned(),
         },
         format!("this study costs: {}", bill.total),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
 use radmm_node::public_facts::PublicFacts;

@@ -4,7 +4,7 @@ mod supervisor;
 
 use std::path::{Path, PathBuf};
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_lab::Experiment;
 use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_study::number_format::{self, epsilon};
