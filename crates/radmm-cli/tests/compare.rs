@@ -174,7 +174,7 @@ fn an_unattainable_epsilon_is_reported_with_a_remedy() {
     let shown = text(&output.stdout);
     assert!(shown.contains("a total ε of 1.0e-9 at"), "{shown}");
     assert!(
-        shown.contains("too dear: no noise brings the cost of a"),
+        shown.contains("unattainable: no noise brings the cost of a"),
         "{shown}"
     );
     assert!(shown.contains("raise --epsilon"), "{shown}");

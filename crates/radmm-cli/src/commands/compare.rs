@@ -160,7 +160,7 @@ fn quality(compared: &ComparisonResult) -> Table {
         vec![
             "pooled, no noise".to_owned(),
             number(centralised.loss),
-            percent(held_out.map_or(centralised.accuracy, |score| score.accuracy.mean)),
+            percent(held_out.map_or(centralised.accuracy_everywhere, |score| score.accuracy.mean)),
             held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),
         ]
     };

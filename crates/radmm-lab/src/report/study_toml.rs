@@ -3,7 +3,7 @@
 use radmm_study::Study;
 use serde_json::{Map, Value};
 
-/// Returns a study as TOML, with its defaults filled in. Parsing it gives the same study.
+/// Returns a study as TOML, with its defaults filled in and without keys that have no effect. Parsing it gives the same study.
 pub(super) fn study_toml(study: &Study) -> String {
     // Every map of a study has string keys, so that serialising cannot fail.
     let value = serde_json::to_value(study).expect("a study is valid JSON");
@@ -11,7 +11,12 @@ pub(super) fn study_toml(study: &Study) -> String {
     if let Value::Object(map) = &value {
         section(&mut text, "", map);
     }
-    text
+    let Ok((_, notes)) = Study::parse(&text, "study.toml") else {
+        return text;
+    };
+    let idle = |line: &usize| notes.iter().any(|note| note.line == *line);
+    let used = (1..).zip(text.lines()).filter(|(line, _)| !idle(line));
+    used.map(|(_, line)| line.to_owned() + "\n").collect()
 }
 
 /// Appends a table: first its plain keys, then its sub-tables under headers of their own.

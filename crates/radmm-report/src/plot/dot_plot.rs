@@ -80,14 +80,15 @@ impl DotPlot {
             false => widest(|row| &row.name).min(width / 3.0) + 16.0,
         };
         let place = (left, width - widest(|row| &row.text) - 20.0);
+        let rows: Vec<(f64, f64)> = self.rows.iter().map(DotRow::span).collect();
         let references = self.references.iter().map(|(_, value)| (*value, *value));
-        let spans = self.rows.iter().map(DotRow::span).chain(references);
-        let spans: Vec<(f64, f64)> = spans
-            .filter(|(low, high)| low.is_finite() && high.is_finite())
-            .collect();
-        let all = spans.iter().copied();
+        let references: Vec<(f64, f64)> = references.collect();
+        let all = rows.iter().chain(&references).copied();
+        let all = all.filter(|(low, high)| low.is_finite() && high.is_finite());
         let all = all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let (low, high) = robust_range(&spans).or(all).unwrap_or((0.0, 1.0));
+        let (low, high) = robust_range(&rows, &references)
+            .or(all)
+            .unwrap_or((0.0, 1.0));
         let range = ticks::padded(AxisScale::Linear, low, high);
         let count = (((place.1 - place.0) / 66.0) as usize).clamp(2, 10);
         Layout {
