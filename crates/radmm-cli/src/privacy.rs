@@ -7,7 +7,7 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
 use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
-use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
+use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_report::TextTable;
 
 use crate::args::PrivacyArgs;
@@ -105,7 +105,7 @@ fn parties(bill: &StudyBill) -> String {
         "total ε",
         "noise/C",
     ];
-    let row = |node: &PartyBill| {
+    let row = |node: &NodeBill| {
         vec![
             node.name.clone(),
             thousands(node.rows),
@@ -136,7 +136,7 @@ fn parties(bill: &StudyBill) -> String {
 }
 
 /// What data steps cost: the first and the last, where these differ.
-fn prices(node: &PartyBill) -> String {
+fn prices(node: &NodeBill) -> String {
     let ends = node.steps.first().zip(node.steps.last());
     let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
         return "–".to_owned();

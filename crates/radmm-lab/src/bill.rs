@@ -40,7 +40,7 @@ pub struct StudyBill {
     pub edges: usize,
     /// The study's `[privacy]`.
     pub privacy: Privacy,
-    /// How privacy losses are composed.
+    /// The composition of privacy losses, in words.
     pub composition: &'static str,
     /// The largest of the parties' totals.
     #[serde(flatten)]
@@ -49,7 +49,7 @@ pub struct StudyBill {
     /// `C`, the largest norm that the gradient of a party's rows can have.
     pub signal: f64,
     /// The bills of the parties, by number.
-    pub nodes: Vec<PartyBill>,
+    pub nodes: Vec<NodeBill>,
     /// The total after each iteration from 0 on, the largest of the parties'.
     #[serde(rename = "course")]
     pub by_iteration: Vec<IterationCost>,
@@ -62,7 +62,7 @@ pub struct StudyBill {
 
 /// The privacy cost of a study for one party.
 #[derive(Clone, Debug, Serialize)]
-pub struct PartyBill {
+pub struct NodeBill {
     /// The name in the study; else `node 3`, or the value of the column by which rows are split.
     pub name: String,
     /// `B_i`.
@@ -217,7 +217,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
         let (prices, totals) = charged.map_err(|reason| plan.no_total(i, &reason))?;
         let times = plan.questions(i).times;
         let steps = times.iter().zip(prices).zip(&totals);
-        nodes.push(PartyBill {
+        nodes.push(NodeBill {
             name: party.name.clone(),
             rows: party.rows,
             degree: plan.graph.degree(NodeId(i as u32)),
@@ -257,18 +257,18 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
     })
 }
 
-/// Returns the largest of the parties' totals after each iteration. All parties are asked in the same iterations.
-fn by_iteration(plan: &Plan<'_>, nodes: &[PartyBill]) -> Vec<IterationCost> {
-    let totals = |node: &PartyBill| node.steps.iter().map(|step| step.total).collect();
+/// Returns the largest of the parties' totals after each iteration. All parties have the same data steps.
+fn by_iteration(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<IterationCost> {
+    let totals = |node: &NodeBill| node.steps.iter().map(|step| step.total).collect();
     let spent: Vec<Vec<f64>> = nodes.iter().map(totals).collect();
     let times = |i: usize| nodes[i].steps.iter().map(|step| step.t).collect();
     let largest = plan.largest(&spent, &times);
-    let asked = times(0);
+    let data_steps = times(0);
     let cost = |(t, epsilon)| IterationCost {
         t,
         kind: match t {
             0 => Kind::Start,
-            _ if asked.binary_search(&t).is_ok() => Kind::Data,
+            _ if data_steps.binary_search(&t).is_ok() => Kind::Data,
             _ => Kind::Recycled,
         },
         epsilon,
@@ -276,7 +276,7 @@ fn by_iteration(plan: &Plan<'_>, nodes: &[PartyBill]) -> Vec<IterationCost> {
     (0..).zip(largest).map(cost).collect()
 }
 
-fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[PartyBill]) -> Option<Saving> {
+fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
     if plan.study.privacy.unprotected().is_some() {
         return None;
     }

@@ -91,7 +91,7 @@ pub struct HeldOutStats {
 pub struct IterationStats {
     /// `t`.
     pub t: u32,
-    /// Whether rows were asked.
+    /// The kind of iteration.
     pub kind: Kind,
     /// `L(t)`.
     pub loss: SampleStats,

@@ -50,7 +50,7 @@ pub mod shown;
 mod stats;
 
 pub use baseline::{Baseline, Criterion, gossip_rounds};
-pub use bill::{BillError, BilledStep, IterationCost, PartyBill, Saving, StudyBill};
+pub use bill::{BillError, BilledStep, IterationCost, NodeBill, Saving, StudyBill};
 pub use candidate::{Candidate, CandidateResult, HeldOutStats, IterationStats};
 pub use centralised::{CentralisedParty, CentralisedResult};
 pub use certify::{

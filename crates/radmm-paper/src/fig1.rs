@@ -169,7 +169,7 @@ impl NetworkResult {
                     list(&GAMMAS[1..].iter().map(f64::to_string).collect::<Vec<_>>()),
                     number(ends[0])
                 ),
-                // From 0 to the next, less overshooting outweighs it.
+                // From γ = 0 to the next, less overshooting outweighs it.
                 ends[1..].is_sorted(),
             ),
         ]

@@ -8,7 +8,7 @@ use radmm::public::schedule::Schedule;
 use radmm_study::{Method, Noise, Study};
 
 use super::attack::Attack;
-use super::audit_case::AuditCase;
+use super::case::AuditCase;
 use super::victim::{NeighbourBehaviour, VictimConfig};
 use crate::experiment::Experiment;
 use crate::shown::count;

@@ -7,9 +7,9 @@
 //! (`output_verifier.rs`, `honest_run.rs`).
 
 mod attack;
-mod audit_case;
 mod binomial;
 mod builtin_cases;
+mod case;
 mod honest_run;
 mod likelihood;
 mod lower_bound;
@@ -28,8 +28,8 @@ use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 use crate::shown;
 
-use audit_case::AuditCase;
-pub use audit_case::{AttackResult, AuditVerdict};
+use case::AuditCase;
+pub use case::{AttackResult, AuditVerdict};
 pub use honest_run::HonestRun;
 pub use lower_bound::{CONFIDENCE, ScoreProfile};
 pub use victim::AttackError;

@@ -9,7 +9,7 @@ use radmm::public::release::Query;
 use radmm_study::equal::Asked;
 
 use super::attack::Attack;
-use super::audit_case::AuditCase;
+use super::case::AuditCase;
 use super::lower_bound::ceiling;
 use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
 use crate::TooDear;
