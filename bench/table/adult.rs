@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use radmm::private::{NormPolicy, Shard, ShardBuilder};
-use radmm_data::{Builtin, Scale};
+use radmm_data::{Builtin, NumericScale};
 use radmm_study::Study;
 
 /// The rows of people about whom everything is known: 45,222.
@@ -84,7 +84,7 @@ fn encode() -> Vec<(Vec<(u32, f64)>, bool)> {
         let mut entries = Vec::new();
         let mut column = 0;
         for numeric in &schema.numeric {
-            let Scale::Bounds { low, high } = numeric.scale else {
+            let NumericScale::Bounds { low, high } = numeric.scale else {
                 unreachable!("the table's own schema has no bins");
             };
             let value: f64 = fields[place(&numeric.name)].parse().unwrap();

@@ -12,7 +12,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use radmm::private::NormPolicy;
 use radmm::private::measure::{Measured, Units};
-use radmm_data::{Categorical, Deal, Format, Numeric, Schema, Split, TableFile, read};
+use radmm_data::{
+    Categorical, Format, Numeric, PartitionSpec, Schema, Split, TableFile, read_partition,
+};
 use serde_json::{Value, json};
 
 use crate::clock::{child, peak, timed};
@@ -87,12 +89,12 @@ pub fn read_once(path: &Path, split: &str) {
     };
     let (seconds, partition) = timed(|| {
         let table = TableFile::open(path, format).unwrap();
-        let deal = Deal {
+        let spec = PartitionSpec {
             split: &by_split,
             nodes: NODES,
             holdout: None,
         };
-        read(table, &schema(format), deal).unwrap()
+        read_partition(table, &schema(format), spec).unwrap()
     });
     assert_eq!(partition.read, ROWS);
     let parts = partition.parts.into_iter();

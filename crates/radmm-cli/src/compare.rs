@@ -8,7 +8,7 @@ use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult, Experiment,
 };
 use radmm_report::TextTable;
-use radmm_study::{Source, Study};
+use radmm_study::{RowSource, Study};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
@@ -38,9 +38,9 @@ pub(crate) fn run(typed: CompareArgs) -> Result<(), Failure> {
             .for_each(|note| message!("note: {note}"));
     }
     // A path is relative to its study: the same rows may be written in two ways.
-    let resolved = |source: &Source, folder: &Path| match source {
-        Source::File(file) => folder.join(file).canonicalize().ok(),
-        Source::Builtin(_) | Source::Parties => None,
+    let resolved = |source: &RowSource, folder: &Path| match source {
+        RowSource::File(file) => folder.join(file).canonicalize().ok(),
+        RowSource::Builtin(_) | RowSource::Parties => None,
     };
     let rows = resolved(&experiment.study().data.source, &folder);
     let others = studies.into_iter().map(|(mut study, folder, _)| {

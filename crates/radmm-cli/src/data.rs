@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use radmm_data::{Format, Profile, TableFile, inspect};
+use radmm_data::{Format, TableFile, TableProfile, profile};
 
 use crate::args::{DataCommand, InspectArgs};
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(crate) fn data(command: DataCommand) -> Result<(), Failure> {
 fn inspect_file(typed: &InspectArgs) -> Result<(), Failure> {
     let path = &typed.file;
     let table = open(path, typed.format)?;
-    let profile = inspect(table)?;
+    let profile = profile(table)?;
     let proposal = Proposal::new(path, &profile, typed).map_err(Failure::Inspect)?;
     if let Some(reason) = proposal.no_features() {
         return Err(Failure::NoFeatures(reason));
@@ -67,7 +67,7 @@ fn unknown_format(path: &Path) -> &'static str {
 }
 
 /// As if the first line were a row.
-fn has_numbers_for_names(profile: &Profile) -> bool {
+fn has_numbers_for_names(profile: &TableProfile) -> bool {
     let mut names = profile.columns.iter().map(|column| &column.name);
     names.any(|name| name.parse().is_ok_and(f64::is_finite))
 }

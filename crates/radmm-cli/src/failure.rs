@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use radmm::public::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
-use radmm_lab::{BillError, CertifyError, CompareError, PrepareError, TableError, TooDear};
+use radmm_lab::{
+    BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
+};
 use radmm_node::key::KeyError;
 use radmm_node::ledger::LedgerError;
 use radmm_node::premises::PremisesError;
@@ -34,13 +36,16 @@ pub(crate) enum Failure {
     #[error("{study}: [network] {cause}")]
     Network { study: String, cause: GraphError },
     #[error("{study}: {cause}")]
-    TooDear { study: String, cause: TooDear },
+    TooDear {
+        study: String,
+        cause: UnattainableBudget,
+    },
     #[error("--rows: {0}")]
     RowCounts(BillError),
-    #[error("{study}: {}", TableError::Parties)]
+    #[error("{study}: {}", StudyRowsError::Parties)]
     NoRows { study: String },
     #[error("{0}")]
-    Rows(#[from] TableError),
+    Rows(#[from] StudyRowsError),
     #[error("{0}")]
     Run(#[from] radmm_lab::RunError),
     #[error("{0}")]
@@ -136,7 +141,7 @@ fn is_wrong_use(error: &RunError) -> bool {
             PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
             PremisesError::Rows(error) => matches!(
                 **error,
-                RowsError::Open { .. } | RowsError::Table(TableError::Open { .. })
+                RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },
@@ -152,7 +157,7 @@ impl Failure {
         match self {
             Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
                 **error,
-                RowsError::Data(_) | RowsError::Table(TableError::Data(_))
+                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
             ),
             _ => false,
         }
@@ -164,7 +169,7 @@ impl Failure {
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::NoRows { .. }
-            | Self::Rows(TableError::Open { .. })
+            | Self::Rows(StudyRowsError::Open { .. })
             | Self::Run(_)
             | Self::Certify(CertifyError::Run(_))
             | Self::AuditError(AuditError::Run(_))
@@ -210,7 +215,7 @@ impl Failure {
                 study: study.to_owned(),
                 cause,
             },
-            PrepareError::Table(TableError::Parties) => Self::NoRows {
+            PrepareError::Table(StudyRowsError::Parties) => Self::NoRows {
                 study: study.to_owned(),
             },
             PrepareError::Table(cause) => Self::Rows(cause),
@@ -218,7 +223,7 @@ impl Failure {
     }
 
     /// Why a study, by its name in messages, cannot be kept to its privacy.
-    pub(crate) fn too_dear(study: &str, cause: TooDear) -> Self {
+    pub(crate) fn too_dear(study: &str, cause: UnattainableBudget) -> Self {
         Self::TooDear {
             study: study.to_owned(),
             cause,
@@ -232,7 +237,7 @@ impl Failure {
                 study: study.to_owned(),
                 cause,
             },
-            BillError::TooDear(cause) => Self::too_dear(study, cause),
+            BillError::Unattainable(cause) => Self::too_dear(study, cause),
             BillError::Rows { .. } => Self::RowCounts(error),
         }
     }

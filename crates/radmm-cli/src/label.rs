@@ -1,6 +1,6 @@
 //! Which column of a file is the label, and which of its values is the positive class.
 
-use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile};
+use radmm_data::{ColumnProfile, Format, MAX_VALUES, TableProfile};
 
 use crate::args::InspectArgs;
 use crate::proposal::{few, is_long};
@@ -14,7 +14,7 @@ const POSITIVES: [&str; 9] = ["1", "+1", "1.0", "yes", "y", "true", "t", "positi
 
 /// The label, and if it was guessed, the other columns that could be it.
 pub(crate) fn choose<'a>(
-    profile: &'a Profile,
+    profile: &'a TableProfile,
     typed: &InspectArgs,
 ) -> Result<(&'a ColumnProfile, Option<Vec<&'a str>>), String> {
     if profile.numbered.is_some() {
@@ -91,7 +91,7 @@ pub(crate) fn choose_class(
     };
     let Some(values) = &label.values else {
         return Err(format!(
-            "{name} has more than {MOST_VALUES} values: they are no classes{advice}"
+            "{name} has more than {MAX_VALUES} values: they are no classes{advice}"
         ));
     };
     let shown: Vec<String> = values

@@ -9,7 +9,7 @@ use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check}
 use radmm_node::store::Store;
 use radmm_report::TextTable;
 use radmm_study::SiteFile;
-use radmm_study::shown::{brief, count, epsilon, thousands};
+use radmm_study::number_format::{brief, count, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
 use crate::failure::Failure;

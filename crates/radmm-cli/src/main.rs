@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 fn keep_caught_panics_quiet() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !radmm_data::decoding() {
+        if !radmm_data::is_decoding() {
             usual(panic);
         }
     }));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 
-use radmm_data::{DataError, Features, Format, Scored, TableFile, score_each};
+use radmm_data::{DataError, EncodedRow, Format, ScoreCounts, TableFile, score_each};
 use radmm_study::ModelFile;
 
 use crate::args::PredictArgs;
@@ -57,7 +57,7 @@ pub(crate) fn predict(typed: &PredictArgs) -> Result<(), Failure> {
         if let Some(path) = &typed.out {
             message!("wrote {}", path.display());
         }
-        let Scored {
+        let ScoreCounts {
             rows, incomplete, ..
         } = told.rows;
         if incomplete > 0 {
@@ -94,7 +94,7 @@ struct Judge<'a> {
 
 /// What came of all rows.
 struct Told {
-    rows: Scored,
+    rows: ScoreCounts,
     quality: Option<Quality>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn of(&self, row: &Features<'_>) -> Prediction {
+    fn of(&self, row: &EncodedRow<'_>) -> Prediction {
         let score = row.score(self.model.weights());
         let value = self.model.probability(score).unwrap_or(score);
         Prediction {

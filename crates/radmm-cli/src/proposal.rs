@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use radmm_data::{ColumnProfile, Format, MOST_VALUES, Profile, Slips};
+use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
 use radmm_lab::shown::{percent, thousands};
 use radmm_report::TextTable;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub(crate) struct Proposal<'a> {
     path: String,
     /// Whether a study would have to say it.
     write_format: bool,
-    profile: &'a Profile,
+    profile: &'a TableProfile,
     label: &'a ColumnProfile,
     /// Other columns that could be the label, if it was guessed.
     other_labels: Option<Vec<&'a str>>,
@@ -58,7 +58,7 @@ enum Use<'a> {
 impl<'a> Proposal<'a> {
     pub(crate) fn new(
         path: &Path,
-        profile: &'a Profile,
+        profile: &'a TableProfile,
         typed: &InspectArgs,
     ) -> Result<Self, String> {
         let file = path.display();
@@ -258,7 +258,7 @@ impl<'a> Proposal<'a> {
             positive_guessed: bool,
             positives: usize,
             #[serde(flatten)]
-            profile: &'a Profile,
+            profile: &'a TableProfile,
         }
         let found = Found {
             warning: WARNING.replace('\n', " "),
@@ -302,7 +302,7 @@ impl<'a> Proposal<'a> {
     }
 
     fn slips(&self, column: &ColumnProfile) -> String {
-        let Some(Slips { count, first, at }) = &column.slips else {
+        let Some(NonNumbers { count, first, at }) = &column.non_numbers else {
             return String::new();
         };
         let place = match self.profile.format {
@@ -355,7 +355,7 @@ fn use_of(column: &ColumnProfile) -> Use<'_> {
     if is_long(&column.name) {
         return Use::None(format!("its name is longer than {LONGEST} characters"));
     }
-    if column.numbers_rows {
+    if column.looks_like_row_id {
         let reason = "whole numbers that seem never to repeat, probably an identifier";
         return Use::None(reason.into());
     }
@@ -372,7 +372,7 @@ fn use_of(column: &ColumnProfile) -> Use<'_> {
         (Some(values), None) => Use::Categorical(values),
         (None, None) => {
             let reason = format!(
-                "text with more than {MOST_VALUES} different values, probably an identifier"
+                "text with more than {MAX_VALUES} different values, probably an identifier"
             );
             Use::None(reason)
         }

@@ -10,7 +10,7 @@ use radmm_lab::report::tables;
 use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
-use radmm_study::Privacy;
+use radmm_study::PrivacySection;
 
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
@@ -152,7 +152,7 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn privacy(outcome: &Outcome, privacy: &Privacy) -> String {
+fn privacy(outcome: &Outcome, privacy: &PrivacySection) -> String {
     let run = &outcome.repetitions[0];
     let Guarantee {
         epsilon: total,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use radmm_data::Scored;
+use radmm_data::ScoreCounts;
 use radmm_study::{ModelFile, ModelGuarantee};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub(crate) struct Prediction {
 pub(crate) struct Summary<'a> {
     pub model: &'a ModelFile,
     pub threshold: f64,
-    pub rows: Scored,
+    pub rows: ScoreCounts,
     pub quality: Option<&'a Quality>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Written<'a> {
     fn new(summary: &Summary<'a>) -> Self {
         let model = summary.model;
         let trained = model.trained();
-        let Scored {
+        let ScoreCounts {
             rows,
             incomplete,
             labelled,

@@ -19,7 +19,7 @@ use radmm_lab::shown::epsilon;
 use radmm_node::rehearsal::{Manner, Rehearsal};
 use radmm_node::run::{RunError, on_signal};
 use radmm_report::TextTable;
-use radmm_study::{ModelFile, Source, Study};
+use radmm_study::{ModelFile, RowSource, Study};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
     if !typed.quiet {
         notes.iter().for_each(|note| message!("note: {note}"));
     }
-    if study.data.source == Source::Parties {
+    if study.data.source == RowSource::Parties {
         return Err(Failure::NoRows { study: name });
     }
     if study.network.nodes > MOST {

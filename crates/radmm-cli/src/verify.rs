@@ -5,7 +5,7 @@ use std::fmt::Write;
 use radmm::account::Guarantee;
 use radmm_node::verify::{Checked, Verdict, verify as check};
 use radmm_report::TextTable;
-use radmm_study::shown::{count, epsilon, thousands};
+use radmm_study::number_format::{count, epsilon, thousands};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;

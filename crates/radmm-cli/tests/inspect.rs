@@ -337,7 +337,7 @@ fn names_and_values_are_escaped_and_still_run() {
     }
     assert!(section.contains("# \"\": has no name\n"), "{section}");
     assert!(
-        section.contains("# dup: is there more than once\n"),
+        section.contains("# dup: appears more than once\n"),
         "{section}"
     );
 }
@@ -478,7 +478,7 @@ fn files_that_are_no_tables_are_told_with_exit_code_1() {
         (
             "numbers.csv",
             b"1,2\n3,4\n",
-            "numbers.csv begins with numbers and not with names; put a line above that names the columns",
+            "numbers.csv has no header: its first line holds numbers; add a line above it that names the columns",
         ),
         (
             "garbage.csv",
@@ -508,7 +508,7 @@ fn files_that_are_no_tables_are_told_with_exit_code_1() {
         (
             "pairs.svm",
             b"1 1:1\n-1 1\n",
-            "pairs.svm:2: \"1\" is not a pair such as 3:0.5",
+            "pairs.svm:2: invalid pair \"1\": a row is a label and index:value pairs such as 3:0.5",
         ),
     ] {
         fs::write(folder.path().join(name), bytes).unwrap();
@@ -557,7 +557,7 @@ fn a_codec_that_is_not_known_is_named() {
         write_parquet(&folder.path().join("rows.parquet"));
         relabel(&folder.path().join("rows.parquet"), codec);
         let says = format!(
-            "error: rows.parquet: column \"1\" is compressed with {name}; known are none, snappy, gzip and lz4: save the file with one of these"
+            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
         );
         assert_eq!(failure(folder.path(), &["rows.parquet"]), (says, 1));
     }

@@ -424,7 +424,7 @@ fn a_row_at_fault_is_a_failure_with_its_line() {
     let (code, said) = refused("age,smoker\nold,no\n");
     assert_eq!(code, 1);
     assert!(
-        said.starts_with("rows.csv:2: column \"age\": \"old\" is not a number"),
+        said.starts_with("rows.csv:2: column \"age\": invalid number \"old\""),
         "{said}"
     );
 }

@@ -448,7 +448,7 @@ fn bad_rows_name_file_line_column_and_value() {
     for (row, expected) in [
         (
             "x,f,yes",
-            "rows.csv:63: column \"age\": \"x\" is not a number",
+            "rows.csv:63: column \"age\": invalid number \"x\"",
         ),
         ("nan,f,yes", "rows.csv:63: column \"age\": \"nan\" is not"),
         ("30,d,yes", "rows.csv:63: column \"sex\": \"d\""),

@@ -16,7 +16,7 @@ use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
 use radmm_node::key::{SecretKey, fingerprint};
 use radmm_node::link::{Event, Link};
 use radmm_node::transport::{Neighbour, Network, Settings};
-use radmm_study::assemble;
+use radmm_study::instantiate;
 
 const ALDER: usize = 0;
 const CEDAR: usize = 2;
@@ -237,7 +237,7 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
         if connection == 0 {
             // What rowan would say, which is only true as it is.
             let release = &theirs.message.release;
-            let start = assemble::start(&study, NodeId(ROWAN as u32), release.values().len());
+            let start = instantiate::start(&study, NodeId(ROWAN as u32), release.values().len());
             let message = Message {
                 from: NodeId(ROWAN as u32),
                 iteration: 0,

@@ -1,36 +1,37 @@
-//! One record of text, one row of numbers.
+//! Encoding: one record of text becomes one row of numbers.
 //!
 //! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]; with
-//! public bins it becomes a one in the column of its bin. A categorical field becomes a one in the column of its
-//! value. The intercept is a one. Norms are left to the shard.
+//! public bins it is encoded one-hot, as a one in the column of its bin. A categorical field is encoded one-hot, as a
+//! one in the column of its value. The intercept is a one. The norm policy is applied later, by the shard.
 
 use std::collections::HashMap;
 
-use crate::error::{DataError, FieldProblem, excerpt, first_few};
-use crate::named::{Column, Record};
-use crate::schema::{Categorical, Scale, Schema};
+use crate::error::{DataError, excerpt, first_few};
+use crate::error_kinds::FieldError;
+use crate::formats::named_columns::{Column, Record};
+use crate::schema::{Categorical, NumericScale, Schema};
 
-/// The features of a schema laid over the columns of one file.
+/// The features of a schema, mapped to the columns of one file.
 pub(crate) struct Encoder<'a> {
-    numeric: Vec<(Column<'a>, Numbers<'a>)>,
-    categorical: Vec<(Column<'a>, Vocabulary<'a>)>,
+    numeric: Vec<(Column<'a>, NumericFeature<'a>)>,
+    categorical: Vec<(Column<'a>, OneHot<'a>)>,
     intercept: Option<u32>,
 }
 
-struct Numbers<'a> {
-    scale: &'a Scale,
+struct NumericFeature<'a> {
+    scale: &'a NumericScale,
     /// The first of its encoded columns.
     first: u32,
 }
 
-struct Vocabulary<'a> {
+struct OneHot<'a> {
     schema: &'a Categorical,
-    /// From a value to its encoded column.
+    /// The encoded column of each value.
     codes: HashMap<&'a str, u32>,
 }
 
 impl<'a> Encoder<'a> {
-    /// `find` gives the column of the file that has a name.
+    /// Maps the features to a file; `find` returns the column of the file with a given name.
     pub(crate) fn new(
         schema: &'a Schema,
         mut find: impl FnMut(&'a str) -> Result<Column<'a>, DataError>,
@@ -40,17 +41,17 @@ impl<'a> Encoder<'a> {
         for column in &schema.numeric {
             let (scale, first) = (&column.scale, next);
             next += scale.width();
-            numeric.push((find(&column.name)?, Numbers { scale, first }));
+            numeric.push((find(&column.name)?, NumericFeature { scale, first }));
         }
         let mut categorical = Vec::new();
         for column in &schema.categorical {
             let codes = (next..).zip(&column.values);
-            let vocabulary = Vocabulary {
+            let one_hot = OneHot {
                 schema: column,
                 codes: codes.map(|(code, value)| (value.as_str(), code)).collect(),
             };
             next += column.values.len() as u32;
-            categorical.push((find(&column.name)?, vocabulary));
+            categorical.push((find(&column.name)?, one_hot));
         }
         Ok(Self {
             numeric,
@@ -59,16 +60,16 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    /// The columns of the file that features are made of.
+    /// Returns the columns of the file that features are made of.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column<'a>> {
         let numeric = self.numeric.iter().map(|(column, _)| *column);
         let categorical = self.categorical.iter().map(|(column, _)| *column);
         numeric.chain(categorical)
     }
 
-    /// Replaces `entries` by those of the record, in ascending order of their columns: one for each column of the
-    /// file, zero or not, and the intercept. Replaces `clipped` by the numeric
-    /// columns, by their places in the schema, with numbers beyond their bounds.
+    /// Replaces `entries` by those of the record, in ascending order of their columns: one for each used column of the
+    /// file, zero or not, and the intercept. Replaces `clipped` by the numeric columns with values beyond their bounds,
+    /// as indices into the schema.
     pub(crate) fn encode(
         &self,
         record: &impl Record,
@@ -77,24 +78,25 @@ impl<'a> Encoder<'a> {
     ) -> Result<(), DataError> {
         entries.clear();
         clipped.clear();
-        for (k, (column, numbers)) in (0..).zip(&self.numeric) {
-            let number = parse(record.field(*column)?).map_err(|p| record.refuse(*column, p))?;
-            match *numbers.scale {
-                Scale::Bounds { low, high } => {
-                    entries.push((numbers.first, scaled(number, low, high)));
+        for (k, (column, numeric)) in (0..).zip(&self.numeric) {
+            let number =
+                parse(record.field(*column)?).map_err(|p| record.field_error(*column, p))?;
+            match *numeric.scale {
+                NumericScale::Bounds { low, high } => {
+                    entries.push((numeric.first, scaled(number, low, high)));
                     if number < low || number > high {
                         clipped.push(k);
                     }
                 }
-                Scale::Bins { ref edges } => {
-                    entries.push((numbers.first + bin(number, edges), 1.0));
+                NumericScale::Bins { ref edges } => {
+                    entries.push((numeric.first + bin(number, edges), 1.0));
                 }
             }
         }
-        for (column, vocabulary) in &self.categorical {
+        for (column, one_hot) in &self.categorical {
             let value = record.field(*column)?;
-            let Some(code) = vocabulary.codes.get(value) else {
-                return Err(record.refuse(*column, vocabulary.unknown(value)));
+            let Some(code) = one_hot.codes.get(value) else {
+                return Err(record.field_error(*column, one_hot.unknown(value)));
             };
             entries.push((*code, 1.0));
         }
@@ -103,30 +105,30 @@ impl<'a> Encoder<'a> {
     }
 }
 
-impl Vocabulary<'_> {
-    fn unknown(&self, value: &str) -> FieldProblem {
-        FieldProblem::UnknownCategory {
+impl OneHot<'_> {
+    fn unknown(&self, value: &str) -> FieldError {
+        FieldError::UnknownCategory {
             value: excerpt(value),
             known: first_few(self.schema.values.iter().map(String::as_str)),
         }
     }
 }
 
-fn parse(field: &str) -> Result<f64, FieldProblem> {
+fn parse(field: &str) -> Result<f64, FieldError> {
     let value = || excerpt(field);
     match field.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        Ok(_) => Err(FieldProblem::NotFinite { value: value() }),
-        Err(_) => Err(FieldProblem::NotANumber { value: value() }),
+        Ok(_) => Err(FieldError::NotFinite { value: value() }),
+        Err(_) => Err(FieldError::NotANumber { value: value() }),
     }
 }
 
 fn scaled(number: f64, low: f64, high: f64) -> f64 {
-    // Not `clamp`, which panics on bounds that are the wrong way round.
+    // Not `clamp`, which panics on bounds in the wrong order.
     number.max(low).min(high) / low.abs().max(high.abs())
 }
 
-/// How many edges are at or below the number.
+/// Returns the number of edges at or below a number, which is the index of its bin.
 fn bin(number: f64, edges: &[f64]) -> u32 {
     edges.partition_point(|edge| *edge <= number) as u32
 }
@@ -161,17 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_usual() {
+    fn numbers_are_decimal_and_finite() {
         for (field, number) in [("4", 4.0), ("-0.5", -0.5), ("+1e3", 1000.0), (".25", 0.25)] {
             assert_eq!(parse(field), Ok(number));
         }
         for field in ["", "4x", "1 000", "1,5", "0x10"] {
             let value = field.to_owned();
-            assert_eq!(parse(field), Err(FieldProblem::NotANumber { value }));
+            assert_eq!(parse(field), Err(FieldError::NotANumber { value }));
         }
         for field in ["NaN", "inf", "-Infinity", "1e999"] {
             let value = field.to_owned();
-            assert_eq!(parse(field), Err(FieldProblem::NotFinite { value }));
+            assert_eq!(parse(field), Err(FieldError::NotFinite { value }));
         }
     }
 }

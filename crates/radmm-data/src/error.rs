@@ -1,7 +1,7 @@
-//! Why a table cannot be taken.
+//! The error of reading a table.
 //!
-//! Privacy: these errors quote names and fields of the file. They are for the eyes of the party that owns it and must
-//! not be sent to another.
+//! Privacy: these errors quote names and fields of the file. Only the party that owns the file may see them; they must
+//! not be sent to another party.
 
 use std::fmt;
 use std::io;
@@ -9,21 +9,22 @@ use std::io;
 use radmm::private::RowError;
 use thiserror::Error;
 
-use crate::holdout::HoldoutProblem;
-use crate::problem::{ColumnProblem, FormatProblem, LineProblem};
+use crate::error_kinds::{
+    ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
+};
 
-/// Where in a file.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A line of text as an editor counts it, from 1.
+pub enum FilePosition {
+    /// A line of text, counted from 1 as editors do.
     Line(u64),
-    /// A row of a file that has no lines, from 1.
+    /// A row of a file without lines, counted from 1.
     Row(u64),
-    /// Among the names of the columns of a file that has no lines.
+    /// The column names of a file without lines.
     Columns,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, ":{line}"),
@@ -33,434 +34,291 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a table cannot be taken: the file, the line as an editor counts it, the cause and the cure.
+/// The error of reading a table: it names the file, the position, the cause and the remedy.
 #[derive(Debug, Error)]
 pub enum DataError {
     /// The source failed, or is not text.
     #[error("cannot read {file}: {cause}")]
     Read {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// What the source said.
+        /// The error of the source.
         cause: io::Error,
     },
-    /// Not even a header.
+    /// The file has no header.
     #[error("{file} is empty: its first line must name the columns")]
     Empty {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
     },
-    /// A table without names.
+    /// The first line holds numbers instead of column names.
     #[error(
-        "{file} begins with numbers and not with names; put a line above that names the columns"
+        "{file} has no header: its first line holds numbers; add a line above it that names the columns"
     )]
     NoHeader {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
     },
-    /// A header of one name that looks like several.
+    /// The header is a single name that contains another separator.
     #[error(
-        "{file}{place}: the fields seem to be separated by {separator}; save the file with commas"
+        "{file}{position}: the fields seem to be separated by {separator}; save the file with commas"
     )]
     Separator {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the header stands.
-        place: Place,
-        /// Semicolons or tabs.
+        /// The position of the header.
+        position: FilePosition,
+        /// The separator in words: semicolons or tabs.
         separator: &'static str,
     },
-    /// A header and nothing below it.
+    /// The file has a header and no rows.
     #[error("{file} has a header and no rows")]
     NoRows {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
     },
-    /// A name in the header cannot be read.
+    /// A column name is not UTF-8.
     #[error("{file}:{line}: the name of column {number} is not UTF-8; save the file as UTF-8")]
     HeaderNotUtf8 {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the header stands.
+        /// The line of the header.
         line: u64,
-        /// Of the column, from 1.
+        /// The number of the column, from 1.
         number: usize,
     },
-    /// A used column that the header names more than once.
+    /// The header names a used column more than once.
     #[error(
-        "{file}{place}: the header names column {column:?} more than once; rename or remove all but one"
+        "{file}{position}: the header names column {column:?} more than once; rename or remove all but one"
     )]
     DuplicateColumn {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the header stands.
-        place: Place,
-        /// The name.
+        /// The position of the header.
+        position: FilePosition,
+        /// The name of the column.
         column: String,
     },
-    /// A column that the study names and the header does not.
+    /// The study names a column that the header lacks.
     #[error(
-        "{file}{place}: there is no column {column:?}{}; the header has {}{}",
+        "{file}{position}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
         list(header),
         other_separator(header)
     )]
     NoSuchColumn {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the header stands.
-        place: Place,
+        /// The position of the header.
+        position: FilePosition,
         /// The name in the study.
         column: String,
-        /// The column that was probably meant.
+        /// The most similar name of the header, if one is similar enough.
         nearest: Option<String>,
         /// The first few names of the header.
         header: Vec<String>,
     },
-    /// A row with more or fewer fields than the header.
+    /// A row has more or fewer fields than the header.
     #[error(
         "{file}:{line}: expected {expected} fields as in the header, got {got}; look for a stray comma or quote"
     )]
     WrongWidth {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the row begins.
+        /// The line on which the row begins.
         line: u64,
-        /// Names in the header.
+        /// The number of names in the header.
         expected: usize,
-        /// Fields in the row.
+        /// The number of fields in the row.
         got: usize,
     },
-    /// Taken as it is, the rest of the file would be one field.
+    /// A quote is never closed, so that the rest of the file would be one field.
     #[error("{file}:{line}: a quote is opened in this row and never closed")]
     OpenQuote {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the row begins.
+        /// The line on which the row begins.
         line: u64,
     },
-    /// A field that does not fit its column.
-    #[error("{file}{place}: column {column:?}: {problem}")]
+    /// A field does not fit its column.
+    #[error("{file}{position}: column {column:?}: {cause}")]
     Field {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Where the row begins.
-        place: Place,
-        /// The column's name.
+        /// The position of the row.
+        position: FilePosition,
+        /// The name of the column.
         column: String,
-        /// What is wrong with it.
-        problem: FieldProblem,
+        /// The cause.
+        cause: FieldError,
     },
-    /// A line of a LIBSVM file that is not a label and pairs.
-    #[error("{file}:{line}: {problem}")]
+    /// A line of a LIBSVM file is not a label followed by pairs.
+    #[error("{file}:{line}: {cause}")]
     Line {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Which one.
+        /// The line.
         line: u64,
-        /// What is wrong with it.
-        problem: LineProblem,
+        /// The cause.
+        cause: LineError,
     },
-    /// A LIBSVM file without a line that says something.
+    /// A LIBSVM file has no rows.
     #[error(
         "{file} has no rows: a row is a line such as +1 3:0.5 17:1, its label and index:value pairs"
     )]
     NoLines {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
     },
-    /// A Parquet file that is none, or a damaged one.
+    /// The file is damaged, or not a Parquet file.
     #[error("cannot read {file} as Parquet: {cause}; is it complete, and a Parquet file?")]
     Parquet {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// What the decoder said.
+        /// The message of the decoder.
         cause: String,
     },
-    /// A column of a Parquet file of which nothing can be made.
-    #[error("{file}: column {column:?} {problem}")]
+    /// A column of a Parquet file cannot be read.
+    #[error("{file}: column {column:?} {cause}")]
     Column {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// The column's name.
+        /// The name of the column.
         column: String,
-        /// Why not.
-        problem: ColumnProblem,
+        /// The cause.
+        cause: ColumnError,
     },
-    /// A schema of named columns for a file of numbered ones, or the other way round.
-    #[error("{file}: {problem}")]
+    /// The schema and the format of the file do not go together.
+    #[error("{file}: {cause}")]
     Format {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// What does not go together.
-        problem: FormatProblem,
+        /// The cause.
+        cause: FormatError,
     },
-    /// No row is left.
+    /// Every row has a missing value.
     #[error(
         "{file}: all {read} rows were dropped: each has a missing value in a column that the study uses"
     )]
     AllDropped {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// How many there were.
+        /// The number of rows in the file.
         read: usize,
     },
     /// The positive class does not occur.
     #[error(
-        "{file}: column {column:?}: no row is positive, that is {positive:?}: the values are {}; correct positive in the study",
-        list(seen)
+        "{file}: column {column:?}: no row has the positive label {positive:?}: the labels are {}; correct positive in the study",
+        list(labels)
     )]
     OnlyNegative {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// The label's column.
+        /// The column of the label.
         column: String,
-        /// The value that never occurs.
+        /// The positive label.
         positive: String,
-        /// The first few that do.
-        seen: Vec<String>,
+        /// The first few labels that occur.
+        labels: Vec<String>,
     },
     /// The negative class does not occur.
     #[error(
-        "{file}: column {column:?}: every row is positive, that is {positive:?}; rows of both classes are needed"
+        "{file}: column {column:?}: every row has the positive label {positive:?}; rows of both classes are needed"
     )]
     OnlyPositive {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// The label's column.
+        /// The column of the label.
         column: String,
-        /// The only value that occurs.
+        /// The positive label.
         positive: String,
     },
-    /// The rows do not go round.
-    #[error("{file}: {problem}")]
+    /// The rows cannot be split over the nodes.
+    #[error("{file}: {cause}")]
     Split {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Why not.
-        problem: SplitProblem,
+        /// The cause.
+        cause: SplitError,
     },
-    /// Held-out rows leave nothing to train on, or nothing is held out.
-    #[error("{file}: {problem}")]
+    /// Rows cannot be held out.
+    #[error("{file}: {cause}")]
     Holdout {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// Why not.
-        problem: HoldoutProblem,
+        /// The cause.
+        cause: HoldoutError,
     },
-    /// The schema's bounds are not those of numbers.
-    #[error("{file}: a row cannot be taken: {cause}; are the bounds in the study finite?")]
+    /// An encoded row is invalid, because bounds of the schema are not finite or both zero.
+    #[error("{file}: invalid row: {cause}; are the bounds in the study finite?")]
     Row {
-        /// As given by the caller.
+        /// The name of the file, as the caller gave it.
         file: String,
-        /// What the shard said.
+        /// The error of the shard.
         cause: RowError,
     },
 }
 
-/// Why a field does not fit its column. Long fields are cut.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum FieldProblem {
-    /// Bytes that are not text.
-    #[error("the field is not UTF-8; save the file as UTF-8")]
-    NotUtf8,
-    /// In a numeric column.
-    #[error("{value:?} is not a number; correct it, or list it under missing to drop such rows")]
-    NotANumber {
-        /// The field.
-        value: String,
-    },
-    /// NaN, an infinity, or a number beyond `f64`.
-    #[error(
-        "{value:?} is not a finite number; correct it, or list it under missing to drop such rows"
-    )]
-    NotFinite {
-        /// The field.
-        value: String,
-    },
-    /// Outside the vocabulary.
-    #[error(
-        "{value:?} is not among the known values {}; add it to them, or list it under missing to drop such rows",
-        list(known)
-    )]
-    UnknownCategory {
-        /// The field.
-        value: String,
-        /// The first few of the vocabulary.
-        known: Vec<String>,
-    },
-    /// Outside the vocabulary of a model.
-    #[error(
-        "{value:?} is not among the values that the model knows, {}; correct it, or remove the row",
-        list(known)
-    )]
-    NotLearnt {
-        /// The field.
-        value: String,
-        /// The first few of the vocabulary.
-        known: Vec<String>,
-    },
-    /// Outside the values of a column split.
-    #[error(
-        "{value:?} belongs to no node: the nodes are {}; add one for it, or list it under missing to drop such rows",
-        list(known)
-    )]
-    UnknownNode {
-        /// The field.
-        value: String,
-        /// The first few values that have a node.
-        known: Vec<String>,
-    },
+impl DataError {
+    /// Returns the conversion from the error of a source.
+    pub(crate) fn read(file: &str) -> impl FnOnce(io::Error) -> Self {
+        let file = || file.to_owned();
+        move |cause| Self::Read {
+            file: file(),
+            cause,
+        }
+    }
+
+    /// Returns the conversion from the error of a shard.
+    pub(crate) fn row(file: &str) -> impl FnOnce(RowError) -> Self {
+        let file = || file.to_owned();
+        move |cause| Self::Row {
+            file: file(),
+            cause,
+        }
+    }
+
+    /// Returns the error of a schema that does not go with the format.
+    pub(crate) fn format(file: &str, cause: FormatError) -> Self {
+        let file = file.to_owned();
+        Self::Format { file, cause }
+    }
 }
 
-/// Why rows do not go round the nodes.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum SplitProblem {
-    /// Rows must go somewhere.
-    #[error("there are no nodes to give rows to")]
-    NoNodes,
-    /// Every node needs a row.
-    #[error(
-        "{rows} rows (without those dropped) are too few for {nodes} nodes; lower [network] nodes"
-    )]
-    TooFewRows {
-        /// Rows kept.
-        rows: usize,
-        /// Nodes to give them to.
-        nodes: usize,
-    },
-    /// A column split must name one value a node.
-    #[error(
-        "the split by column {column:?} has {values} values for {nodes} nodes; name one value a node"
-    )]
-    WrongValues {
-        /// The column of the split.
-        column: String,
-        /// Values named.
-        values: usize,
-        /// Nodes to name.
-        nodes: usize,
-    },
-    /// Two nodes after the same value.
-    #[error("the split by column {column:?} names {value:?} twice; name each value once")]
-    RepeatedValue {
-        /// The column of the split.
-        column: String,
-        /// The value.
-        value: String,
-    },
-    /// A value of a column split that no kept row has.
-    #[error(
-        "node {node} is left without rows: no row has {value:?} in column {column:?}; correct the value or remove the node"
-    )]
-    NoRowsWithValue {
-        /// Its number, from 0.
-        node: usize,
-        /// The column of the split.
-        column: String,
-        /// The node's value.
-        value: String,
-    },
-    /// An unlucky draw.
-    #[error("node {node} is left without rows at alpha = {alpha}; raise alpha or change the seed")]
-    NoRowsDrawn {
-        /// Its number, from 0.
-        node: usize,
-        /// Of the Dirichlet distribution.
-        alpha: f64,
-    },
-    /// A split by sizes must have one a node.
-    #[error("there are {sizes} sizes for {nodes} nodes; give each node one")]
-    WrongSizes {
-        /// Sizes given.
-        sizes: usize,
-        /// Nodes to give them to.
-        nodes: usize,
-    },
-    /// Not a proportion.
-    #[error("the size {size} is not a positive finite number")]
-    Size {
-        /// As in the study.
-        size: f64,
-    },
-    /// Too small a proportion.
-    #[error(
-        "node {node} is left without rows: its size, {size}, is a share of less than one of {rows} rows; raise it"
-    )]
-    NoRowsForSize {
-        /// Its number, from 0.
-        node: usize,
-        /// As in the study.
-        size: f64,
-        /// Rows kept, of all nodes.
-        rows: usize,
-    },
-    /// Not a parameter of a Dirichlet distribution.
-    #[error("alpha = {alpha} is not a positive finite number")]
-    Alpha {
-        /// As in the study.
-        alpha: f64,
-    },
-}
+/// The number of names kept of a long list: one more than [`list`] shows, so that it can tell a list that was cut.
+pub(crate) const MAX_LISTED: usize = 9;
 
-/// How many names are kept of a long list: one more than are shown, so that [`list`] knows that it is long.
-pub(crate) const FEW: usize = 9;
+/// The number of characters shown of a long field. An error must not carry half a file.
+const MAX_WIDTH: usize = 40;
 
-/// How many characters are shown of a long field: an error must not carry half a file.
-const WIDTH: usize = 40;
-
-/// The beginning of a field.
+/// Returns the beginning of a field.
 pub(crate) fn excerpt(field: &str) -> String {
-    match field.char_indices().nth(WIDTH) {
+    match field.char_indices().nth(MAX_WIDTH) {
         Some((end, _)) => format!("{}…", &field[..end]),
         None => field.to_owned(),
     }
 }
 
-/// The first few names.
+/// Returns the first few names.
 pub(crate) fn first_few<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    names.into_iter().take(FEW).map(excerpt).collect()
+    names.into_iter().take(MAX_LISTED).map(excerpt).collect()
 }
 
-/// Adds a value of the label to the first few, and tells its place among them; `None` if it is not one of them.
-pub(crate) fn add_label(labels: &mut Vec<String>, label: &str) -> Option<usize> {
-    let place = labels.iter().position(|seen| seen == label);
-    if place.is_none() && labels.len() < FEW {
-        labels.push(excerpt(label));
-        return Some(labels.len() - 1);
-    }
-    place
-}
-
-/// The header's name that `wanted` was probably meant to be: the least edits away, case aside, if that is no more than
-/// a third of its letters.
+/// Returns the name of the header that is most similar to `wanted`: the fewest edits away, case aside, if that is no
+/// more than a third of the letters of `wanted`.
 pub(crate) fn nearest<'a>(wanted: &str, header: impl Iterator<Item = &'a str>) -> Option<String> {
-    let folded = |name: &str| name.trim().to_lowercase().chars().collect::<Vec<_>>();
+    let folded = |name: &str| name.trim().to_lowercase();
     let wanted = folded(wanted);
+    let max_edits = wanted.chars().count() / 3;
     header
-        .filter(|name| name.chars().count() <= WIDTH)
-        .map(|name| (edits(&wanted, &folded(name)), name))
-        .filter(|(distance, _)| *distance <= wanted.len() / 3)
-        .min_by_key(|(distance, _)| *distance)
+        .filter(|name| name.chars().count() <= MAX_WIDTH)
+        .map(|name| (strsim::levenshtein(&wanted, &folded(name)), name))
+        .filter(|(edits, _)| *edits <= max_edits)
+        .min_by_key(|(edits, _)| *edits)
         .map(|(_, name)| name.to_owned())
 }
 
-/// Levenshtein distance, one row of its table at a time.
-fn edits(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// What else than commas seems to separate the names of a header. Spreadsheets of half the world write semicolons.
+/// Returns the separator that a header seems to use instead of commas. Spreadsheets of half the world write semicolons.
 pub(crate) fn separator(header: &[String]) -> Option<&'static str> {
     match header {
         [only] if only.contains(';') => Some("semicolons"),
@@ -483,10 +341,18 @@ fn did_you_mean(nearest: &Option<String>) -> String {
     }
 }
 
-fn list(names: &[String]) -> String {
-    let shown = names.iter().take(FEW - 1).map(|name| format!("{name:?}"));
+/// Formats a list of names, and marks one that was cut.
+pub(crate) fn list(names: &[String]) -> String {
+    let shown = names
+        .iter()
+        .take(MAX_LISTED - 1)
+        .map(|name| format!("{name:?}"));
     let shown: Vec<_> = shown.collect();
-    let more = if names.len() < FEW { "" } else { ", …" };
+    let more = if names.len() < MAX_LISTED {
+        ""
+    } else {
+        ", …"
+    };
     shown.join(", ") + more
 }
 
@@ -495,24 +361,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_insertions_deletions_and_replacements() {
-        let distance = |a: &str, b: &str| {
-            let letters = |s: &str| s.chars().collect::<Vec<_>>();
-            edits(&letters(a), &letters(b))
-        };
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", ""), 3);
-        assert_eq!(distance("flaw", "lawn"), 2);
-    }
-
-    #[test]
-    fn the_nearest_name_is_near_or_none() {
+    fn a_name_is_suggested_only_if_it_is_similar() {
         let near = |wanted| nearest(wanted, ["age", "smoker", "systolic"].into_iter());
         assert_eq!(near("Age").as_deref(), Some("age"));
         assert_eq!(near("smokes").as_deref(), Some("smoker"));
         assert_eq!(near("systolic_bp"), Some("systolic".into()));
         assert_eq!(near("postcode"), None);
+        // Three edits of six letters, two of four, three of none and three of three.
+        assert_eq!(nearest("kitten", ["sitting"].into_iter()), None);
+        assert_eq!(nearest("flaw", ["lawn"].into_iter()), None);
+        assert_eq!(nearest("", ["abc"].into_iter()), None);
+        assert_eq!(nearest("abc", [""].into_iter()), None);
     }
 
     #[test]

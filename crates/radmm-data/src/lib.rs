@@ -1,73 +1,55 @@
-//! Rows in: a table of text becomes shards of unit-norm rows, one a node.
+//! Rows in: a table becomes one shard of unit-norm rows per node.
 //!
-//! A [`Schema`] says what the columns mean, in public facts only: bounds and vocabularies agreed on beforehand,
-//! never taken from the rows. A [`Split`] says which row goes to which node, a [`Holdout`] which go to none and are
-//! tested on. [`read`] does it all in one pass over a file in one of three [formats](Format). Whatever the split and
-//! whatever is held out, it needs at most twice the memory of the encoded rows.
+//! A [`Schema`] declares the meaning of the columns in public facts only: bounds and vocabularies agreed on beforehand,
+//! never taken from the rows. A [`Split`] assigns rows to nodes, and a [`Holdout`] keeps some rows for testing.
+//! [`read_partition`] does it all in one pass over a file in one of three [formats](Format). Whatever the split and the
+//! holdout, it needs at most twice the memory of the encoded rows.
 //!
 //! ```
-//! use radmm::private::NormPolicy;
-//! use radmm_data::{Numeric, Schema, Split, read_csv};
+//! use radmm_data::{Numeric, PartitionSpec, Schema, Split, partition_csv};
 //!
 //! let schema = Schema {
-//!     label: "ill".into(),
-//!     positive: "yes".into(),
 //!     missing: vec!["?".into()],
-//!     rows: NormPolicy::Unit,
-//!     numbered: 0,
 //!     intercept: true,
 //!     numeric: vec![Numeric::within("age", 0.0, 100.0)],
-//!     categorical: vec![],
+//!     ..Schema::new("ill", "yes")
 //! };
 //! let text = "age,ill\n71,yes\n34,no\n?,no\n58,no\n";
-//! let partition = read_csv(text.as_bytes(), "rows.csv", &schema, &Split::RoundRobin, 2)?;
+//! let spec = PartitionSpec::new(&Split::RoundRobin, 2);
+//! let partition = partition_csv(text.as_bytes(), "rows.csv", &schema, spec)?;
 //! assert_eq!((partition.read, partition.dropped), (4, 1));
 //! assert_eq!(partition.parts[0].shard.rows(), 2);
 //! # Ok::<(), radmm_data::DataError>(())
 //! ```
 //!
-//! Invariant: what is read of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. The exceptions are for
-//! the party that owns the file: a [`DataError`], which quotes the field at fault, a [`Profile`], which [`inspect`]
-//! makes for whoever drafts a study, and [`Features`], which [`score_each`] hands to whoever uses a model on rows of
-//! their own.
+//! Invariant: the content of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. There are three
+//! exceptions, all for the party that owns the file: a [`DataError`] quotes the field at fault, a [`TableProfile`] from
+//! [`profile`] helps to draft a study, and an [`EncodedRow`] from [`score_each`] is scored by a model.
 
-mod adult;
 mod builtin;
-#[cfg(test)]
-mod clinic;
-mod csv;
-mod decoding;
 mod encode;
 mod error;
-mod fifo;
-mod file;
-mod holdout;
-mod inspect;
-mod intake;
-mod libsvm;
-mod named;
-mod parquet;
-mod partition;
-mod problem;
-mod records;
-mod row;
+mod error_kinds;
+mod formats;
+mod ingest;
+mod profile;
 mod schema;
-mod score;
-mod split;
-mod table;
-mod tally;
-mod waiting;
+mod scoring;
 
 pub use self::builtin::Builtin;
-pub use self::csv::{deal_csv, read_csv, read_test_csv};
-pub use self::decoding::decoding;
-pub use self::error::{DataError, FieldProblem, Place, SplitProblem};
-pub use self::file::{Format, TableFile, read, read_test};
-pub use self::holdout::{Held, Holdout, HoldoutProblem};
-pub use self::inspect::{ColumnProfile, MARKERS, MOST_VALUES, Profile, Slips, inspect};
-pub use self::libsvm::{deal_libsvm, read_test_libsvm};
-pub use self::parquet::{deal_parquet, read_test_parquet};
-pub use self::partition::{Deal, Part, Partition};
-pub use self::problem::{ColumnProblem, FormatProblem, LineProblem};
-pub use self::schema::{Categorical, Numeric, Scale, Schema, Split};
-pub use self::score::{Features, Scored, score_each};
+pub use self::error::{DataError, FilePosition};
+pub use self::error_kinds::{
+    ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
+};
+pub use self::formats::catch_panic::is_decoding;
+pub use self::formats::csv::{partition_csv, test_set_csv};
+pub use self::formats::libsvm::{partition_libsvm, test_set_libsvm};
+pub use self::formats::parquet::{partition_parquet, test_set_parquet};
+pub use self::formats::{Format, TableFile, read_partition, read_test_set};
+pub use self::ingest::holdout::{Holdout, TestSet};
+pub use self::ingest::partition::{Part, Partition, PartitionSpec};
+pub use self::profile::{
+    ColumnProfile, MAX_VALUES, MISSING_MARKERS, NonNumbers, TableProfile, profile,
+};
+pub use self::schema::{Categorical, Numeric, NumericScale, Schema, Split};
+pub use self::scoring::{EncodedRow, ScoreCounts, score_each};

@@ -1,40 +1,56 @@
-//! What the columns of a table mean: the public bounds and vocabularies that all parties agree on.
+//! The schema of a table: the public bounds and vocabularies that all parties agree on.
 
 use radmm::private::NormPolicy;
 use serde::{Serialize, Serializer};
 
-/// How a table becomes rows of numbers.
+/// The public rules that turn a table into rows of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schema {
-    /// The column that holds the outcome.
+    /// The name of the column that holds the outcome.
     pub label: String,
-    /// Its value for the positive class; every other value is the negative class.
+    /// The label of the positive class; every other label is of the negative class.
     pub positive: String,
-    /// Field values that mean "not known"; rows holding one in a used column are dropped.
+    /// Field values that mean "not known"; a row with one in a used column is dropped.
     pub missing: Vec<String>,
-    /// What is done to a row's norm.
+    /// The norm policy of the rows.
     pub rows: NormPolicy,
     /// Whether a constant column is added, before scaling.
     pub intercept: bool,
-    /// Numeric columns with their public bounds, in order.
+    /// The numeric columns with their public scales, in order.
     pub numeric: Vec<Numeric>,
-    /// Categorical columns with their public vocabularies, in order.
+    /// The categorical columns with their public vocabularies, in order.
     pub categorical: Vec<Categorical>,
-    /// The public number of columns of a file that numbers them (LIBSVM), whose values are taken as they are; then no
-    /// column has a name. 0 for every other file.
+    /// The public number of columns of a file that numbers them (LIBSVM), or 0 for every other file. Values of numbered
+    /// columns are taken as they are, and no column has a name.
     pub numbered: u32,
 }
 
 impl Schema {
-    /// The names of the encoded columns, in order: numbered ones (`1`, `2`, …); numeric ones, with one such as
-    /// `25≤age<35` for each bin if they have bins; one `name=value` for each value of the categorical ones; and
-    /// `(intercept)` if there is one.
+    /// Returns a schema without features, missing values and intercept, whose rows are scaled to norm one.
+    pub fn new(label: impl Into<String>, positive: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            positive: positive.into(),
+            missing: Vec::new(),
+            rows: NormPolicy::Unit,
+            intercept: false,
+            numeric: Vec::new(),
+            categorical: Vec::new(),
+            numbered: 0,
+        }
+    }
+
+    /// Returns the names of the encoded columns, in order.
+    ///
+    /// First come the numbered columns (`1`, `2`, …), then the numeric ones, with one such as `25≤age<35` for each
+    /// bin if they have bins, then one `name=value` for each value of the categorical ones, and last `(intercept)` if
+    /// there is one.
     pub fn columns(&self) -> Vec<String> {
         let numbered = (1..=self.numbered).map(|number| number.to_string());
         numbered.chain(self.named()).collect()
     }
 
-    /// How many encoded columns there are, without making names for all that are numbered.
+    /// Returns the number of encoded columns, without making names for the numbered ones.
     pub fn width(&self) -> usize {
         self.numbered as usize + self.named().len()
     }
@@ -55,15 +71,15 @@ impl Schema {
 pub struct Numeric {
     /// The column's name.
     pub name: String,
-    /// How its values become numbers within [−1, 1].
-    pub scale: Scale,
+    /// The map from its values to numbers within [−1, 1].
+    pub scale: NumericScale,
 }
 
-/// How the values of a numeric column become numbers within [−1, 1]. Serialised as a study has it.
+/// The map from the values of a numeric column to numbers within [−1, 1]. Serialised as in a study file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Scale {
-    /// One column: values are clipped to the bounds and divided by the larger magnitude of the two.
+pub enum NumericScale {
+    /// One encoded column: values are clipped to the bounds and divided by the larger magnitude of the two.
     #[serde(serialize_with = "pair")]
     Bounds {
         /// The least value.
@@ -71,39 +87,39 @@ pub enum Scale {
         /// The greatest value; `low < high`, both finite.
         high: f64,
     },
-    /// One column of zeros and ones a bin: below the first edge, from one edge to below the next, and from the last
-    /// edge on.
+    /// One-hot encoding: one column of zeros and ones per bin. The bins are below the first edge, from one edge to
+    /// below the next, and from the last edge on.
     Bins {
-        /// At least one, all finite, strictly increasing.
+        /// The edges of the bins: at least one, all finite, strictly increasing.
         #[serde(rename = "bins")]
         edges: Vec<f64>,
     },
 }
 
 impl Numeric {
-    /// A column that is clipped to bounds.
+    /// Returns a column that is clipped to bounds.
     pub fn within(name: impl Into<String>, low: f64, high: f64) -> Self {
         Self {
             name: name.into(),
-            scale: Scale::Bounds { low, high },
+            scale: NumericScale::Bounds { low, high },
         }
     }
 
-    /// A column that is cut into bins at these edges.
+    /// Returns a column that is cut into bins at these edges.
     pub fn binned(name: impl Into<String>, edges: impl Into<Vec<f64>>) -> Self {
         let edges = edges.into();
         Self {
             name: name.into(),
-            scale: Scale::Bins { edges },
+            scale: NumericScale::Bins { edges },
         }
     }
 
-    /// The names of its encoded columns.
+    /// Returns the names of its encoded columns.
     fn columns(&self) -> Vec<String> {
         let name = &self.name;
         match &self.scale {
-            Scale::Bounds { .. } => vec![name.clone()],
-            Scale::Bins { edges } => {
+            NumericScale::Bounds { .. } => vec![name.clone()],
+            NumericScale::Bins { edges } => {
                 let first = edges.first().map(|edge| format!("{name}<{edge}"));
                 let between = edges.windows(2);
                 let between = between.map(|pair| format!("{}≤{name}<{}", pair[0], pair[1]));
@@ -114,8 +130,8 @@ impl Numeric {
     }
 }
 
-impl Scale {
-    /// How many encoded columns there are.
+impl NumericScale {
+    /// Returns the number of encoded columns.
     pub(crate) fn width(&self) -> u32 {
         match self {
             Self::Bounds { .. } => 1,
@@ -128,7 +144,7 @@ fn pair<S: Serializer>(low: &f64, high: &f64, serializer: S) -> Result<S::Ok, S:
     [low, high].serialize(serializer)
 }
 
-/// A categorical column: one column of zeros and ones a value.
+/// A categorical column, encoded one-hot: one column of zeros and ones per value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Categorical {
     /// The column's name.
@@ -137,38 +153,51 @@ pub struct Categorical {
     pub values: Vec<String>,
 }
 
-/// Which row goes to which node.
+impl Categorical {
+    /// Returns a column with a vocabulary.
+    pub fn new<V: Into<String>>(
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            values: values.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// The rule that assigns rows to nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "method", rename_all = "kebab-case")]
 pub enum Split {
-    /// Row r to node r mod N.
+    /// Row r goes to node r mod N.
     RoundRobin,
-    /// In random order, then round-robin.
+    /// Rows in random order go round-robin.
     Shuffled {
-        /// Of the order.
+        /// The seed of the order.
         seed: u64,
     },
-    /// In random order, then cut in proportion to sizes.
+    /// Rows in random order are cut in proportion to sizes.
     Sizes {
-        /// Of the nodes, relative to one another: positive, one a node.
+        /// The sizes of the nodes relative to one another: positive, one per node.
         sizes: Vec<f64>,
-        /// Of the order.
+        /// The seed of the order.
         seed: u64,
     },
-    /// By the value of a column: `values[i]` to node i, which is named after it.
+    /// Rows with `values[i]` in a column go to node i, which is named after the value.
     Column {
-        /// The column's name; it need not be a feature.
+        /// The name of the column, which need not be a feature.
         #[serde(rename = "name")]
         column: String,
-        /// Its values in the order of the nodes; if empty, in the order in which they first appear.
+        /// The values in the order of the nodes; if empty, the order in which they first appear.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         values: Vec<String>,
     },
     /// Label skew: each class is spread over the nodes in proportions drawn from Dirichlet(alpha).
     Dirichlet {
-        /// Small: very uneven. Large: nearly even.
+        /// The concentration: small is very uneven, large is nearly even.
         alpha: f64,
-        /// Of the draw.
+        /// The seed of the draw.
         seed: u64,
     },
 }
@@ -180,19 +209,12 @@ mod tests {
     #[test]
     fn encoded_columns_are_numeric_then_categorical_then_the_intercept() {
         let mut schema = Schema {
-            label: "ill".into(),
-            positive: "yes".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
             numeric: ["bmi", "age"]
                 .map(|name| Numeric::within(name, 0.0, 1.0))
                 .into(),
-            categorical: vec![Categorical {
-                name: "smoker".into(),
-                values: vec!["yes".into(), "No ".into()],
-            }],
-            numbered: 0,
+            categorical: vec![Categorical::new("smoker", ["yes", "No "])],
+            ..Schema::new("ill", "yes")
         };
         assert_eq!(
             schema.columns(),
@@ -205,18 +227,13 @@ mod tests {
     #[test]
     fn bins_are_named_by_their_edges() {
         let schema = Schema {
-            label: "ill".into(),
-            positive: "yes".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
             numeric: vec![
                 Numeric::binned("age", [25.0, 35.0, 65.5]),
                 Numeric::within("bmi", 0.0, 1.0),
                 Numeric::binned("pulse", [-60.0]),
             ],
-            categorical: vec![],
-            numbered: 0,
+            ..Schema::new("ill", "yes")
         };
         assert_eq!(
             schema.columns(),
@@ -236,16 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn numbered_columns_are_called_by_their_numbers() {
+    fn numbered_columns_are_named_by_their_numbers() {
         let schema = Schema {
-            label: "label".into(),
-            positive: "1".into(),
-            missing: vec![],
-            rows: NormPolicy::Unit,
             intercept: true,
-            numeric: vec![],
-            categorical: vec![],
             numbered: 3,
+            ..Schema::new("label", "1")
         };
         assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
         assert_eq!(schema.width(), 4);

@@ -1,21 +1,20 @@
-//! The Adult table, as its code book declares it.
+//! The Adult table against the declarations of its code book.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 
-use radmm_data::{Builtin, Deal, Holdout, Partition, Split, deal_csv};
+use radmm_data::{Builtin, Holdout, Partition, PartitionSpec, Split, partition_csv};
 
-/// The encoded columns by the declarations of UCI's `adult.names`, in the order of the file.
+/// The encoded columns as declared by UCI's `adult.names`, in the order of the file.
 const DECLARED: &str = include_str!("adult/columns.txt");
 
-fn read(holdout: Option<&Holdout>) -> Partition {
-    let deal = Deal {
-        split: &Split::RoundRobin,
-        nodes: 5,
-        holdout,
-    };
+fn read(spec: PartitionSpec<'_>) -> Partition {
     let text = Builtin::Adult.csv().as_bytes();
-    deal_csv(text, "adult", &Builtin::Adult.schema(), deal).unwrap()
+    partition_csv(text, "adult", &Builtin::Adult.schema(), spec).unwrap()
+}
+
+fn five_nodes() -> PartitionSpec<'static> {
+    PartitionSpec::new(&Split::RoundRobin, 5)
 }
 
 fn trained(table: &Partition) -> usize {
@@ -24,7 +23,7 @@ fn trained(table: &Partition) -> usize {
 
 #[test]
 fn of_48842_people_45222_are_complete_and_a_quarter_earns_above_50000() {
-    let table = read(None);
+    let table = read(five_nodes());
     assert_eq!((table.read, table.dropped), (48_842, 3_620));
     assert_eq!(trained(&table), 45_222);
     assert_eq!(table.positive, 11_208);
@@ -36,7 +35,7 @@ fn of_48842_people_45222_are_complete_and_a_quarter_earns_above_50000() {
 }
 
 #[test]
-fn every_declared_column_is_there_and_no_other() {
+fn the_encoded_columns_are_exactly_the_declared_ones() {
     let columns = Builtin::Adult.schema().columns();
     assert_eq!(columns.len(), 105);
     let ours: BTreeSet<&str> = columns.iter().map(String::as_str).collect();
@@ -55,7 +54,7 @@ fn every_declared_column_is_there_and_no_other() {
 
 #[test]
 fn the_last_15060_rows_are_the_conventional_test_set() {
-    let table = read(Some(&Holdout::Last { rows: 15_060 }));
+    let table = read(five_nodes().holding_out(&Holdout::Last { rows: 15_060 }));
     assert_eq!((trained(&table), table.held_out()), (30_162, 15_060));
     // The complete rows of UCI's adult.data, and how many of them are positive.
     let text = Builtin::Adult.csv();

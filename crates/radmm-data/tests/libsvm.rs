@@ -1,33 +1,26 @@
-//! LIBSVM files: what is read of them, and what is refused.
+//! LIBSVM files: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm::private::NormPolicy;
 use radmm_data::{
-    DataError, Deal, Holdout, Numeric, Partition, Schema, Split, deal_libsvm, read_csv,
-    read_test_libsvm,
+    DataError, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, partition_csv,
+    partition_libsvm, test_set_libsvm,
 };
 
 fn schema() -> Schema {
     Schema {
-        label: "label".into(),
-        positive: "+1".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
         numbered: 9,
         intercept: true,
-        numeric: vec![],
-        categorical: vec![],
+        ..Schema::new("label", "+1")
     }
 }
 
-/// Nothing is held out.
+/// Reads rows without holding any out.
 fn read(text: &[u8], schema: &Schema, split: &Split, nodes: usize) -> Result<Partition, DataError> {
-    let deal = Deal {
-        split,
-        nodes,
-        holdout: None,
-    };
-    deal_libsvm(text, "rows.svm", schema, deal)
+    let spec = PartitionSpec::new(split, nodes);
+    partition_libsvm(text, "rows.svm", schema, spec)
 }
 
 fn table(text: &str) -> Partition {
@@ -40,7 +33,7 @@ fn refusal(text: &[u8], schema: &Schema, split: &Split) -> String {
 }
 
 #[test]
-fn labels_are_numbers_where_they_can_be_and_rows_may_be_empty() {
+fn labels_are_compared_as_numbers_and_rows_may_be_empty() {
     let table = table("+1 1:1\n-1 9:0.5\n1.0 2:3\n1\n? 1:1\n0 3:1\n");
     assert_eq!((table.read, table.dropped, table.positive), (6, 1, 3));
     assert_eq!(table.labels, ["+1", "-1", "1.0", "1", "0"]);
@@ -62,23 +55,23 @@ fn memory_does_not_grow_with_the_columns() {
 }
 
 #[test]
-fn every_malformed_line_is_told() {
+fn every_malformed_line_is_reported_with_its_cause() {
     let cases: [(&[u8], &str); 13] = [
         (
             b"+1 0:1",
-            "\"0\" is not an index: columns are numbered from 1",
+            "invalid index \"0\": columns are numbered from 1",
         ),
         (
             b"+1 -3:1",
-            "\"-3\" is not an index: columns are numbered from 1",
+            "invalid index \"-3\": columns are numbered from 1",
         ),
         (
             b"+1 qid:7 1:1",
-            "\"qid\" is not an index: columns are numbered from 1",
+            "invalid index \"qid\": columns are numbered from 1",
         ),
         (
             b"+1 1.5:1",
-            "\"1.5\" is not an index: columns are numbered from 1",
+            "invalid index \"1.5\": columns are numbered from 1",
         ),
         (
             b"+1 10:1",
@@ -94,23 +87,23 @@ fn every_malformed_line_is_told() {
         ),
         (
             b"+1 3",
-            "\"3\" is not a pair such as 3:0.5; a row is a label and index:value pairs",
+            "invalid pair \"3\": a row is a label and index:value pairs such as 3:0.5",
         ),
         (
             b"+1 3: 4:1",
-            "the value \"\" of index 3 is not a finite number",
+            "invalid value \"\" of index 3: must be a finite number",
         ),
         (
             b"+1 3:x",
-            "the value \"x\" of index 3 is not a finite number",
+            "invalid value \"x\" of index 3: must be a finite number",
         ),
         (
             b"+1 3:nan",
-            "the value \"nan\" of index 3 is not a finite number",
+            "invalid value \"nan\" of index 3: must be a finite number",
         ),
         (
             b"+1 3:1e999",
-            "the value \"1e999\" of index 3 is not a finite number",
+            "invalid value \"1e999\" of index 3: must be a finite number",
         ),
         (b"+1 3:\xff", "the line is not UTF-8; is it a LIBSVM file?"),
     ];
@@ -122,7 +115,7 @@ fn every_malformed_line_is_told() {
 }
 
 #[test]
-fn a_file_without_rows_is_told_what_a_row_is() {
+fn the_error_of_a_file_without_rows_explains_what_a_row_is() {
     for text in ["", "\n\n", "# nothing\n"] {
         assert_eq!(
             refusal(text.as_bytes(), &schema(), &Split::RoundRobin),
@@ -135,12 +128,12 @@ fn a_file_without_rows_is_told_what_a_row_is() {
 fn both_classes_are_needed() {
     assert_eq!(
         refusal(b"2 1:1\n-1 1:1\n", &schema(), &Split::RoundRobin),
-        "rows.svm: column \"label\": no row is positive, that is \"+1\": the values are \"2\", \"-1\"; correct positive in the study"
+        "rows.svm: column \"label\": no row has the positive label \"+1\": the labels are \"2\", \"-1\"; correct positive in the study"
     );
 }
 
 #[test]
-fn names_and_numbers_do_not_mix() {
+fn named_and_numbered_columns_do_not_mix() {
     let by_ward = Split::Column {
         column: "ward".into(),
         values: vec![],
@@ -153,13 +146,8 @@ fn names_and_numbers_do_not_mix() {
     named.numeric = vec![Numeric::within("age", 0.0, 1.0)];
     let said = "rows.svm: a LIBSVM file has numbered columns: the study must give their number and no names";
     assert_eq!(refusal(b"1 1:1\n", &named, &Split::RoundRobin), said);
-    let error = read_csv(
-        &b"age,label\n1,1\n"[..],
-        "rows.csv",
-        &named,
-        &Split::RoundRobin,
-        1,
-    );
+    let spec = PartitionSpec::new(&Split::RoundRobin, 1);
+    let error = partition_csv(&b"age,label\n1,1\n"[..], "rows.csv", &named, spec);
     assert_eq!(
         error.err().unwrap().to_string(),
         "rows.csv: only a LIBSVM file has numbered columns: the study must name those that it uses"
@@ -171,12 +159,10 @@ const SEVEN: &str = "1 1:1\n-1 2:1\n1 3:1\n? 9:1\n-1 4:1\n1 5:1\n7 6:1\n";
 
 #[test]
 fn the_last_rows_are_held_out() {
-    let deal = Deal {
-        split: &Split::Shuffled { seed: 1 },
-        nodes: 2,
-        holdout: Some(&Holdout::Last { rows: 2 }),
-    };
-    let table = deal_libsvm(SEVEN.as_bytes(), "rows.svm", &schema(), deal).unwrap();
+    let split = Split::Shuffled { seed: 1 };
+    let holdout = Holdout::Last { rows: 2 };
+    let spec = PartitionSpec::new(&split, 2).holding_out(&holdout);
+    let table = partition_libsvm(SEVEN.as_bytes(), "rows.svm", &schema(), spec).unwrap();
     assert_eq!((table.read, table.dropped, table.positive), (5, 1, 2));
     let test = table.test.unwrap();
     assert_eq!((test.rows(), test.columns()), (2, 10));
@@ -184,39 +170,37 @@ fn the_last_rows_are_held_out() {
 }
 
 #[test]
-fn a_share_of_rows_is_held_out_and_sizes_deal_the_others() {
-    let deal = Deal {
-        split: &Split::Sizes {
-            sizes: vec![3.0, 1.0],
-            seed: 1,
-        },
-        nodes: 2,
-        holdout: Some(&Holdout::Share {
-            share: 0.25,
-            seed: 3,
-        }),
+fn a_share_of_rows_is_held_out_and_the_others_are_split_by_sizes() {
+    let split = Split::Sizes {
+        sizes: vec![3.0, 1.0],
+        seed: 1,
     };
+    let holdout = Holdout::Share {
+        share: 0.25,
+        seed: 3,
+    };
+    let spec = PartitionSpec::new(&split, 2).holding_out(&holdout);
     let text: String = (0..100).map(|n| format!("{} 1:1\n", n % 2)).collect();
-    let table = deal_libsvm(text.as_bytes(), "rows.svm", &schema(), deal).unwrap();
+    let table = partition_libsvm(text.as_bytes(), "rows.svm", &schema(), spec).unwrap();
     let (held, rows) = (table.held_out(), table.read);
     assert_eq!(held + rows, 100);
     assert!(held > 0);
-    let dealt: Vec<usize> = table.parts.iter().map(|part| part.shard.rows()).collect();
-    assert_eq!(dealt.iter().sum::<usize>(), rows);
-    assert!(dealt[0].abs_diff(3 * dealt[1]) <= 4, "{dealt:?}");
+    let sizes: Vec<usize> = table.parts.iter().map(|part| part.shard.rows()).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), rows);
+    assert!(sizes[0].abs_diff(3 * sizes[1]) <= 4, "{sizes:?}");
 }
 
 #[test]
-fn a_file_of_its_own_may_hold_one_class() {
-    let held = read_test_libsvm(&b"7 1:1\n? 1:1\n7 9:1\n"[..], "rows.t", &schema()).unwrap();
+fn a_test_file_may_hold_a_single_class() {
+    let held = test_set_libsvm(&b"7 1:1\n? 1:1\n7 9:1\n"[..], "rows.t", &schema()).unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (2, 10));
     assert_eq!(held.labels, ["7"]);
 }
 
 #[test]
-fn a_file_of_its_own_is_refused_by_its_name() {
+fn errors_name_the_test_file() {
     let refused = |text: &str| {
-        let held = read_test_libsvm(text.as_bytes(), "rows.t", &schema());
+        let held = test_set_libsvm(text.as_bytes(), "rows.t", &schema());
         held.err().unwrap().to_string()
     };
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Parquet files: what is read of them, and what is refused.
+//! Parquet files: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs::{self, File};
@@ -14,12 +14,12 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use radmm::private::NormPolicy;
 use radmm_data::{
-    Categorical, DataError, Deal, Format, Holdout, Numeric, Partition, Schema, Split, TableFile,
-    inspect, read, read_test,
+    Categorical, DataError, Format, Holdout, Numeric, Partition, PartitionSpec, Schema, Split,
+    TableFile, profile, read_partition, read_test_set,
 };
 use tempfile::TempDir;
 
-/// A column's values in one row group, for a column that is optional or not.
+/// The values of a column in one row group.
 enum Values<'a> {
     Bools(&'a [bool]),
     Ints(&'a [i32]),
@@ -27,7 +27,7 @@ enum Values<'a> {
     Floats(&'a [f32]),
     Doubles(&'a [f64]),
     Texts(&'a [&'a str]),
-    /// With NULL.
+    /// The column is optional: `None` is NULL.
     SomeDoubles(&'a [Option<f64>]),
     SomeTexts(&'a [Option<&'a str>]),
 }
@@ -87,7 +87,7 @@ const MESSAGE: &str = "message rows {
     required boolean ill;
 }";
 
-/// Five rows in two groups: two of them have a NULL.
+/// Writes five rows in two groups; two of them have a NULL.
 fn five(folder: &TempDir, codec: Compression) -> PathBuf {
     let path = folder.path().join("rows.parquet");
     let first = [
@@ -108,17 +108,12 @@ fn five(folder: &TempDir, codec: Compression) -> PathBuf {
 
 fn schema() -> Schema {
     Schema {
-        label: "ill".into(),
-        positive: "true".into(),
         missing: vec!["?".into()],
         rows: NormPolicy::Clip,
-        numbered: 0,
         intercept: true,
         numeric: vec![Numeric::within("age", 0.0, 100.0)],
-        categorical: vec![Categorical {
-            name: "smoker".into(),
-            values: vec!["yes".into(), "no".into()],
-        }],
+        categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+        ..Schema::new("ill", "true")
     }
 }
 
@@ -126,21 +121,16 @@ fn open(path: &Path) -> TableFile {
     TableFile::open(path, Format::Parquet).unwrap()
 }
 
-/// To two nodes; nothing is held out.
+/// Splits a file over two nodes without holding rows out.
 fn split(path: &Path, schema: &Schema, split: &Split) -> Result<Partition, DataError> {
-    let deal = Deal {
-        split,
-        nodes: 2,
-        holdout: None,
-    };
-    read(open(path), schema, deal)
+    read_partition(open(path), schema, PartitionSpec::new(split, 2))
 }
 
 fn table(path: &Path, schema: &Schema) -> Partition {
     split(path, schema, &Split::RoundRobin).unwrap()
 }
 
-/// What is said of the file, by its name alone.
+/// Returns the error of the file, without its folder.
 fn refusal(path: &Path, schema: &Schema) -> String {
     let error = split(path, schema, &Split::RoundRobin).err();
     let folder = format!("{}/", path.parent().unwrap().display());
@@ -185,7 +175,7 @@ fn many_rows_come_in_batches() {
 }
 
 #[test]
-fn values_are_the_text_that_csv_would_hold() {
+fn values_become_the_text_that_csv_would_hold() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     let message = "message m {
@@ -203,8 +193,8 @@ fn values_are_the_text_that_csv_would_hold() {
         Values::Texts(&["é ", "e"]),
     ];
     write(&path, message, Compression::UNCOMPRESSED, &[&columns]);
-    let profile = inspect(open(&path)).unwrap();
-    let first: Vec<String> = profile
+    let table_profile = profile(open(&path)).unwrap();
+    let first: Vec<String> = table_profile
         .columns
         .iter()
         .map(|column| {
@@ -228,7 +218,7 @@ fn values_are_the_text_that_csv_would_hold() {
 }
 
 #[test]
-fn a_column_may_be_a_feature_and_tell_the_nodes_apart() {
+fn the_column_of_a_split_may_be_a_feature() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::SNAPPY);
     let by_smoker = Split::Column {
@@ -241,7 +231,7 @@ fn a_column_may_be_a_feature_and_tell_the_nodes_apart() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_is_told_by_its_row() {
+fn an_invalid_value_is_reported_with_its_row() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::SNAPPY);
     let mut schema = schema();
@@ -258,7 +248,7 @@ fn a_value_that_does_not_fit_is_told_by_its_row() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told() {
+fn bytes_that_are_not_utf8_are_reported() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::UNCOMPRESSED);
     let mut bytes = fs::read(&path).unwrap();
@@ -272,7 +262,7 @@ fn bytes_that_are_no_text_are_told() {
 }
 
 #[test]
-fn a_float_that_is_not_finite_is_told_unless_it_is_missing() {
+fn a_float_that_is_not_finite_is_an_error_unless_listed_as_missing() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     let message =
@@ -286,17 +276,17 @@ fn a_float_that_is_not_finite_is_told_unless_it_is_missing() {
     let mut schema = schema();
     assert_eq!(
         refusal(&path, &schema),
-        "rows.parquet: row 2: column \"age\": \"NaN\" is not a finite number; correct it, or list it under missing to drop such rows"
+        "rows.parquet: row 2: column \"age\": invalid number \"NaN\": must be finite; correct it, or list it under missing to drop such rows"
     );
     schema.missing.push("NaN".into());
     assert_eq!(table(&path, &schema).dropped, 1);
 }
 
 #[test]
-fn columns_of_other_types_are_refused_only_where_they_are_used() {
+fn columns_of_other_types_are_refused_only_if_used() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
-    for (kind, values, told) in [
+    for (kind, values, type_name) in [
         ("required int32 age (DATE)", Values::Ints(&[1, 2]), "date"),
         (
             "required int64 age (TIMESTAMP(MILLIS, true))",
@@ -326,7 +316,7 @@ fn columns_of_other_types_are_refused_only_where_they_are_used() {
         assert_eq!(
             refusal(&path, &schema),
             format!(
-                "rows.parquet: column \"age\" is of type {told}, which cannot be read; save it as a number or as text"
+                "rows.parquet: column \"age\" is of type {type_name}, which cannot be read; save it as a number or as text"
             )
         );
         schema.numeric.clear();
@@ -335,7 +325,7 @@ fn columns_of_other_types_are_refused_only_where_they_are_used() {
 }
 
 #[test]
-fn nested_columns_are_refused_only_where_they_are_used() {
+fn nested_columns_are_refused_only_if_used() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     let message = "message m {
@@ -357,10 +347,10 @@ fn nested_columns_are_refused_only_where_they_are_used() {
 }
 
 #[test]
-fn other_compressions_are_refused_by_name() {
+fn unsupported_compressions_are_named() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::UNCOMPRESSED);
-    // In the footer a column's codec is a field of its own after its path: 0 for none, twice 6 for Zstandard.
+    // In the footer, the codec of a column is the field after its path: 0 for none, twice 6 for Zstandard.
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<usize> = (0..bytes.len() - 6)
         .filter(|at| bytes[*at..].starts_with(b"\x03age\x15\x00"))
@@ -372,12 +362,12 @@ fn other_compressions_are_refused_by_name() {
     fs::write(&path, bytes).unwrap();
     assert_eq!(
         refusal(&path, &schema()),
-        "rows.parquet: column \"age\" is compressed with zstd; known are none, snappy, gzip and lz4: save the file with one of these"
+        "rows.parquet: column \"age\" is compressed with zstd, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
     );
 }
 
 #[test]
-fn a_number_may_be_cut_into_bins() {
+fn a_numeric_column_may_be_cut_into_bins() {
     let folder = TempDir::new().unwrap();
     let mut schema = schema();
     schema.numeric = vec![Numeric::binned("age", [25.0, 45.0])];
@@ -391,27 +381,22 @@ fn a_number_may_be_cut_into_bins() {
 fn the_last_complete_rows_are_held_out_and_need_no_node() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::SNAPPY);
-    // Of the complete rows, 1, 3 and 5, the last.
+    // The last of the complete rows 1, 3 and 5 is held out.
     let by_id = Split::Column {
         column: "id".into(),
         values: vec!["1".into(), "3".into()],
     };
-    let deal = |split, holdout| {
-        let deal = Deal {
-            split,
-            nodes: 2,
-            holdout,
-        };
-        read(open(&path), &schema(), deal)
-    };
-    let table = deal(&by_id, Some(&Holdout::Last { rows: 1 })).unwrap();
+    let spec = PartitionSpec::new(&by_id, 2);
+    let holdout = Holdout::Last { rows: 1 };
+    let read = |spec| read_partition(open(&path), &schema(), spec);
+    let table = read(spec.holding_out(&holdout)).unwrap();
     assert_eq!((table.read, table.dropped, table.held_out()), (4, 2, 1));
-    let said = deal(&by_id, None).err().unwrap().to_string();
+    let said = read(spec).err().unwrap().to_string();
     assert!(said.contains(": row 5: column \"id\": \"5\" belongs to no node"));
 }
 
 #[test]
-fn a_share_of_rows_is_held_out_and_sizes_deal_the_others() {
+fn a_share_of_rows_is_held_out_and_the_others_are_split_by_sizes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     let message = "message m { required int32 age; required binary ill; }";
@@ -429,12 +414,8 @@ fn a_share_of_rows_is_held_out_and_sizes_deal_the_others() {
         share: 0.2,
         seed: 3,
     };
-    let deal = Deal {
-        split: &split,
-        nodes: 2,
-        holdout: Some(&holdout),
-    };
-    let table = read(open(&path), &schema, deal).unwrap();
+    let spec = PartitionSpec::new(&split, 2).holding_out(&holdout);
+    let table = read_partition(open(&path), &schema, spec).unwrap();
     assert_eq!(table.read + table.held_out(), 1000);
     // Binomial with mean 200 and deviation 13: six deviations, a false failure once in 10⁸ choices of a seed.
     assert!(table.held_out().abs_diff(200) < 78);
@@ -443,14 +424,17 @@ fn a_share_of_rows_is_held_out_and_sizes_deal_the_others() {
 }
 
 #[test]
-fn a_file_of_its_own_needs_the_columns_but_not_those_of_the_split() {
+fn a_test_file_needs_no_column_of_the_split() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::SNAPPY);
-    let held = read_test(open(&path), &schema()).unwrap();
+    let held = read_test_set(open(&path), &schema()).unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (3, 4));
     assert_eq!(held.labels, ["true", "false"]);
     write(&path, MESSAGE, Compression::SNAPPY, &[]);
-    let said = read_test(open(&path), &schema()).err().unwrap().to_string();
+    let said = read_test_set(open(&path), &schema())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(
         said.ends_with("rows.parquet has a header and no rows"),
         "{said}"
@@ -458,7 +442,7 @@ fn a_file_of_its_own_needs_the_columns_but_not_those_of_the_split() {
 }
 
 #[test]
-fn a_file_without_rows_is_no_table() {
+fn a_file_without_rows_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     write(&path, MESSAGE, Compression::SNAPPY, &[]);
@@ -483,12 +467,12 @@ fn a_truncated_or_altered_file_is_refused_and_never_panics() {
     *magic.last_mut().unwrap() = b'2';
     fs::write(&path, magic).unwrap();
     assert!(refusal(&path, &schema()).starts_with("cannot read broken.parquet as Parquet: "));
-    // One bit of the pages or the footer: it may still be a table, but another one. At some of them the decoder panics.
+    // With one bit flipped it may still be a valid table, but another one. Some bits make the decoder panic.
     for at in 0..whole.len() {
         let mut altered = whole.clone();
         altered[at] ^= 0x10;
         fs::write(&path, altered).unwrap();
         let _ = split(&path, &schema(), &Split::RoundRobin);
-        let _ = inspect(open(&path));
+        let _ = profile(open(&path));
     }
 }

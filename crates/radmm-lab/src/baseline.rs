@@ -8,7 +8,7 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::Mechanism;
 use radmm::public::graph::Graph;
 use radmm::sim::Snapshot;
-use radmm_study::equal;
+use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};
 
 use crate::candidate::Candidate;
@@ -47,7 +47,7 @@ impl Baseline {
         let Study {
             algorithm, privacy, ..
         } = experiment.study();
-        let noisy = !matches!(privacy.noise.like(), Mechanism::None);
+        let noisy = !matches!(privacy.noise.template(), Mechanism::None);
         if noisy && privacy.unprotected().is_some() {
             return Vec::new();
         }
@@ -141,7 +141,7 @@ impl Baseline {
         };
         Ok(BaselineRun {
             name: method.name(),
-            extra_ridge: extra_ridge(method).unwrap_or(0.0),
+            extra_ridge: method.extra_ridge().unwrap_or(0.0),
             final_states,
         })
     }
@@ -155,7 +155,7 @@ impl Baseline {
             Self::Alone => 1,
             Self::Averaged => 1 + gossip_rounds(base.graph()),
         };
-        let one_answer = equal::for_one_answer(&study.privacy.noise.like());
+        let one_answer = calibrate::for_one_answer(&study.privacy.noise.template());
         study.privacy.noise = Noise::Given(one_answer);
         study.privacy.bound = Bound::Tight;
         study
@@ -195,17 +195,9 @@ pub fn gossip_rounds(graph: &Graph) -> u32 {
 /// Returns the ridges to be tried. Without noise there is nothing that more ridge could help against.
 fn ridges(base: &Experiment) -> Vec<f64> {
     let study = base.study();
-    match study.privacy.noise.like() {
+    match study.privacy.noise.template() {
         Mechanism::None => vec![0.0],
         _ => RIDGES.map(|share| share * study.problem.weight).into(),
-    }
-}
-
-/// Returns the ridge that a baseline adds to the common one.
-pub(crate) fn extra_ridge(method: &Method) -> Option<f64> {
-    match method {
-        Method::Local { extra_ridge } | Method::Average { extra_ridge } => Some(*extra_ridge),
-        _ => None,
     }
 }
 

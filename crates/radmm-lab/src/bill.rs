@@ -5,11 +5,11 @@ use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::{Graph, GraphError, NodeId};
 use radmm_data::Split;
-use radmm_study::drown::Drowned;
-use radmm_study::equal;
-use radmm_study::plan::{Billed, Plan, TooDear, amount};
-use radmm_study::words::{self, Program};
-use radmm_study::{Method, Privacy, Study};
+use radmm_study::pricing::calibrate;
+use radmm_study::pricing::noise_check::ExcessiveNoise;
+use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
+use radmm_study::statement_text::{self, Program};
+use radmm_study::{PrivacySection, Study};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -39,7 +39,7 @@ pub struct StudyBill {
     /// The number of pairs of neighbours.
     pub edges: usize,
     /// The study's `[privacy]`.
-    pub privacy: Privacy,
+    pub privacy: PrivacySection,
     /// The composition of privacy losses, in words.
     pub composition: &'static str,
     /// The largest of the parties' totals.
@@ -57,7 +57,7 @@ pub struct StudyBill {
     pub saving: Option<Saving>,
     /// The parties whose noise exceeds the signal of their rows, if there are any.
     #[serde(rename = "drowned")]
-    pub noise_warning: Option<Drowned>,
+    pub noise_warning: Option<ExcessiveNoise>,
 }
 
 /// The privacy cost of a study for one party.
@@ -137,7 +137,7 @@ pub enum BillError {
     },
     /// The study's privacy is unattainable.
     #[error(transparent)]
-    TooDear(#[from] TooDear),
+    Unattainable(#[from] UnattainableBudget),
 }
 
 impl StudyBill {
@@ -150,12 +150,12 @@ impl StudyBill {
             _ => None,
         };
         let party = |i: usize| {
-            Some(Billed {
+            Some(PartySize {
                 name: party_name(study, i),
                 rows: rows_of(i)?,
             })
         };
-        let parties: Option<Vec<Billed>> = (0..nodes).map(party).collect();
+        let parties: Option<Vec<PartySize>> = (0..nodes).map(party).collect();
         let plan = Plan {
             parties: parties.ok_or(BillError::Rows {
                 given: rows.len(),
@@ -176,7 +176,7 @@ impl StudyBill {
     /// Returns where the noise enters and its scale: `in the objective, σ 10.2 to 12`.
     pub fn noise_text(&self) -> String {
         let scale = noise(self.nodes.iter().filter_map(|node| node.law));
-        match self.privacy.noise.like() {
+        match self.privacy.noise.template() {
             Mechanism::None => scale,
             Mechanism::Objective { .. } => format!("in the objective, {scale}"),
             Mechanism::Output { .. } => format!("on the minimisers, {scale}"),
@@ -187,25 +187,25 @@ impl StudyBill {
 
 impl Experiment {
     /// Returns the cost of the study, before it runs.
-    pub fn bill(&self) -> Result<StudyBill, TooDear> {
+    pub fn bill(&self) -> Result<StudyBill, UnattainableBudget> {
         bill_of(&self.plan(), &self.noise()?)
     }
 
     /// Returns the parties whose noise exceeds the signal of their rows, if there are any. It is known before anything runs.
-    pub fn noise_warning(&self) -> Result<Option<Drowned>, TooDear> {
-        Ok(self.plan().drowned(&self.noise()?))
+    pub fn noise_warning(&self) -> Result<Option<ExcessiveNoise>, UnattainableBudget> {
+        Ok(self.plan().excessive_noise(&self.noise()?))
     }
 }
 
-fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
+fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, UnattainableBudget> {
     let study = plan.study;
     let delta = match study.privacy.bound {
         // The paper's theorem is about pure privacy.
         Bound::Paper => 0.0,
         Bound::Tight => study.privacy.delta,
     };
-    let charged = plan.of_each(
-        |i| amount(&noise[i]),
+    let charged = plan.per_party(
+        |i| amount_bits(&noise[i]),
         |asked, i| {
             let prices = asked.prices(&noise[i], study.privacy.delta)?;
             Ok((prices, asked.totals(&noise[i], study.privacy.delta)?))
@@ -214,15 +214,15 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
     let norms = plan.noise_norms(noise);
     let mut nodes = Vec::new();
     for (i, (charged, party)) in charged.into_iter().zip(&plan.parties).enumerate() {
-        let (prices, totals) = charged.map_err(|reason| plan.no_total(i, &reason))?;
-        let times = plan.questions(i).times;
+        let (prices, totals) = charged.map_err(|reason| plan.unattainable(i, &reason))?;
+        let times = plan.party(i).queries().iterations;
         let steps = times.iter().zip(prices).zip(&totals);
         nodes.push(NodeBill {
             name: party.name.clone(),
             rows: party.rows,
             degree: plan.graph.degree(NodeId(i as u32)),
             data_steps: times.len(),
-            law: equal::law(&noise[i]),
+            law: calibrate::law(&noise[i]),
             noise_norm: norms[i],
             total: Guarantee {
                 epsilon: totals.last().copied().unwrap_or(0.0),
@@ -246,12 +246,12 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, TooDear> {
         columns: study.data.schema.columns().len(),
         edges: plan.graph.edge_count(),
         privacy: study.privacy.clone(),
-        composition: words::composition(&study.privacy),
+        composition: statement_text::composition(&study.privacy),
         total: Guarantee::network(nodes.iter().map(|node| node.total)),
         scope: SCOPE,
         signal: study.problem.weight,
         saving: saving(plan, noise, &nodes),
-        noise_warning: plan.drowned(noise),
+        noise_warning: plan.excessive_noise(noise),
         by_iteration,
         nodes,
     })
@@ -281,22 +281,24 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
         return None;
     }
     let mut study = plan.study.clone();
-    study.algorithm.method = conventional(&study.algorithm.method)?;
+    study.algorithm.method = study.algorithm.method.unrecycled()?;
     let asking = Plan {
         study: &study,
         graph: plan.graph,
         parties: plan.parties.clone(),
     };
-    let course = asking.course(noise, study.privacy.bound);
+    let course = asking.largest_totals(noise, study.privacy.bound);
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.
     let least = plan.noise_for(&totals).zip(asking.noise_for(&totals));
-    let times =
-        |(own, needed): (&Mechanism, &Mechanism)| match (equal::law(own)?, equal::law(needed)?) {
-            (Law::Gamma { rate: own }, Law::Gamma { rate: needed }) => Some(own / needed),
-            (Law::Gaussian { sigma: own }, Law::Gaussian { sigma: needed }) => Some(needed / own),
-            _ => None,
-        };
+    let times = |(own, needed): (&Mechanism, &Mechanism)| match (
+        calibrate::law(own)?,
+        calibrate::law(needed)?,
+    ) {
+        (Law::Gamma { rate: own }, Law::Gamma { rate: needed }) => Some(own / needed),
+        (Law::Gaussian { sigma: own }, Law::Gaussian { sigma: needed }) => Some(needed / own),
+        _ => None,
+    };
     let ratios: Option<Vec<f64>> =
         least.and_then(|(own, needed)| own.iter().zip(&needed).map(times).collect());
     Some(Saving {
@@ -305,28 +307,6 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
         epsilon: course.and_then(|course| course.last().copied()),
         noise: ratios.map(|ratios| SampleStats::of(ratios).ends()),
     })
-}
-
-/// Returns the same algorithm with a data step in every iteration; `None` if it is that already, or has no such form.
-fn conventional(method: &Method) -> Option<Method> {
-    match method.clone() {
-        Method::RecycledAdmm { recycle: 0, .. }
-        | Method::MRecycledAdmm { recycle: 0, .. }
-        | Method::RecycledDlm { recycle: 0, .. }
-        | Method::Admm { .. }
-        | Method::MAdmm { .. }
-        | Method::Dlm { .. }
-        | Method::Dgd { .. }
-        | Method::Local { .. }
-        | Method::Average { .. } => None,
-        Method::RecycledAdmm { penalty, .. } => Some(Method::Admm { penalty }),
-        Method::MRecycledAdmm {
-            penalty, dual_step, ..
-        } => Some(Method::MAdmm { penalty, dual_step }),
-        Method::RecycledDlm {
-            penalty, damping, ..
-        } => Some(Method::Dlm { penalty, damping }),
-    }
 }
 
 /// Returns the name of a party in the study, or the one that splitting rows will give it as far as the study tells.

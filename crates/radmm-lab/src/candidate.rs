@@ -4,11 +4,9 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::sim::Snapshot;
-use radmm_study::Method;
-use radmm_study::equal;
+use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
-use crate::baseline;
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 use crate::outcome::Repetition;
@@ -149,14 +147,14 @@ impl Candidate {
             iterations: study.algorithm.iterations,
             repetitions: all.len(),
             data_steps: data_steps.max().unwrap_or(0),
-            messages: match study.algorithm.method {
+            messages: match study.algorithm.method.info().communicates {
                 // The simulator sends them, but nobody who trains alone would.
-                Method::Local { .. } => 0,
-                _ => all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
+                false => 0,
+                true => all[0].iterations.len() * 2 * self.experiment.graph().edge_count(),
             },
             bound: study.privacy.bound,
             total: Guarantee::network(all.iter().map(Repetition::total)),
-            extra_ridge: baseline::extra_ridge(&study.algorithm.method),
+            extra_ridge: study.algorithm.method.extra_ridge(),
             law: noise.first().and_then(law),
             noise: scales(noise),
             loss: stats(|run| run.final_state().last.loss),
@@ -232,13 +230,13 @@ impl HeldOutStats {
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    equal::law(mechanism).map(|law| match law {
+    calibrate::law(mechanism).map(|law| match law {
         Law::Gamma { .. } => "gamma",
         Law::Gaussian { .. } => "gaussian",
     })
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {
-    let all: Option<Vec<f64>> = noise.iter().map(equal::scale).collect();
+    let all: Option<Vec<f64>> = noise.iter().map(calibrate::amount).collect();
     all.map(|all| SampleStats::of(all).ends())
 }

@@ -16,9 +16,9 @@ use radmm::public::plan;
 use radmm::public::release::Query;
 use radmm::sim::{Optimum, Replicas};
 use radmm_data::Split;
-use radmm_study::equal::Asked;
-use radmm_study::table::{Table, TableError};
-use radmm_study::{Method, Study};
+use radmm_study::Study;
+use radmm_study::pricing::PartyQueries;
+use radmm_study::rows::{StudyRows, StudyRowsError};
 use serde::Serialize;
 
 use crate::candidate::HeldOutStats;
@@ -56,16 +56,16 @@ impl CentralisedResult {
 
 /// A party with everybody's rows, which answers one query under privacy.
 pub struct CentralisedParty {
-    table: Table,
+    table: StudyRows,
 }
 
 impl CentralisedParty {
     /// Reads the rows of a study as those of one party; `folder` is the folder of the study file.
-    pub fn read(study: &Study, folder: &Path) -> Result<Self, TableError> {
+    pub fn read(study: &Study, folder: &Path) -> Result<Self, StudyRowsError> {
         let mut study = single_party(study);
         study.data.split = Split::RoundRobin;
         Ok(Self {
-            table: Table::read(&study, folder)?,
+            table: StudyRows::read(&study, folder)?,
         })
     }
 
@@ -75,13 +75,13 @@ impl CentralisedParty {
         let mut algorithm = Local::new(extra_ridge(&study));
         let asked = plan::questions(&mut algorithm, 1, study.algorithm.iterations);
         let questions: Vec<Query> = asked.into_iter().map(|(_, question)| question).collect();
-        let asked = Asked {
-            questions: &questions,
+        let asked = PartyQueries {
+            queries: &questions,
             problem: &instantiate::problem(&study),
             rows: self.table.rows(),
             bound: study.privacy.bound,
         };
-        asked.calibrate(&study.privacy.noise.like(), total)
+        asked.calibrate(&study.privacy.noise.template(), total)
     }
 
     /// Runs all repetitions of the study with this noise and the party's own limit on ε.
@@ -143,10 +143,7 @@ fn single_party(study: &Study) -> Study {
 }
 
 fn extra_ridge(study: &Study) -> f64 {
-    match study.algorithm.method {
-        Method::Local { extra_ridge } => extra_ridge,
-        _ => 0.0,
-    }
+    study.algorithm.method.extra_ridge().unwrap_or(0.0)
 }
 
 #[cfg(test)]

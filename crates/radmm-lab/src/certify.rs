@@ -10,6 +10,7 @@ use radmm::public::schedule::Schedule;
 use radmm::rate::{LocalRate, TooLarge};
 use radmm::sim::Simulation;
 use radmm_study::Method;
+use radmm_study::algorithm::constant;
 use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
@@ -167,11 +168,11 @@ impl Experiment {
         let (observed, optimum) = self.observe(progress)?;
         let theorem = self.verdict(lipschitz);
         progress("theorem");
-        let no_rate = no_rate_reason(method).map(str::to_owned);
+        let no_rate = method.no_rate().map(str::to_owned);
         let mut rated = Vec::new();
         if no_rate.is_none() {
             rated.push(method.clone());
-            rated.extend(conventional(method));
+            rated.extend(method.exact());
             rated.extend(
                 theorem
                     .least()
@@ -247,7 +248,7 @@ impl Experiment {
     fn rate(&self, method: &Method, optimum: &[f64]) -> Result<LocalRate, CertifyError> {
         let simulation = self.without_noise(method)?;
         let make = |id, lambda| instantiate::algorithm(method, self.graph(), id, lambda);
-        Ok(simulation.local_rate(optimum, period(method), &make)?)
+        Ok(simulation.local_rate(optimum, method.period(), &make)?)
     }
 
     /// Returns a simulation of a method without noise.
@@ -278,7 +279,7 @@ impl Experiment {
             }
             progress("run without noise");
         }
-        let last = last_compared(&distance, period(method) as usize);
+        let last = last_compared(&distance, method.period() as usize);
         let observed = ObservedConvergence {
             per_iteration: mean_factor(&distance, 0, last),
             per_iteration_late: mean_factor(&distance, last / 2, last),
@@ -332,53 +333,6 @@ fn theorem_covers(method: &Method) -> Result<(f64, f64), String> {
     }
 }
 
-/// Returns the reason why an algorithm has no rate at the optimum, if it has none.
-fn no_rate_reason(method: &Method) -> Option<&'static str> {
-    const VARIES: &str = "its parameters vary, so that no two periods are the same map";
-    let all = |schedules: &[Schedule]| schedules.iter().all(|s| constant(s).is_some());
-    let steady = match method {
-        Method::Admm { penalty } => all(&[*penalty]),
-        Method::RecycledAdmm {
-            penalty, damping, ..
-        }
-        | Method::Dlm { penalty, damping }
-        | Method::RecycledDlm {
-            penalty, damping, ..
-        } => all(&[*penalty, *damping]),
-        Method::MAdmm { penalty, .. } => all(penalty),
-        Method::MRecycledAdmm {
-            penalty, damping, ..
-        } => all(penalty) && all(damping),
-        Method::Dgd { .. } => {
-            return Some("dgd comes to rest beside the optimum, or creeps up on it");
-        }
-        Method::Local { .. } | Method::Average { .. } => {
-            return Some("it does not head for the optimum");
-        }
-    };
-    (!steady).then_some(VARIES)
-}
-
-/// Returns the same method without recycled steps and with exact minimisation; `None` if it is that already.
-fn conventional(method: &Method) -> Option<Method> {
-    match method {
-        Method::RecycledAdmm { penalty, .. }
-        | Method::Dlm { penalty, .. }
-        | Method::RecycledDlm { penalty, .. } => Some(Method::Admm { penalty: *penalty }),
-        Method::MRecycledAdmm {
-            penalty, dual_step, ..
-        } => Some(Method::MAdmm {
-            penalty: penalty.clone(),
-            dual_step: *dual_step,
-        }),
-        Method::Admm { .. }
-        | Method::MAdmm { .. }
-        | Method::Dgd { .. }
-        | Method::Local { .. }
-        | Method::Average { .. } => None,
-    }
-}
-
 /// Returns R-ADMM at another damping.
 fn damped(method: &Method, gamma: f64) -> Option<Method> {
     match method {
@@ -390,30 +344,6 @@ fn damped(method: &Method, gamma: f64) -> Option<Method> {
             recycle: *recycle,
         }),
         _ => None,
-    }
-}
-
-/// Returns the number of iterations from one data step to the next.
-fn period(method: &Method) -> u32 {
-    match method {
-        Method::RecycledAdmm { recycle, .. }
-        | Method::MRecycledAdmm { recycle, .. }
-        | Method::RecycledDlm { recycle, .. } => recycle + 1,
-        Method::Admm { .. }
-        | Method::MAdmm { .. }
-        | Method::Dlm { .. }
-        | Method::Dgd { .. }
-        | Method::Local { .. }
-        | Method::Average { .. } => 1,
-    }
-}
-
-/// Returns the value of a schedule that is the same at all iterations.
-fn constant(schedule: &Schedule) -> Option<f64> {
-    match *schedule {
-        Schedule::Constant(value) => Some(value),
-        Schedule::Growth { start, growth } => (growth == 1.0).then_some(start),
-        Schedule::Decay { start, power } => (power == 0.0).then_some(start),
     }
 }
 

@@ -4,7 +4,7 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism};
 use radmm::public::graph::GraphError;
 use radmm::sim::Snapshot;
-use radmm_study::words::Program;
+use radmm_study::statement_text::Program;
 use radmm_study::{Noise, Study};
 use serde::Serialize;
 use thiserror::Error;
@@ -127,7 +127,7 @@ impl Comparison {
         for mut study in studies {
             study.privacy.delta = delta;
             // One bound for all, where it applies: the paper's is for gamma noise in the objective.
-            study.privacy.bound = match study.privacy.noise.like() {
+            study.privacy.bound = match study.privacy.noise.template() {
                 Mechanism::Objective {
                     law: Law::Gamma { .. },
                     ..
@@ -148,7 +148,7 @@ impl Comparison {
             .into_iter()
             .zip(experiments)
             .map(
-                |(name, experiment)| match experiment.study().privacy.noise.like() {
+                |(name, experiment)| match experiment.study().privacy.noise.template() {
                     Mechanism::None => Candidate::with_own_noise(&name, experiment),
                     _ => Candidate::at_total(&name, experiment, total),
                 },

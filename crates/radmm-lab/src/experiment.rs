@@ -9,8 +9,8 @@ use radmm::account::{Bound, Guarantee};
 use radmm::private::{Loss, Mechanism, Score, Shard};
 use radmm::public::graph::{Graph, GraphError};
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
-use radmm_study::plan::{Billed, Plan, TooDear};
-use radmm_study::table::{Table, TableError};
+use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
+use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{Noise, Study};
 use thiserror::Error;
 
@@ -24,8 +24,8 @@ use crate::outcome::{FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 pub struct Experiment {
     study: Study,
     graph: Graph,
-    table: Arc<Table>,
-    noise: OnceLock<Result<Vec<Mechanism>, TooDear>>,
+    table: Arc<StudyRows>,
+    noise: OnceLock<Result<Vec<Mechanism>, UnattainableBudget>>,
 }
 
 /// The reason why a study cannot be prepared.
@@ -36,7 +36,7 @@ pub enum PrepareError {
     Graph(#[from] GraphError),
     /// The rows cannot be read.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] StudyRowsError),
 }
 
 impl Experiment {
@@ -44,7 +44,7 @@ impl Experiment {
     pub fn prepare(study: Study, folder: &Path) -> Result<Self, PrepareError> {
         // The graph first: its errors show at once, a table may take minutes.
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-        let table = Arc::new(Table::read(&study, folder)?);
+        let table = Arc::new(StudyRows::read(&study, folder)?);
         Ok(Self::new(study, graph, table))
     }
 
@@ -62,7 +62,7 @@ impl Experiment {
         Self::new(study, self.graph.clone(), self.table.clone())
     }
 
-    fn new(study: Study, graph: Graph, table: Arc<Table>) -> Self {
+    fn new(study: Study, graph: Graph, table: Arc<StudyRows>) -> Self {
         Self {
             study,
             graph,
@@ -82,7 +82,7 @@ impl Experiment {
     }
 
     /// Returns the rows.
-    pub fn table(&self) -> &Table {
+    pub fn table(&self) -> &StudyRows {
         &self.table
     }
 
@@ -210,7 +210,7 @@ impl Experiment {
 
     /// Returns the noise of each node: as the study says, or the least that keeps every party within the study's total. It is
     /// computed once.
-    pub fn noise(&self) -> Result<Vec<Mechanism>, TooDear> {
+    pub fn noise(&self) -> Result<Vec<Mechanism>, UnattainableBudget> {
         // Computed outside of the cell: inside, it would wait for threads of the pool, one of which could wait for the cell.
         match self.noise.get() {
             Some(found) => found.clone(),
@@ -230,7 +230,7 @@ impl Experiment {
     /// Returns `P(0), …, P(T)`: the total after each iteration by any bound, the largest of the parties'; `None` if the bound
     /// does not cover the study. It is known before anything runs.
     pub fn cumulative_epsilon(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
-        self.plan().course(noise, bound)
+        self.plan().largest_totals(noise, bound)
     }
 
     /// Returns the queries that the study will send to its parties.
@@ -240,7 +240,7 @@ impl Experiment {
             study: &self.study,
             graph: &self.graph,
             parties: parties
-                .map(|party| Billed {
+                .map(|party| PartySize {
                     name: party.name.clone(),
                     rows: party.shard.rows(),
                 })
@@ -321,7 +321,7 @@ impl Recording {
 pub(crate) fn finish(
     mut replicas: Replicas,
     traces: Vec<ReplicaTrace>,
-    table: &Table,
+    table: &StudyRows,
     loss: Loss,
     settings: &[RunSettings<'_>],
 ) -> Vec<Repetition> {

@@ -8,9 +8,9 @@ use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Terms};
 use radmm::public::graph::{Graph, NodeId};
 use radmm::sim::NotSimulated;
 use radmm_study::Study;
-pub(crate) use radmm_study::assemble::{algorithm, problem, start};
-use radmm_study::plan::TooDear;
-use radmm_study::table::Table;
+pub(crate) use radmm_study::instantiate::{algorithm, problem, start};
+use radmm_study::pricing::UnattainableBudget;
+use radmm_study::rows::StudyRows;
 use thiserror::Error;
 
 use crate::executor::RayonExecutor;
@@ -29,7 +29,7 @@ pub enum RunError {
     Start(#[from] BadStart),
     /// The study's total cannot be kept.
     #[error(transparent)]
-    TooDear(#[from] TooDear),
+    Unattainable(#[from] UnattainableBudget),
     /// A party cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] NotSimulated),
@@ -60,7 +60,7 @@ impl<'a> RunSettings<'a> {
 pub(crate) fn nodes(
     study: &Study,
     graph: &Graph,
-    table: &Table,
+    table: &StudyRows,
     settings: &RunSettings<'_>,
 ) -> Result<Vec<Node>, RunError> {
     let (ledger, columns) = (ledger(study, settings)?, table.columns.len());
@@ -91,7 +91,7 @@ pub(crate) fn ledger(study: &Study, settings: &RunSettings<'_>) -> Result<Ledger
 /// Returns the curator of one node's rows, with noise that repeats from the study's seed.
 pub(crate) fn curator(
     study: &Study,
-    table: &Table,
+    table: &StudyRows,
     settings: &RunSettings<'_>,
     id: NodeId,
     ledger: Ledger,

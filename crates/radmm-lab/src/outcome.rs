@@ -6,7 +6,7 @@ use radmm::account::Guarantee;
 use radmm::node::{Kind, Node};
 use radmm::private::{Law, Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
-use radmm_study::equal;
+use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
 /// The results of a study: its repetitions, its baselines and the centralised optimum.
@@ -149,7 +149,7 @@ impl NodeResult {
             rows: curator.rows(),
             degree: node.neighbours().len(),
             data_steps: ledger.charges(),
-            law: equal::law(noise),
+            law: calibrate::law(noise),
             spent: ledger.spent(),
             epsilon_tight: ledger.spent_tight().epsilon,
             epsilon_paper: ledger.spent_paper().map(|total| total.epsilon),

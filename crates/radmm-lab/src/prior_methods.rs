@@ -10,7 +10,7 @@
 use radmm::account::Bound;
 use radmm::private::Scaling;
 use radmm::public::schedule::Schedule;
-use radmm_study::{Kind, Method, Study};
+use radmm_study::{Method, NoiseKind, Study};
 
 /// The growth of M-ADMM's penalties from one iteration to the next, as in the paper's Figure 3.
 const GROWTH: f64 = 1.01;
@@ -41,7 +41,7 @@ impl PriorMethod {
 
     /// Returns a study with this method in place of its own; `None` if the study has no penalty to take over, or no noise.
     pub fn study_from(self, study: &Study) -> Option<Study> {
-        let eta = penalty(&study.algorithm.method)?;
+        let eta = study.algorithm.method.penalty()?;
         let mut prior = study.clone();
         prior.name = self.name().to_owned();
         prior.algorithm.method = match self {
@@ -57,35 +57,21 @@ impl PriorMethod {
                 dual_step: eta.at(0),
             },
         };
-        prior.privacy.noise = study.privacy.noise.moved(|noise| match self {
-            Self::Dvp => Kind::Objective {
+        prior.privacy.noise = study.privacy.noise.with_kind(|noise| match self {
+            Self::Dvp => NoiseKind::Objective {
                 noise,
                 scale: Scaling::Fixed,
             },
-            Self::Pp => Kind::Objective {
+            Self::Pp => NoiseKind::Objective {
                 noise,
                 scale: Scaling::Penalty,
             },
-            Self::Pvp => Kind::Output { noise },
+            Self::Pvp => NoiseKind::Output { noise },
         })?;
         if self == Self::Pvp {
             // The paper's theorem is about noise in the objective; for noise on the answer there is one bound.
             prior.privacy.bound = Bound::Tight;
         }
         Some(prior)
-    }
-}
-
-/// Returns `η` of an algorithm with one penalty for all; for M-ADMM, the first node's.
-fn penalty(method: &Method) -> Option<Schedule> {
-    match method {
-        Method::Admm { penalty }
-        | Method::RecycledAdmm { penalty, .. }
-        | Method::Dlm { penalty, .. }
-        | Method::RecycledDlm { penalty, .. } => Some(*penalty),
-        Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
-            penalty.first().copied()
-        }
-        Method::Dgd { .. } | Method::Local { .. } | Method::Average { .. } => None,
     }
 }

@@ -3,8 +3,7 @@
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::release::Precision;
-use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
+use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
@@ -26,7 +25,7 @@ pub struct PrivacyStatement<'a> {
     mechanism: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<Scaling>,
-    precision: Precision,
+    precision: &'static str,
     bound: Bound,
     composition: &'static str,
     data_steps: usize,
@@ -49,7 +48,7 @@ impl<'a> PrivacyStatement<'a> {
     /// Returns the statement of an outcome. A party's total is its largest over the repetitions, which differ if one stopped early.
     pub fn new(experiment: &'a Experiment, outcome: &'a Outcome) -> Self {
         let study = experiment.study();
-        let like = study.privacy.noise.like();
+        let like = study.privacy.noise.template();
         let first = &outcome.repetitions[0];
         let most = |kind| {
             outcome
@@ -93,7 +92,7 @@ impl<'a> PrivacyStatement<'a> {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
-            precision: study.privacy.precision,
+            precision: PRECISION,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
             data_steps: most(Kind::Data).unwrap_or(0),

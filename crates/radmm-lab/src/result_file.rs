@@ -6,9 +6,9 @@ use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::{Mechanism, Score};
 use radmm::sim::{Everywhere, Optimum, Snapshot};
-use radmm_study::table::Counts;
-use radmm_study::words::Program;
-use radmm_study::{Privacy, Study};
+use radmm_study::rows::RowCounts;
+use radmm_study::statement_text::Program;
+use radmm_study::{PrivacySection, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
@@ -19,10 +19,10 @@ use crate::outcome::{BaselineRun, NodeResult, Outcome, Repetition};
 pub struct ResultFile<'a> {
     program: Program,
     study: &'a Study,
-    data: &'a Counts,
+    data: &'a RowCounts,
     columns: &'a [String],
     edges: Vec<[u32; 2]>,
-    privacy: PrivacySection<'a>,
+    privacy: PrivacySummary<'a>,
     steps: Steps,
     solver: Solver,
     nodes: &'a [NodeResult],
@@ -49,7 +49,7 @@ struct CentralisedSection<'a> {
 
 /// The total with everything needed to read it.
 #[derive(Serialize)]
-struct PrivacySection<'a> {
+struct PrivacySummary<'a> {
     #[serde(flatten)]
     total: Guarantee,
     epsilon_tight: f64,
@@ -76,8 +76,8 @@ struct Solver {
 pub(crate) const SCOPE: &str = "total over every message of the run, the largest of the parties'";
 
 /// Returns the reason why a simulation's ε is a statement about the algorithm and not about these rows.
-pub fn caveat(privacy: &Privacy) -> &'static str {
-    match privacy.noise.like() {
+pub fn caveat(privacy: &PrivacySection) -> &'static str {
+    match privacy.noise.template() {
         Mechanism::None => "a simulation: it holds all rows and shows unprotected losses",
         _ => {
             "a simulation: it holds all rows and shows unprotected losses, and its noise repeats from a seed"
@@ -98,7 +98,7 @@ impl<'a> ResultFile<'a> {
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
-            privacy: privacy_section(outcome, &experiment.study().privacy),
+            privacy: privacy_summary(outcome, &experiment.study().privacy),
             steps: Steps {
                 data: first.count(Kind::Data),
                 recycled: first.count(Kind::Recycled),
@@ -142,11 +142,11 @@ impl<'a> ResultFile<'a> {
 }
 
 /// Returns the privacy of an outcome. The network's loss is the largest of its parties': a row belongs to one of them.
-fn privacy_section<'a>(outcome: &Outcome, privacy: &Privacy) -> PrivacySection<'a> {
+fn privacy_summary<'a>(outcome: &Outcome, privacy: &PrivacySection) -> PrivacySummary<'a> {
     let nodes = || outcome.repetitions.iter().flat_map(|run| &run.nodes);
     let largest = |of: fn(&NodeResult) -> f64| nodes().map(of).fold(0.0, f64::max);
     let paper: Option<Vec<f64>> = nodes().map(|node| node.epsilon_paper).collect();
-    PrivacySection {
+    PrivacySummary {
         total: outcome.total(),
         epsilon_tight: largest(|node| node.epsilon_tight),
         epsilon_paper: paper.map(|all| all.into_iter().fold(0.0, f64::max)),

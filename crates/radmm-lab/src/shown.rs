@@ -2,7 +2,9 @@
 
 use radmm::private::Law;
 
-pub use radmm_study::shown::{at_least, brief, count, epsilon, number, percent, scale, thousands};
+pub use radmm_study::number_format::{
+    at_least, brief, count, epsilon, number, percent, scale, thousands,
+};
 
 use crate::stats::SampleStats;
 

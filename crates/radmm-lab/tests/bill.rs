@@ -4,7 +4,7 @@
 mod support;
 
 use radmm::node::Kind;
-use radmm_lab::{DROWNING, Experiment, PrivacyStatement, StudyBill};
+use radmm_lab::{EXCESSIVE_SHARE, Experiment, PrivacyStatement, StudyBill};
 use radmm_study::Study;
 use serde_json::{Value, json};
 
@@ -183,7 +183,7 @@ fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
         StudyBill::for_rows(&study, &[400]).unwrap().noise_warning
     };
     // d/α against DROWNING·C = 30.
-    assert_eq!(DROWNING, 0.3);
+    assert_eq!(EXCESSIVE_SHARE, 0.3);
     assert_eq!(warning(12.0 / 29.9), None);
     assert_eq!(warning(12.0 / 30.1).unwrap().parties, 5);
     // At one total, small parties have most noise, and the smallest is named.
@@ -201,7 +201,7 @@ fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
         ),
         "{said}"
     );
-    assert!(said.ends_with("so it is at 2 parties; more rows, fewer columns, a larger total or fewer data steps would help"), "{said}");
+    assert!(said.ends_with("this applies to 2 parties; more rows, fewer columns, a larger total or fewer data steps would help"), "{said}");
 }
 
 #[test]

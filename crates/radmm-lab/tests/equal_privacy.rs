@@ -8,7 +8,7 @@ use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
 use radmm_lab::{Candidate, CompareError, Comparison, ComparisonOptions, Experiment, PriorMethod};
-use radmm_study::{Kind, Method, Noise, Study};
+use radmm_study::{Method, Noise, NoiseKind, Study};
 
 const STUDY: &str = r#"
 name = "first"
@@ -377,7 +377,7 @@ fn prior_methods_are_those_of_the_paper() {
         .privacy
         .noise;
     assert!(
-        matches!(pvp, Noise::Total(total) if total.epsilon == 3.0 && matches!(total.kind, Kind::Output { .. })),
+        matches!(pvp, Noise::Total(total) if total.epsilon == 3.0 && matches!(total.kind, NoiseKind::Output { .. })),
         "{pvp:?}"
     );
     assert_eq!(of(PriorMethod::Pvp), (admm, Mechanism::Output { law }));

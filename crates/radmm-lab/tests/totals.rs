@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use radmm::private::Law;
 use radmm::sim::Snapshot;
-use radmm_lab::{BillError, Experiment, StudyBill, TooDear};
+use radmm_lab::{BillError, Experiment, StudyBill, UnattainableBudget};
 use radmm_study::{Method, Noise, Study};
 
 const STUDY: &str = r#"
@@ -163,7 +163,7 @@ fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
     let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
     let error = StudyBill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
     let said = error.to_string();
-    let BillError::TooDear(TooDear::OutOfReach {
+    let BillError::Unattainable(UnattainableBudget::OutOfReach {
         least: reported, ..
     }) = error
     else {
@@ -379,7 +379,7 @@ proptest! {
                 assert_not_understated(&study, rows, &bill);
                 prop_assert!(bill.total.epsilon <= wanted.epsilon);
             }
-            Err(BillError::TooDear(TooDear::OutOfReach { least, .. })) => {
+            Err(BillError::Unattainable(UnattainableBudget::OutOfReach { least, .. })) => {
                 prop_assert!(least > wanted.epsilon, "{} {}", least, wanted.epsilon);
             }
             Err(error) => panic!("{error}"),

@@ -22,7 +22,7 @@ use radmm::node::{Node, Stop};
 use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::Release;
-use radmm_study::{Study, assemble};
+use radmm_study::{Study, instantiate};
 use thiserror::Error;
 
 use crate::frame::{Frame, Signed};
@@ -187,7 +187,7 @@ impl Party {
         let me = node.id();
         let mut edges = Vec::new();
         for peer in peers {
-            let start = assemble::start(study, peer.id, columns);
+            let start = instantiate::start(study, peer.id, columns);
             let start = Release::of(start, precision).ok_or(Halt::Astray(0))?;
             edges.push(Edge {
                 shadow: Shadow::new(study, graph, me, peer.id, start.clone()),

@@ -8,8 +8,8 @@ use radmm::account::{BadBudget, Budget, Guarantee, Ledger, Site, SpendError};
 use radmm::node::{BadStart, Node, Setup};
 use radmm::private::{BadTerms, Curator, Hands, Law, Mechanism, NoiseKey, Shard, Terms};
 use radmm::public::graph::{Graph, GraphError, NodeId};
-use radmm_study::plan::{Billed, Plan, TooDear};
-use radmm_study::{Identity, Noise, NoiseOrigin, SiteFile, Study, assemble, equal};
+use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
+use radmm_study::{Identity, Noise, NoiseOrigin, SiteFile, Study, instantiate, pricing::calibrate};
 use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
@@ -68,7 +68,7 @@ pub enum PremisesError {
         /// The study's name.
         study: String,
         /// Why.
-        cause: Box<TooDear>,
+        cause: Box<UnattainableBudget>,
     },
     /// The study spends more than the site allows.
     #[error(
@@ -240,7 +240,7 @@ impl Premises {
             study: study_name.to_owned(),
             cause: Box::new(cause),
         };
-        let billed = Billed {
+        let billed = PartySize {
             name: study.parties[me.0 as usize].name.clone(),
             rows: rows.shard.rows(),
         };
@@ -249,8 +249,11 @@ impl Premises {
             graph: &graph,
             parties: vec![billed; graph.len()],
         };
-        let mechanism = plan.noise_of(me.0 as usize).map_err(dear)?;
-        let charges = plan.charges_of(me.0 as usize, &mechanism).map_err(dear)?;
+        let mechanism = plan.party(me.0 as usize).noise().map_err(dear)?;
+        let charges = plan
+            .party(me.0 as usize)
+            .charges(&mechanism)
+            .map_err(dear)?;
         Ok(Self {
             site_folder: folders.site.to_owned(),
             site_name: site_name.to_owned(),
@@ -394,7 +397,7 @@ impl Premises {
             rows: self.rows(),
             data_steps: self.plan.len(),
             recycled_steps: self.study.algorithm.iterations as usize - self.plan.len(),
-            law: equal::law(&self.mechanism),
+            law: calibrate::law(&self.mechanism),
             total: total.map_err(PremisesError::Journal)?,
             before,
             after,
@@ -520,7 +523,7 @@ impl Premises {
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
         let terms = Terms {
-            problem: assemble::problem(&self.study),
+            problem: instantiate::problem(&self.study),
             mechanism: self.mechanism,
             ledger,
             noise,
@@ -533,8 +536,13 @@ impl Premises {
             id: me,
             neighbours: graph.neighbours(me).to_vec(),
             iterations: study.algorithm.iterations,
-            start: assemble::start(study, me, columns),
-            algorithm: assemble::algorithm(&study.algorithm.method, graph, me, vec![0.0; columns]),
+            start: instantiate::start(study, me, columns),
+            algorithm: instantiate::algorithm(
+                &study.algorithm.method,
+                graph,
+                me,
+                vec![0.0; columns],
+            ),
             curator: Curator::new(self.shard, terms)?.with_hands(Arc::new(Pool)),
         })?;
         let party = Party::open(Opening {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use radmm::private::Shard;
 use radmm::public::graph::NodeId;
-use radmm_data::{DataError, Deal, Split, TableFile, read};
-use radmm_study::table::{Table, TableError};
-use radmm_study::{SiteRows, Source, Study};
+use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
+use radmm_study::rows::{StudyRows, StudyRowsError};
+use radmm_study::{RowSource, SiteRows, Study};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -43,7 +43,7 @@ pub enum RowsError {
     Data(#[from] DataError),
     /// The study's own table is not there, or not what the study says.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] StudyRowsError),
     /// Rows without people.
     #[error("{0} has no rows: its share of the study's table is empty")]
     Empty(String),
@@ -66,12 +66,12 @@ impl Rows {
                 };
                 let hash = hash_of(&path).map_err(open)?;
                 let file = TableFile::open(&path, *format).map_err(open)?;
-                let deal = Deal {
+                let spec = PartitionSpec {
                     split: &Split::RoundRobin,
                     nodes: 1,
                     holdout: None,
                 };
-                let partition = read(file, &study.data.schema, deal)?;
+                let partition = read_partition(file, &study.data.schema, spec)?;
                 // Whoever reads twice must have read the same.
                 if hash_of(&path).map_err(open)? != hash {
                     return Err(RowsError::Changed(path));
@@ -98,10 +98,10 @@ impl Rows {
         hash.update(me.0.to_le_bytes());
         let data = serde_json::to_string(&(&study.data, study.network.nodes));
         hash.update(data.unwrap_or_default());
-        if let Source::File(name) = &study.data.source {
+        if let RowSource::File(name) = &study.data.source {
             let path = folders.study.join(name);
             let bytes = hash_of(&path).map_err(|cause| {
-                RowsError::Table(TableError::Open {
+                RowsError::Table(StudyRowsError::Open {
                     path,
                     key: "[data] path",
                     cause,
@@ -109,7 +109,7 @@ impl Rows {
             })?;
             hash.update(bytes);
         }
-        let table = Table::read(study, folders.study)?;
+        let table = StudyRows::read(study, folders.study)?;
         let rows = table.parties.into_iter().nth(me.0 as usize);
         let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
         Ok(Self {

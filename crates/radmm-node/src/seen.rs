@@ -36,7 +36,7 @@ pub struct Labelled {
 
 impl Seen {
     pub(crate) fn new(partition: &Partition, schema: &Schema) -> Self {
-        let pairs = partition.labels.iter().zip(&partition.label_rows);
+        let pairs = partition.labels.iter().zip(&partition.label_counts);
         let labels: Vec<Labelled> = pairs
             .map(|(value, rows)| Labelled {
                 value: value.clone(),

@@ -8,7 +8,7 @@
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::{Query, Release};
 use radmm::trace::{Expected, Tracer};
-use radmm_study::{Study, assemble};
+use radmm_study::{Study, instantiate};
 
 /// Follows one neighbour.
 pub(crate) struct Shadow {
@@ -34,7 +34,7 @@ impl Shadow {
         let known = |id: &NodeId| *id == me || mine.binary_search(id).is_ok();
         let columns = start.values().len();
         let method = &study.algorithm.method;
-        let algorithm = assemble::algorithm(method, graph, peer, vec![0.0; columns]);
+        let algorithm = instantiate::algorithm(method, graph, peer, vec![0.0; columns]);
         around.iter().all(known).then(|| Self {
             tracer: Tracer::new(algorithm, start),
             around,

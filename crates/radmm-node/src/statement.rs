@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use radmm::account::{Bound, Guarantee};
 use radmm::private::{Law, Mechanism, Scaling};
 use radmm::public::release::Precision;
-use radmm_study::words::{ADVERSARY, Program, composition, mechanism};
-use radmm_study::{Identity, equal};
+use radmm_study::statement_text::{ADVERSARY, Program, composition, mechanism};
+use radmm_study::{Identity, pricing::calibrate};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -141,8 +141,8 @@ impl<'a> Statement<'a> {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
-            law: equal::law(&about.mechanism),
-            precision: study.privacy.precision,
+            law: calibrate::law(&about.mechanism),
+            precision: radmm::public::release::Precision::Grid,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
             data_steps: summary.charges.len(),

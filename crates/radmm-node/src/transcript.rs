@@ -24,7 +24,7 @@ use radmm::private::Recorded;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::{Precision, Release};
 use radmm_study::Study;
-use radmm_study::words::Program;
+use radmm_study::statement_text::Program;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -191,7 +191,7 @@ pub(crate) fn write(
         iterations,
         finished: begun.finished,
         columns: party.node().curator().columns(),
-        precision: study.privacy.precision,
+        precision: radmm::public::release::Precision::Grid,
         protects: about.protects(),
     }))?;
     let mut charges = Vec::new();

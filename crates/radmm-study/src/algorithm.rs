@@ -1,257 +1,597 @@
-//! `[algorithm]`: how the problem is solved.
+//! The registry of algorithms: everything that is known about an algorithm stands in its one entry.
+//!
+//! A new algorithm is a file in the crate `radmm` with its mathematics, and an entry in `registry!` below. Parsing,
+//! serialising, pricing, simulating, certifying and the reference in docs/study.md ask the registry.
 
+use radmm::public::admm::{Admm, Penalty};
+use radmm::public::baseline::{Average, Local};
+use radmm::public::gradient::{Dgd, Dlm};
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::recycled::Recycled;
+use radmm::public::release::Algorithm;
 use radmm::public::schedule::Schedule;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::entry::{Entry, NON_NEGATIVE, POSITIVE, Range};
-use crate::error::{Note, StudyError};
-use crate::reader::Section;
-use crate::schedule::{self, Role};
-use crate::{Algorithm, Method, Start};
+use crate::error::StudyError;
+use crate::number_format;
+use crate::parse::algorithm::Parameters;
+use crate::parse::schedule;
+use crate::{NoiseFamily, NoiseKind};
 
-const KEYS: [&str; 10] = [
-    "name",
-    "iterations",
-    "recycle",
-    "penalty",
-    "damping",
-    "dual_step",
-    "step",
-    "extra_ridge",
-    "start",
-    "tolerance",
-];
-
-/// What every algorithm has.
-const COMMON: [&str; 4] = ["name", "iterations", "start", "tolerance"];
-
-/// The `tolerance`, unless given.
-pub(crate) const TOLERANCE_IF_NONE: f64 = 1e-10;
-/// The largest `tolerance`.
-pub(crate) const MOST_TOLERANCE: f64 = 1e-3;
-
-const TOLERANCE: Range = Range {
-    holds: |x| x > 0.0 && x <= MOST_TOLERANCE,
-    needed: "above 0 and at most 0.001",
-};
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Admm,
-    RecycledAdmm,
-    MAdmm,
-    MRecycledAdmm,
-    Dlm,
-    RecycledDlm,
-    Dgd,
-    Local,
-    Average,
+/// The facts about an algorithm that do not depend on its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmInfo {
+    /// The name in study files: `r-admm`.
+    pub name: &'static str,
+    /// The name in prose: R-ADMM.
+    pub title: &'static str,
+    /// One iteration, as docs/study.md has it.
+    pub iteration: &'static str,
+    /// The kind of query that its data steps ask.
+    pub asks: Asks,
+    /// Whether its parties need to exchange messages.
+    pub communicates: bool,
+    /// Why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
+    pub no_rate: Option<&'static str>,
+    /// The parameters that it has beyond those of every algorithm.
+    pub parameters: &'static [ParameterInfo],
+    pub(crate) parse: fn(&Parameters<'_>) -> Result<Method, StudyError>,
 }
 
-const KINDS: [(&str, Kind); 9] = [
-    ("admm", Kind::Admm),
-    ("r-admm", Kind::RecycledAdmm),
-    ("m-admm", Kind::MAdmm),
-    ("mr-admm", Kind::MRecycledAdmm),
-    ("dlm", Kind::Dlm),
-    ("r-dlm", Kind::RecycledDlm),
-    ("dgd", Kind::Dgd),
-    ("local", Kind::Local),
-    ("average", Kind::Average),
-];
+/// The kind of query that the data steps of an algorithm ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// The minimiser of the local objective and a quadratic.
+    Minimisers,
+    /// The gradient of the local objective.
+    Gradients,
+}
 
-pub(crate) fn read(
-    top: &Section<'_>,
-    nodes: u32,
-    notes: &mut Vec<Note>,
-) -> Result<Algorithm, StudyError> {
-    let section = top.section("algorithm", &KEYS)?;
-    let name = section.required("name", "which algorithm, such as \"r-admm\"")?;
-    let kind = name.choice(&KINDS)?;
-    let iterations = section
-        .required(
-            "iterations",
-            "the number of iterations, an integer from 1 to 1000000",
-        )?
-        .integer(1..=1_000_000)?;
-    let start = section.optional("start", start)?;
-    let tolerance = section.optional("tolerance", |entry| entry.number(TOLERANCE))?;
+/// A parameter of an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterInfo {
+    /// The key in study files: `penalty`.
+    pub key: &'static str,
+    /// Whether every node may have a value of its own.
+    pub per_node: bool,
+}
 
-    let parameters = Parameters {
-        section: &section,
-        iterations,
-        nodes,
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParameterValue<'a> {
+    /// A value for every iteration.
+    Schedule(&'a Schedule),
+    /// A schedule for every node.
+    PerNode(&'a [Schedule]),
+    /// A whole number.
+    Count(u32),
+    /// A number.
+    Number(f64),
+}
+
+/// A node that is given its part of an algorithm.
+pub struct NodePosition<'a> {
+    /// The graph of all nodes.
+    pub graph: &'a Graph,
+    /// The node.
+    pub id: NodeId,
+    /// The dual `λ_i` that it continues from, if its algorithm has one.
+    pub dual: Vec<f64>,
+}
+
+impl NodePosition<'_> {
+    fn index(&self) -> usize {
+        self.id.0 as usize
+    }
+
+    fn admm(&self, penalty: Penalty) -> Admm {
+        Admm::with_dual(penalty, self.dual.clone())
+    }
+
+    fn dlm(&self, penalty: &Schedule, damping: &Schedule) -> Dlm {
+        Dlm::with_dual(Penalty::common(*penalty), *damping, self.dual.clone())
+    }
+
+    /// The penalty of this node alone, with a dual step that all nodes share.
+    fn own_penalty(&self, penalties: &[Schedule], dual_step: f64) -> Penalty {
+        Penalty {
+            primal: penalties[self.index()],
+            dual: Schedule::Constant(dual_step),
+        }
+    }
+}
+
+/// Generates [`Method`] and [`REGISTRY`] from the entries. The expressions after `build`, `unrecycled` and `exact` see
+/// the parameters by reference under their names.
+macro_rules! registry {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* } {
+            info { $( $fact:ident : $value:expr, )* },
+            build |$node:ident| $build:expr,
+            unrecycled $unrecycled:expr,
+            exact $exact:expr,
+        }
+    )*) => {
+        /// An algorithm and its parameters. Penalties `η` are positive and dampings `γ` non-negative over all iterations.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Method {
+            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type, )* }, )*
+        }
+
+        /// All algorithms, in the order of docs/study.md.
+        pub static REGISTRY: &[AlgorithmInfo] = &[$( AlgorithmInfo {
+            $( $fact: $value, )*
+            parameters: &[$( ParameterInfo {
+                key: stringify!($field),
+                per_node: <$type as Parameter>::PER_NODE,
+            }, )*],
+            parse: |parameters| Ok(Method::$variant {
+                $( $field: Parameter::parse(parameters, stringify!($field))?, )*
+            }),
+        }, )*];
+
+        #[allow(unused_variables)]
+        impl Method {
+            /// Returns the facts that do not depend on its parameters.
+            pub fn info(&self) -> &'static AlgorithmInfo {
+                enum Index { $( $variant, )* }
+                let index = match self { $( Self::$variant { .. } => Index::$variant, )* };
+                &REGISTRY[index as usize]
+            }
+
+            /// Returns its parameters by their keys, in the order of the serialised study.
+            pub fn parameters(&self) -> Vec<(&'static str, ParameterValue<'_>)> {
+                match self { $(
+                    Self::$variant { $( $field, )* } => {
+                        vec![$( (stringify!($field), Parameter::value($field)), )*]
+                    }
+                )* }
+            }
+
+            /// Builds a node's part of the algorithm.
+            pub fn build(&self, position: &NodePosition<'_>) -> Box<dyn Algorithm> {
+                match self { $(
+                    Self::$variant { $( $field, )* } => {
+                        let $node = position;
+                        Box::new($build)
+                    }
+                )* }
+            }
+
+            fn without_recycling(&self) -> Option<Self> {
+                match self { $( Self::$variant { $( $field, )* } => $unrecycled, )* }
+            }
+
+            /// Returns the algorithm that minimises exactly in every iteration, with the same penalties; `None` if this is
+            /// that algorithm, or has no such form.
+            pub fn exact(&self) -> Option<Self> {
+                match self { $( Self::$variant { $( $field, )* } => $exact, )* }
+            }
+        }
     };
-    let used = [&COMMON, used(kind)].concat();
-    for key in KEYS.iter().filter(|key| !used.contains(key)) {
-        section.optional(key, |entry| parameters.check(entry))?;
-    }
-    section.note_all_but(&used, name.string()?, notes);
-
-    Ok(Algorithm {
-        method: parameters.method(kind)?,
-        iterations,
-        start: start.unwrap_or(Start::Zeros),
-        tolerance: tolerance.unwrap_or(TOLERANCE_IF_NONE),
-    })
 }
 
-/// What an algorithm has beyond the common keys.
-fn used(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Admm => &["penalty"],
-        Kind::RecycledAdmm | Kind::RecycledDlm => &["penalty", "damping", "recycle"],
-        Kind::MAdmm => &["penalty", "dual_step"],
-        Kind::MRecycledAdmm => &["penalty", "damping", "recycle", "dual_step"],
-        Kind::Dlm => &["penalty", "damping"],
-        Kind::Dgd => &["step"],
-        Kind::Local | Kind::Average => &["extra_ridge"],
+registry! {
+    /// Conventional ADMM.
+    Admm {
+        /// `η`.
+        penalty: Schedule,
+    } {
+        info {
+            name: "admm",
+            title: "ADMM",
+            iteration: "conventional ADMM: `f_i ← Minimise(a, b)` with `a = 2ηV_i`, `b = 2λ_i − η Σ_j (f_i + f_j)`; then \
+                        `λ_i ← λ_i + (η/2) Σ_j (f_i − f_j)` with the new models",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.admm(Penalty::common(*penalty)),
+        unrecycled None,
+        exact None,
+    }
+
+    /// R-ADMM: after each data step, recycled steps that reuse its gradient.
+    RecycledAdmm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    } {
+        info {
+            name: "r-admm",
+            title: "R-ADMM",
+            iteration: "data iterations as `admm`; recycled ones \
+                        `f_i ← p − [g + 2λ_i + η(2V_i·p − Σ_j (f_i + f_j))] / (2ηV_i + γ)`, `λ_i` as it is",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| Recycled::new(node.admm(Penalty::common(*penalty)), *damping, *recycle),
+        unrecycled Some(Method::Admm { penalty: *penalty }),
+        exact Some(Method::Admm { penalty: *penalty }),
+    }
+
+    /// M-ADMM: every node has its own penalty, which does not decrease.
+    MAdmm {
+        /// `η_i`, one a node.
+        penalty: Vec<Schedule>,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    } {
+        info {
+            name: "m-admm",
+            title: "M-ADMM",
+            iteration: "`admm` with a penalty `η_i` for each node, which does not decrease, and `θ` for `η` in the update of `λ_i`",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.admm(node.own_penalty(penalty, *dual_step)),
+        unrecycled None,
+        exact None,
+    }
+
+    /// M-ADMM and R-ADMM together.
+    MRecycledAdmm {
+        /// `η_i`, one a node.
+        penalty: Vec<Schedule>,
+        /// `γ_i`, one a node.
+        damping: Vec<Schedule>,
+        /// Recycled steps a data step.
+        recycle: u32,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    } {
+        info {
+            name: "mr-admm",
+            title: "MR-ADMM",
+            iteration: "`m-admm` in data iterations, `r-admm`'s recycled ones with `η_i` and `γ_i`",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| {
+            let admm = node.admm(node.own_penalty(penalty, *dual_step));
+            Recycled::new(admm, damping[node.index()], *recycle)
+        },
+        unrecycled Some(Method::MAdmm { penalty: penalty.clone(), dual_step: *dual_step }),
+        exact Some(Method::MAdmm { penalty: penalty.clone(), dual_step: *dual_step }),
+    }
+
+    /// ADMM on the linearised objective.
+    Dlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+    } {
+        info {
+            name: "dlm",
+            title: "DLM",
+            iteration: "linearised ADMM: with `g = Gradient(f_i)` and `p = f_i`, the step of `r-admm`'s recycled iterations; then \
+                        `λ_i` as in `admm`",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.dlm(penalty, damping),
+        unrecycled None,
+        exact Some(Method::Admm { penalty: *penalty }),
+    }
+
+    /// DLM with recycled steps.
+    RecycledDlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    } {
+        info {
+            name: "r-dlm",
+            title: "R-DLM",
+            iteration: "data iterations as `dlm`, recycled ones as in `r-admm`",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| Recycled::new(node.dlm(penalty, damping), *damping, *recycle),
+        unrecycled Some(Method::Dlm { penalty: *penalty, damping: *damping }),
+        exact Some(Method::Admm { penalty: *penalty }),
+    }
+
+    /// Decentralised gradient descent.
+    Dgd {
+        /// `s`.
+        step: Schedule,
+    } {
+        info {
+            name: "dgd",
+            title: "DGD",
+            iteration: "gradient descent: `f_i ← Σ_j w_ij f_j − s·Gradient(f_i)`, with Metropolis weights `w`, the sum over i itself too",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: Some("dgd comes to rest beside the optimum, or creeps up on it"),
+        },
+        build |node| Dgd::new(node.graph.metropolis(node.id), *step),
+        unrecycled None,
+        exact None,
+    }
+
+    /// Every node alone.
+    Local {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    } {
+        info {
+            name: "local",
+            title: "every node alone",
+            iteration: "every node alone: `f_i = Minimise(a, 0)` in the first iteration, and it stays",
+            asks: Asks::Minimisers,
+            communicates: false,
+            no_rate: Some("it does not head for the optimum"),
+        },
+        build |node| Local::new(*extra_ridge),
+        unrecycled None,
+        exact None,
+    }
+
+    /// Every node alone, then the mean of all models.
+    Average {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    } {
+        info {
+            name: "average",
+            title: "averaged once",
+            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, \
+                        which tends to the mean",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: Some("it does not head for the optimum"),
+        },
+        build |node| Average::new(*extra_ridge, node.graph.metropolis(node.id)),
+        unrecycled None,
+        exact None,
     }
 }
 
-fn start(entry: &Entry<'_>) -> Result<Start, StudyError> {
-    if entry.is_table() {
-        let table = entry.inline(&["normal"])?;
-        let deviation = table.required("normal", "the standard deviation, a positive number")?;
-        return Ok(Start::Normal(deviation.number(POSITIVE)?));
-    }
-    match entry.string() {
-        Ok("zeros") => Ok(Start::Zeros),
-        _ => Err(entry.wrong("must be \"zeros\" or a table such as { normal = 0.1 }")),
-    }
-}
+/// The reason why an algorithm with varying parameters has no rate.
+const VARIES: &str = "its parameters vary, so that no two periods are the same map";
 
-/// The keys that only some algorithms have.
-struct Parameters<'a> {
-    section: &'a Section<'a>,
-    iterations: u32,
-    nodes: u32,
-}
-
-impl Parameters<'_> {
-    fn method(&self, kind: Kind) -> Result<Method, StudyError> {
-        Ok(match kind {
-            Kind::Admm => Method::Admm {
-                penalty: self.penalty()?,
-            },
-            Kind::RecycledAdmm => Method::RecycledAdmm {
-                penalty: self.penalty()?,
-                damping: self.damping()?,
-                recycle: self.recycle()?,
-            },
-            Kind::MAdmm => {
-                let penalty = self.penalties()?;
-                Method::MAdmm {
-                    dual_step: self.dual_step(&penalty)?,
-                    penalty,
-                }
-            }
-            Kind::MRecycledAdmm => {
-                let penalty = self.penalties()?;
-                Method::MRecycledAdmm {
-                    dual_step: self.dual_step(&penalty)?,
-                    penalty,
-                    damping: self.dampings()?,
-                    recycle: self.recycle()?,
-                }
-            }
-            Kind::Dlm => Method::Dlm {
-                penalty: self.penalty()?,
-                damping: self.damping()?,
-            },
-            Kind::RecycledDlm => Method::RecycledDlm {
-                penalty: self.penalty()?,
-                damping: self.damping()?,
-                recycle: self.recycle()?,
-            },
-            Kind::Dgd => Method::Dgd { step: self.step()? },
-            Kind::Local => Method::Local {
-                extra_ridge: self.extra_ridge()?,
-            },
-            Kind::Average => Method::Average {
-                extra_ridge: self.extra_ridge()?,
-            },
-        })
+impl Method {
+    /// Returns the name in study files: `r-admm`.
+    pub fn name(&self) -> &'static str {
+        self.info().name
     }
 
-    /// Checks a key that the algorithm at hand has no use for, as the most lenient of the others would.
-    fn check(&self, entry: &Entry<'_>) -> Result<(), StudyError> {
-        let each = |role| schedule::each(entry, role, self.iterations, self.nodes);
-        match entry.name {
-            "penalty" => each(Role::Penalty).map(drop),
-            "damping" => each(Role::Damping).map(drop),
-            "step" => schedule::one(entry, Role::Step, self.iterations).map(drop),
-            "dual_step" => entry.number(POSITIVE).map(drop),
-            "extra_ridge" => entry.number(NON_NEGATIVE).map(drop),
-            "recycle" => recycle(entry).map(drop),
-            _ => Ok(()),
+    /// Returns whether its data steps ask for gradients; if not, they ask for minimisers.
+    pub fn asks_for_gradients(&self) -> bool {
+        self.info().asks == Asks::Gradients
+    }
+
+    /// Returns the kind of noise that suits its queries.
+    pub fn noise_kind(&self, noise: NoiseFamily) -> NoiseKind {
+        match self.info().asks {
+            Asks::Gradients => NoiseKind::Gradient { noise },
+            Asks::Minimisers => NoiseKind::objective(noise),
         }
     }
 
-    fn penalty(&self) -> Result<Schedule, StudyError> {
-        schedule::one(&self.penalty_entry()?, Role::Penalty, self.iterations)
+    /// Returns the value of a parameter, if the algorithm has it.
+    pub fn get(&self, key: &str) -> Option<ParameterValue<'_>> {
+        let mut parameters = self.parameters().into_iter();
+        parameters.find_map(|(known, value)| (known == key).then_some(value))
     }
 
-    fn penalties(&self) -> Result<Vec<Schedule>, StudyError> {
-        let entry = self.penalty_entry()?;
-        schedule::each(&entry, Role::RisingPenalty, self.iterations, self.nodes)
+    /// Returns the penalty `η`, if it has one; the first node's, if each has its own.
+    pub fn penalty(&self) -> Option<Schedule> {
+        self.get("penalty")?.first()
     }
 
-    fn penalty_entry(&self) -> Result<Entry<'_>, StudyError> {
-        self.section
-            .required("penalty", "the penalty η, a positive number")
+    /// Returns the damping `γ`, if it has one; the first node's, if each has its own.
+    pub fn damping(&self) -> Option<Schedule> {
+        self.get("damping")?.first()
     }
 
-    fn damping(&self) -> Result<Schedule, StudyError> {
-        schedule::one(&self.damping_entry()?, Role::Damping, self.iterations)
+    /// Returns what it adds to the common ridge, if that is a parameter.
+    pub fn extra_ridge(&self) -> Option<f64> {
+        match self.get("extra_ridge")? {
+            ParameterValue::Number(extra) => Some(extra),
+            _ => None,
+        }
     }
 
-    fn dampings(&self) -> Result<Vec<Schedule>, StudyError> {
-        let entry = self.damping_entry()?;
-        schedule::each(&entry, Role::Damping, self.iterations, self.nodes)
+    /// Returns the recycled steps a data step; `None` if it has no recycled steps.
+    pub fn recycle(&self) -> Option<u32> {
+        match self.get("recycle")? {
+            ParameterValue::Count(recycle) => Some(recycle),
+            _ => None,
+        }
     }
 
-    fn damping_entry(&self) -> Result<Entry<'_>, StudyError> {
-        self.section
-            .required("damping", "the damping γ, a number of at least 0")
+    /// Returns the iterations from one data step to the next.
+    pub fn period(&self) -> u32 {
+        self.recycle().map_or(1, |recycle| recycle + 1)
     }
 
-    fn step(&self) -> Result<Schedule, StudyError> {
-        let entry = self
-            .section
-            .required("step", "the step s, a positive number")?;
-        schedule::one(&entry, Role::Step, self.iterations)
+    /// Returns the same algorithm with a data step in every iteration; `None` if this is that algorithm.
+    pub fn unrecycled(&self) -> Option<Self> {
+        match self.period() {
+            1 => None,
+            _ => self.without_recycling(),
+        }
     }
 
-    fn extra_ridge(&self) -> Result<f64, StudyError> {
-        let given = self
-            .section
-            .optional("extra_ridge", |entry| entry.number(NON_NEGATIVE))?;
-        Ok(given.unwrap_or(0.0))
+    /// Returns why it has no rate of convergence at the optimum; `None` if it has one.
+    pub fn no_rate(&self) -> Option<&'static str> {
+        let varies = |(_, value): (_, ParameterValue<'_>)| {
+            let mut schedules = value.schedules().iter();
+            schedules.any(|schedule| constant(schedule).is_none())
+        };
+        let no_rate = self.info().no_rate;
+        no_rate.or_else(|| self.parameters().into_iter().any(varies).then_some(VARIES))
     }
 
-    fn recycle(&self) -> Result<u32, StudyError> {
-        Ok(self.section.optional("recycle", recycle)?.unwrap_or(1))
-    }
-
-    /// `θ`, at most every penalty. These do not decrease, so that the first iteration speaks for all.
-    fn dual_step(&self, penalties: &[Schedule]) -> Result<f64, StudyError> {
-        let least = penalties
-            .iter()
-            .map(|penalty| penalty.at(1))
-            .fold(f64::INFINITY, f64::min);
-        let given = self.section.optional("dual_step", |entry| {
-            let theta = entry.number(POSITIVE)?;
-            if theta > least {
-                return Err(entry.wrong(format!(
-                    "must be at most {least}, the smallest penalty at iteration 1"
-                )));
+    /// Returns its name and parameters, as in `m-admm, η = 0.5 to 2, θ = 0.3`.
+    pub fn summary(&self) -> String {
+        let mut summary = self.name().to_owned();
+        for (symbol, key) in [
+            ("η", "penalty"),
+            ("γ", "damping"),
+            ("θ", "dual_step"),
+            ("s", "step"),
+        ] {
+            if let Some(value) = self.get(key) {
+                summary += &format!(", {symbol} = {}", value.summary());
             }
-            Ok(theta)
-        })?;
-        Ok(given.unwrap_or(least))
+        }
+        match self.recycle() {
+            None | Some(1) => summary,
+            Some(recycle) => format!("{summary}, recycle = {recycle}"),
+        }
+    }
+
+    /// Returns a text that is equal for two nodes that have the same parameters.
+    pub(crate) fn own_parameters(&self, node: usize) -> String {
+        let parameters = self.parameters();
+        let own = parameters.iter().filter_map(|(_, value)| match value {
+            // Numbers are written with all their digits.
+            ParameterValue::PerNode(schedules) => Some(format!("{:?};", schedules[node])),
+            _ => None,
+        });
+        own.collect()
     }
 }
 
-fn recycle(entry: &Entry<'_>) -> Result<u32, StudyError> {
-    entry.integer(0..=1000)
+impl ParameterValue<'_> {
+    /// Returns the schedules of all nodes, or the one that they share; none if the value is a number.
+    pub fn schedules(&self) -> &[Schedule] {
+        match self {
+            Self::Schedule(schedule) => std::slice::from_ref(schedule),
+            Self::PerNode(schedules) => schedules,
+            Self::Count(_) | Self::Number(_) => &[],
+        }
+    }
+
+    fn first(&self) -> Option<Schedule> {
+        self.schedules().first().copied()
+    }
+
+    /// The value for people: that of a schedule at the first iteration, the least and the greatest if nodes differ.
+    fn summary(&self) -> String {
+        let of = |schedule: &Schedule| match schedule {
+            Schedule::Constant(value) => number_format::as_typed(*value),
+            varying => format!("{}…", number_format::as_typed(varying.at(1))),
+        };
+        match self {
+            Self::Count(count) => count.to_string(),
+            Self::Number(number) => number_format::as_typed(*number),
+            Self::Schedule(schedule) => of(schedule),
+            Self::PerNode(schedules) => {
+                let by_start = |a: &&Schedule, b: &&Schedule| a.at(1).total_cmp(&b.at(1));
+                let (least, greatest) = (
+                    schedules.iter().min_by(by_start),
+                    schedules.iter().max_by(by_start),
+                );
+                match least.zip(greatest) {
+                    Some((_, only)) if schedules.iter().all(|schedule| schedule == only) => {
+                        of(only)
+                    }
+                    Some((least, greatest)) => format!("{} to {}", of(least), of(greatest)),
+                    None => String::new(),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the value of a schedule, if it is the same at all iterations.
+pub fn constant(schedule: &Schedule) -> Option<f64> {
+    match *schedule {
+        Schedule::Constant(value) => Some(value),
+        Schedule::Growth { start, growth } => (growth == 1.0).then_some(start),
+        Schedule::Decay { start, power } => (power == 0.0).then_some(start),
+    }
+}
+
+/// A type of values of parameters.
+trait Parameter: Sized {
+    /// Whether there is a value for every node.
+    const PER_NODE: bool = false;
+
+    /// Reads the value of `key`.
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError>;
+
+    fn value(&self) -> ParameterValue<'_>;
+}
+
+impl Parameter for Schedule {
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError> {
+        parameters.schedule(key)
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::Schedule(self)
+    }
+}
+
+impl Parameter for Vec<Schedule> {
+    const PER_NODE: bool = true;
+
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError> {
+        parameters.schedules(key)
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::PerNode(self)
+    }
+}
+
+impl Parameter for u32 {
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError> {
+        parameters.count(key)
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::Count(*self)
+    }
+}
+
+impl Parameter for f64 {
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError> {
+        parameters.number(key)
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::Number(*self)
+    }
+}
+
+// The keys of the file, the name first.
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", self.name())?;
+        for (key, value) in self.parameters() {
+            map.serialize_entry(key, &value)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for ParameterValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Schedule(schedule) => schedule.serialize(serializer),
+            Self::PerNode(schedules) => schedule::serialize(schedules, serializer),
+            Self::Count(count) => count.serialize(serializer),
+            Self::Number(number) => number.serialize(serializer),
+        }
+    }
 }

@@ -1,68 +1,68 @@
-//! What can be wrong with a study file or a site file, and what is merely worth saying.
+//! Errors in study files and site files, and notes about keys without an effect.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a study, or not a site file.
+/// An error in a study file or a site file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StudyError {
     /// The text is not TOML.
     #[error("{file}:{line}:{column}: {message}")]
     Syntax {
-        /// Its name.
+        /// The name of the file.
         file: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1, in characters.
+        /// The column, from 1, in characters.
         column: usize,
-        /// The parser's own words.
+        /// The parser's message.
         message: String,
     },
-    /// A key or a section that means nothing.
+    /// An unknown key or section.
     #[error("{file}:{line}: {what}: {advice}")]
     Unknown {
-        /// Its name.
+        /// The name of the file.
         file: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The unknown name.
         what: String,
         /// The nearest known name, or all of them.
         advice: String,
     },
-    /// A required key that is not there.
+    /// A missing key that is required.
     #[error("{file}: {key} is missing: {meaning}")]
     Missing {
-        /// Its name.
+        /// The name of the file.
         file: String,
-        /// With its section.
+        /// The key with its section.
         key: String,
-        /// What it would say, and in which form.
+        /// Its meaning and form.
         meaning: String,
     },
     /// A value of the wrong type, out of range, or at odds with another one.
     #[error("{file}:{line}: {key} = {value}: {advice}")]
     Wrong {
-        /// Its name.
+        /// The name of the file.
         file: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// With its section.
+        /// The key with its section.
         key: String,
-        /// As written, cut short if long.
+        /// The value as written, cut short if long.
         value: String,
-        /// What would be right.
+        /// The remedy.
         advice: String,
     },
 }
 
-/// A key that was understood and checked, but has no effect on this study, or one that it is hardly meant to have.
+/// A note about a key that is valid, but has no effect on this study or a surprising one.
 ///
-/// Not an error: whoever compares algorithms switches `name` back and forth and leaves the other keys in place.
+/// It is not an error: to compare algorithms one changes `name` and leaves the other keys in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where the key stands, from 1.
+    /// The line of the key, from 1.
     pub line: usize,
     /// The whole message, with file and line: `study.toml:31: [algorithm] recycle is not used by admm`.
     pub text: String,

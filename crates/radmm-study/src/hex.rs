@@ -1,39 +1,78 @@
-//! Thirty-two bytes as hexadecimal digits: keys and hashes.
+//! Hexadecimal digits: the text form of keys and hashes.
 
 use thiserror::Error;
 
-/// Why a text is not 64 hexadecimal digits.
+/// Why a text is not the hexadecimal form of so many bytes.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub(crate) enum HexError {
+pub enum HexError {
+    /// A character that is not a digit in lower case.
     #[error("{0:?} is not one of the digits 0 to 9 and a to f")]
     Digit(char),
-    #[error("must have 64 hexadecimal digits, not {0}")]
-    Length(usize),
+    /// Too many or too few digits.
+    #[error("must have {needed} hexadecimal digits, not {found}")]
+    Length {
+        /// The number of digits that there must be.
+        needed: usize,
+        /// The number of digits that there are.
+        found: usize,
+    },
 }
 
-/// Two lower-case digits a byte.
-pub(crate) fn digits(bytes: &[u8]) -> String {
+/// Returns two lower-case digits for each byte.
+pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What 64 lower-case digits stand for.
-pub(crate) fn bytes(text: &str) -> Result<[u8; 32], HexError> {
+/// Returns the bytes of `2·N` lower-case digits. Upper case is rejected: there is one text for each key, so that it is
+/// found by searching for it.
+///
+/// ```
+/// use radmm_study::hex;
+///
+/// assert_eq!(hex::decode("009fff"), Ok([0, 0x9f, 255]));
+/// assert_eq!(hex::encode(&[0, 0x9f, 255]), "009fff");
+/// ```
+pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
     let value = |c: char| match c {
-        // One way to write a key, so that it is found by searching for it.
-        'A'..='F' => None,
-        _ => c.to_digit(16).map(|digit| digit as u8),
+        '0'..='9' | 'a'..='f' => c.to_digit(16).map(|digit| digit as u8),
+        _ => None,
     };
-    let values: Result<Vec<u8>, HexError> = text
+    let digits: Vec<u8> = text
         .chars()
         .map(|c| value(c).ok_or(HexError::Digit(c)))
-        .collect();
-    let values = values?;
-    if values.len() != 64 {
-        return Err(HexError::Length(values.len()));
+        .collect::<Result<_, _>>()?;
+    if digits.len() != 2 * N {
+        return Err(HexError::Length {
+            needed: 2 * N,
+            found: digits.len(),
+        });
     }
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(values.chunks_exact(2)) {
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         *byte = pair[0] << 4 | pair[1];
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_encoded_is_decoded() {
+        assert_eq!(decode(&encode(&[0, 0x9f, 255])), Ok([0, 0x9f, 255]));
+        for length in ["", "0", "00", "00000", "0000000"] {
+            let (needed, found) = (6, length.len());
+            let expected = Err(HexError::Length { needed, found });
+            assert_eq!(decode::<3>(length), expected, "{length}");
+        }
+        for (text, digit) in [
+            ("00000G", 'G'),
+            ("00000A", 'A'),
+            ("00ü00", 'ü'),
+            ("+00000", '+'),
+        ] {
+            assert_eq!(decode::<3>(text), Err(HexError::Digit(digit)), "{text}");
+        }
+    }
 }

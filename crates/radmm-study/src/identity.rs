@@ -1,4 +1,4 @@
-//! Who a party is: its public key.
+//! The identity of a party: its public key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,24 +27,24 @@ pub struct Identity([u8; 32]);
 /// Why a text is not a public key. The text is not repeated, since it may be a secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum IdentityError {
-    /// A secret key, which belongs into a file of its own.
+    /// A secret key.
     #[error(
         "is a secret key, which nobody else may see; give the public one, \"ed25519:\" and 64 hexadecimal digits"
     )]
     Secret,
-    /// Something else.
+    /// A text with another beginning.
     #[error("must be \"ed25519:\" and 64 hexadecimal digits")]
     Prefix,
-    /// Not a hexadecimal digit in lower case.
+    /// A character that is not a hexadecimal digit in lower case.
     #[error("{0:?} is not one of the digits 0 to 9 and a to f")]
     Digit(char),
-    /// Too short or too long.
+    /// Too many or too few digits.
     #[error("must have 64 hexadecimal digits after \"ed25519:\", not {0}")]
     Length(usize),
 }
 
 impl Identity {
-    /// The key itself.
+    /// Returns the key.
     pub fn bytes(&self) -> [u8; 32] {
         self.0
     }
@@ -64,21 +64,21 @@ impl FromStr for Identity {
             return Err(IdentityError::Secret);
         }
         let digits = text.strip_prefix(PREFIX).ok_or(IdentityError::Prefix)?;
-        hex::bytes(digits).map(Self).map_err(|error| match error {
+        hex::decode(digits).map(Self).map_err(|error| match error {
             HexError::Digit(c) => IdentityError::Digit(c),
-            HexError::Length(count) => IdentityError::Length(count),
+            HexError::Length { found, .. } => IdentityError::Length(found),
         })
     }
 }
 
-/// Whether this is the content of a key file in PEM.
+/// Returns whether a text is the content of a key file in PEM.
 pub(crate) fn is_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY")
 }
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}", hex::digits(&self.0))
+        write!(f, "{PREFIX}{}", hex::encode(&self.0))
     }
 }
 

@@ -1,55 +1,55 @@
-//! How much noise there is: as the study says, or as much as a total takes.
+//! The noise of a study: as much as the study says, or as much as a total takes.
 
 use radmm::private::{Law, Mechanism, Scaling};
 use serde::Serialize;
 
-/// Which noise protects the rows: given, or to be found for a total.
+/// The noise that protects the rows: given, or to be found for a total.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Noise {
     /// The same for every party, as the study says.
     Given(Mechanism),
     /// For each party the least that keeps its whole run within a total.
-    Total(Total),
+    Total(TotalBudget),
 }
 
-/// What every party may lose over the whole run, at the study's `δ`.
+/// The total that every party may lose over the whole run, at the study's `δ`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Total {
-    /// Of the noise that is to be found.
+pub struct TotalBudget {
+    /// The kind of the noise that is to be found.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: NoiseKind,
     /// `ε`, positive and finite.
     pub epsilon: f64,
 }
 
-/// Where noise enters and of which family it is, whatever its amount.
+/// Where noise enters and its family, whatever its amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "mechanism", rename_all = "kebab-case")]
-pub enum Kind {
+pub enum NoiseKind {
     /// A random linear term in the objective.
     Objective {
-        /// Of the linear term.
-        noise: Family,
+        /// The family of the linear term.
+        noise: NoiseFamily,
         /// Fixed, or growing with the penalty.
         scale: Scaling,
     },
     /// Noise on the exact minimiser.
     Output {
-        /// Of the noise.
-        noise: Family,
+        /// The family of the noise.
+        noise: NoiseFamily,
     },
     /// Noise on the exact gradient.
     Gradient {
-        /// Of the noise.
-        noise: Family,
+        /// The family of the noise.
+        noise: NoiseFamily,
     },
 }
 
-/// The laws of noise that differ in their amount alone.
+/// A family of noise distributions that differ in their amount alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
+pub enum NoiseFamily {
     /// Density ∝ exp(−rate·‖e‖₂).
     Gamma,
     /// Independent N(0, sigma²) in every coordinate.
@@ -57,20 +57,17 @@ pub enum Family {
 }
 
 impl Noise {
-    /// A mechanism of this kind. Its amount is the one that is given; where it is to be found, one, which means nothing.
-    pub fn like(&self) -> Mechanism {
+    /// Returns a mechanism of this kind. Its amount is the one that is given; where the amount is to be found it is one,
+    /// which means nothing.
+    pub fn template(&self) -> Mechanism {
         match self {
             Self::Given(mechanism) => *mechanism,
-            Self::Total(total) => total.kind.with(1.0),
+            Self::Total(total) => total.kind.with_amount(1.0),
         }
     }
 
-    /// As much noise, or the same total, of another kind; `None` without noise.
-    pub fn moved(self, to: impl FnOnce(Family) -> Kind) -> Option<Self> {
-        let given = |law| match law {
-            Law::Gamma { rate } => (Family::Gamma, rate),
-            Law::Gaussian { sigma } => (Family::Gaussian, sigma),
-        };
+    /// Returns as much noise, or the same total, of another kind; `None` without noise.
+    pub fn with_kind(self, kind: impl FnOnce(NoiseFamily) -> NoiseKind) -> Option<Self> {
         Some(match self {
             Self::Given(Mechanism::None) => return None,
             Self::Given(
@@ -78,20 +75,29 @@ impl Noise {
                 | Mechanism::Output { law }
                 | Mechanism::Gradient { law },
             ) => {
-                let (family, amount) = given(law);
-                Self::Given(to(family).with(amount))
+                let (family, amount) = match law {
+                    Law::Gamma { rate } => (NoiseFamily::Gamma, rate),
+                    Law::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
+                };
+                Self::Given(kind(family).with_amount(amount))
             }
-            Self::Total(total) => Self::Total(Total {
-                kind: to(total.kind.family()),
+            Self::Total(total) => Self::Total(TotalBudget {
+                kind: kind(total.kind.family()),
                 ..total
             }),
         })
     }
 }
 
-impl Kind {
-    /// Gamma or gaussian.
-    pub fn family(self) -> Family {
+impl NoiseKind {
+    /// Noise in the objective that does not grow with the penalty.
+    pub fn objective(noise: NoiseFamily) -> Self {
+        let scale = Scaling::Fixed;
+        Self::Objective { noise, scale }
+    }
+
+    /// Returns the family of the noise.
+    pub fn family(self) -> NoiseFamily {
         match self {
             Self::Objective { noise, .. } | Self::Output { noise } | Self::Gradient { noise } => {
                 noise
@@ -99,28 +105,16 @@ impl Kind {
         }
     }
 
-    /// With this much noise: a rate, or a σ.
-    pub fn with(self, amount: f64) -> Mechanism {
+    /// Returns the mechanism with this much noise: a rate, or a σ.
+    pub fn with_amount(self, amount: f64) -> Mechanism {
+        let law = match self.family() {
+            NoiseFamily::Gamma => Law::Gamma { rate: amount },
+            NoiseFamily::Gaussian => Law::Gaussian { sigma: amount },
+        };
         match self {
-            Self::Objective { noise, scale } => Mechanism::Objective {
-                law: noise.with(amount),
-                scale,
-            },
-            Self::Output { noise } => Mechanism::Output {
-                law: noise.with(amount),
-            },
-            Self::Gradient { noise } => Mechanism::Gradient {
-                law: noise.with(amount),
-            },
-        }
-    }
-}
-
-impl Family {
-    fn with(self, amount: f64) -> Law {
-        match self {
-            Self::Gamma => Law::Gamma { rate: amount },
-            Self::Gaussian => Law::Gaussian { sigma: amount },
+            Self::Objective { scale, .. } => Mechanism::Objective { law, scale },
+            Self::Output { .. } => Mechanism::Output { law },
+            Self::Gradient { .. } => Mechanism::Gradient { law },
         }
     }
 }

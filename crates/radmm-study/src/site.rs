@@ -1,7 +1,7 @@
-//! The site file: what one party keeps to itself when it takes part in studies.
+//! The site file: the settings that one party keeps to itself.
 //!
-//! All parties agree on a study. Where a party's key and its rows are, and how much may ever be learnt of these rows, is its
-//! own affair, and stands here.
+//! All parties agree on a study. The places of a party's key and rows, and the limit of what may ever be learnt of these rows,
+//! are its own and stand here.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,12 +10,13 @@ use std::path::Path;
 use radmm::account::Limits;
 use radmm_data::Format;
 
-use crate::entry::{Entry, POSITIVE, Range};
 use crate::error::{Note, StudyError};
-use crate::reader::{Document, Known, Section};
-use crate::{address, data, hex, identity, parties};
+use crate::parse::entry::{Entry, POSITIVE, Range};
+use crate::parse::reader::{Document, KnownNames, Section};
+use crate::parse::{address, data, parties};
+use crate::{hex, identity};
 
-const KNOWN: Known = Known {
+const KNOWN: KnownNames = KnownNames {
     keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
     sections: &["data", "limit", "addresses"],
     lists: &[],
@@ -33,37 +34,37 @@ const DELTA: Range = Range {
     needed: "at least 0 and below 1",
 };
 
-/// What one party keeps to itself. Paths are as written: relative to the site file.
+/// The settings of one party. Paths are as written: relative to the site file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteFile {
     /// The file of this party's secret key.
     pub key: String,
-    /// Whose key that must be, by name; `None` if this party is whoever has the key.
+    /// The name of the party whose key that must be; `None` if any party's key is accepted.
     pub party: Option<String>,
-    /// The folder of what must survive: charges and the course of studies.
+    /// The folder of persistent state: charges and the steps of studies.
     pub state: String,
     /// The folder of results.
     pub out: String,
-    /// Where neighbours are heard; `None` if this party only dials.
+    /// The address on which neighbours are accepted; `None` if this party only dials.
     pub listen: Option<SocketAddr>,
-    /// Where measurements are shown, to this machine alone.
+    /// The address of metrics, for this machine alone.
     pub metrics: Option<SocketAddr>,
-    /// Where the noise comes from.
+    /// The source of noise.
     pub noise: NoiseOrigin,
     /// This party's rows.
     pub data: SiteData,
-    /// Over everything ever asked of these rows; always there if the noise is secret.
+    /// The limit of everything ever asked of these rows; always there if the noise is secret.
     pub limit: Option<Limit>,
-    /// `host:port` where neighbours are dialled, by their name, in place of what the study says.
+    /// `host:port` where neighbours are dialled, by their name, instead of the study's address.
     pub addresses: BTreeMap<String, String>,
 }
 
-/// Where a party's noise comes from.
+/// The source of a party's noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoiseOrigin {
     /// Drawn from the operating system, and known to nobody.
     Secret,
-    /// From the study's seed: it repeats, and protects nobody. For rehearsals.
+    /// Drawn from the study's seed: it repeats, and protects nobody. For rehearsals.
     Seeded,
 }
 
@@ -72,7 +73,7 @@ pub enum NoiseOrigin {
 pub struct SiteData {
     /// Where they are.
     pub rows: SiteRows,
-    /// SHA-256 fingerprints of earlier states of these people's rows, whose charges count on.
+    /// SHA-256 fingerprints of earlier versions of these people's rows, whose charges still count.
     pub continues: Vec<[u8; 32]>,
 }
 
@@ -81,23 +82,23 @@ pub struct SiteData {
 pub enum SiteRows {
     /// All rows of a file.
     File {
-        /// As written: relative to the site file.
+        /// The path as written: relative to the site file.
         path: String,
-        /// How they are written there.
+        /// The format of the file.
         format: Format,
     },
-    /// What the study's own table and split give this party. For rehearsals.
+    /// This party's part of the study's own table. For rehearsals.
     Share,
 }
 
-/// What may ever be spent on a party's rows, by all studies together.
+/// The limit of what may ever be spent on a party's rows, by all studies together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// The largest pure `ε`.
     pub pure: Option<f64>,
     /// The largest `ε` at a `δ` above 0, and that `δ`.
     pub relaxed: Option<(f64, f64)>,
-    /// Both.
+    /// Both limits.
     pub limits: Limits,
 }
 
@@ -114,7 +115,10 @@ impl SiteFile {
         let key = top.required("key", "the file of this party's secret key")?;
         let key = key_file(&key)?;
         let party = top.optional("party", party)?;
-        let state = top.required("state", "a folder for what must survive")?;
+        let state = top.required(
+            "state",
+            "a folder for the state that must survive a restart",
+        )?;
         let state = state.words()?.to_owned();
         let out = top.optional("out", |entry| entry.words())?;
         let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
@@ -140,7 +144,7 @@ impl SiteFile {
 fn key_file(entry: &Entry<'_>) -> Result<String, StudyError> {
     match entry.words()? {
         secret if identity::is_secret(secret) => {
-            Err(entry.wrong_unseen("is the secret key itself; give the path of its file"))
+            Err(entry.wrong_hidden("is the secret key itself; give the path of its file"))
         }
         path => Ok(path.to_owned()),
     }
@@ -161,13 +165,13 @@ fn socket(entry: &Entry<'_>, example: &str) -> Result<SocketAddr, StudyError> {
     })
 }
 
-// Privacy: what is measured tells when this party works and how long, and is shown to whoever asks.
+// Privacy: metrics tell when this party works and how long, and are shown to anybody who asks.
 fn metrics(entry: &Entry<'_>) -> Result<SocketAddr, StudyError> {
     let socket = socket(entry, "127.0.0.1:9411")?;
     match socket.ip().is_loopback() {
         true => Ok(socket),
         false => Err(entry.wrong(
-            "must be an address of this machine alone, such as \"127.0.0.1:9411\"; from elsewhere, look through an ssh tunnel or a local proxy that asks who is there",
+            "must be an address of this machine alone, such as \"127.0.0.1:9411\"; from elsewhere, use an ssh tunnel or a local proxy that authenticates",
         )),
     }
 }
@@ -182,7 +186,7 @@ fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyE
     ])?;
     if origin == NoiseOrigin::Seeded {
         notes.push(entry.note(
-            "is \"seeded\": whoever knows the study's seed can take the noise away, so that it protects nobody",
+            "is \"seeded\": anybody who knows the study's seed can subtract the noise, so that it protects nobody",
         ));
     }
     Ok(origin)
@@ -198,7 +202,6 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let rows = match (path, shared) {
         (Some(path), None) => SiteRows::File {
             path: path.to_owned(),
-            // As in a study.
             format: format
                 .or_else(|| Format::of(Path::new(path)))
                 .unwrap_or(Format::Csv),
@@ -227,16 +230,16 @@ fn fingerprints(entry: &Entry<'_>) -> Result<Vec<[u8; 32]>, StudyError> {
     let mut fingerprints = Vec::new();
     for element in entry.elements()? {
         let fingerprint =
-            hex::bytes(element.string()?).map_err(|error| element.wrong(error.to_string()))?;
+            hex::decode(element.string()?).map_err(|error| element.wrong(error.to_string()))?;
         if fingerprints.contains(&fingerprint) {
-            return Err(element.wrong("stands there twice"));
+            return Err(element.wrong("is listed twice"));
         }
         fingerprints.push(fingerprint);
     }
     Ok(fingerprints)
 }
 
-// Privacy: noise that protects is drawn under a limit that outlives every study, or not at all.
+// Privacy: secret noise is drawn only under a limit that outlives every study.
 fn limit(top: &Section<'_>, noise: NoiseOrigin) -> Result<Option<Limit>, StudyError> {
     let section = top.section("limit", &LIMIT)?;
     if section.table.is_none() && noise == NoiseOrigin::Seeded {

@@ -31,7 +31,7 @@ fn identities_are_ordered_as_they_are_written() {
 }
 
 #[test]
-fn what_is_wrong_with_a_text_is_told() {
+fn an_invalid_text_is_reported_with_its_reason() {
     assert_eq!(error(""), IdentityError::Prefix);
     assert_eq!(error(&TEXT[8..]), IdentityError::Prefix);
     assert_eq!(

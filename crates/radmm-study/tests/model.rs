@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use radmm::account::Guarantee;
 use radmm::private::NormPolicy;
-use radmm_data::Scale;
+use radmm_data::NumericScale;
 use radmm_study::{BadWeights, ModelError, ModelFile, ModelGuarantee, Study, Trained};
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ fn refusal(change: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn a_model_says_where_it_is_from_what_it_cost_and_what_its_columns_mean() {
+fn a_model_states_its_study_its_guarantee_and_its_columns() {
     let text = EXAMPLE.replace(
         "\"hours per week\" = [1, 99]",
         "hours = { bins = [20, 40] }",
@@ -108,7 +108,7 @@ fn a_model_says_where_it_is_from_what_it_cost_and_what_its_columns_mean() {
 }
 
 #[test]
-fn data_is_what_a_result_has_of_it() {
+fn data_is_serialised_as_in_a_result() {
     let study = serde_json::to_value(study(EXAMPLE)).unwrap();
     let model: Value = serde_json::from_str(&model(EXAMPLE).to_json()).unwrap();
     for (key, value) in model["data"].as_object().unwrap() {
@@ -249,7 +249,7 @@ fn a_model_has_one_finite_weight_a_column() {
 }
 
 #[test]
-fn numbers_that_json_does_not_have_are_named() {
+fn numbers_that_json_lacks_are_reported() {
     let text = model(EXAMPLE).to_json();
     for word in ["NaN", "Infinity", "-Infinity"] {
         let damaged = text.replacen("    -1.0,", &format!("    {word},"), 1);
@@ -275,7 +275,7 @@ fn numbers_that_json_does_not_have_are_named() {
 }
 
 #[test]
-fn what_is_not_a_model_is_told_so() {
+fn a_file_that_is_not_a_model_is_rejected() {
     let error = |text: &str| read(text).unwrap_err().to_string();
     let advice = "; give the model.json that a node wrote";
     assert_eq!(
@@ -304,7 +304,7 @@ fn what_is_not_a_model_is_told_so() {
 }
 
 #[test]
-fn a_file_of_a_newer_release_is_refused_and_another_patch_is_not() {
+fn a_newer_release_is_rejected_and_another_patch_is_accepted() {
     let made_by = |version: &str| {
         read(&changed(|model| {
             model["program"]["version"] = json!(version)
@@ -416,14 +416,14 @@ fn columns_are_checked_as_in_a_study() {
 }
 
 #[test]
-fn the_schema_that_is_read_is_a_real_one() {
+fn the_schema_that_is_read_is_usable() {
     let text = changed(|model| {
         model["data"]["rows"] = json!("clip");
         model["data"]["numeric"]["age"] = json!([-1, 90]);
     });
     let model = read(&text).unwrap();
     assert_eq!(model.schema().rows, NormPolicy::Clip);
-    let bounds = Scale::Bounds {
+    let bounds = NumericScale::Bounds {
         low: -1.0,
         high: 90.0,
     };

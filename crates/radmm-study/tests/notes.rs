@@ -171,7 +171,7 @@ fn parameters_of_other_mechanisms_are_noted() {
 }
 
 #[test]
-fn defaults_written_out_where_they_say_nothing_are_noted() {
+fn defaults_without_an_effect_are_noted() {
     assert_eq!(
         said(&[("\"objective\"", "\"output\"")]),
         [

@@ -1,8 +1,8 @@
 //! Studies between real parties: who takes part, and that every party has its own rows.
 
 use radmm_data::{Format, Holdout, Split};
-use radmm_study::table::{Table, TableError};
-use radmm_study::{Party, Source, Study, Test};
+use radmm_study::rows::{StudyRows, StudyRowsError};
+use radmm_study::{RowSource, Study, StudyParty, TestRows};
 use serde_json::{Value, json};
 
 const PARTIES: &str = include_str!("parties.toml");
@@ -30,14 +30,14 @@ fn line(start: &str) -> &'static str {
 }
 
 #[test]
-fn parties_stand_in_the_order_of_their_nodes() {
+fn parties_are_listed_in_the_order_of_nodes() {
     let (study, notes) = read(&[]);
     assert_eq!(notes, [""; 0]);
     let names: Vec<&str> = study.parties.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["alder", "birch", "cedar"]);
     assert_eq!(
         study.parties[1],
-        Party {
+        StudyParty {
             name: "birch".into(),
             key: "ed25519:548a42517fa28525d6af7249de69bd6fefb51d10c996bb8135e337a53cf3b4cf"
                 .parse()
@@ -80,7 +80,7 @@ fn the_reference_shows_the_example() {
 #[test]
 fn every_party_has_its_own_rows_if_the_study_names_none() {
     let (study, _) = read(&[]);
-    assert_eq!(study.data.source, Source::Parties);
+    assert_eq!(study.data.source, RowSource::Parties);
     assert_eq!(study.data.format, Format::Csv);
     assert_eq!((study.run.repetitions, study.run.seed), (1, 0));
     // Rows that the study names are for rehearsals.
@@ -88,7 +88,7 @@ fn every_party_has_its_own_rows_if_the_study_names_none() {
         ("label", "path = \"rows.csv\"\nlabel"),
         ("[privacy]", "[run]\nseed = 1\n[privacy]"),
     ]);
-    assert_eq!(rehearsal.data.source, Source::File("rows.csv".into()));
+    assert_eq!(rehearsal.data.source, RowSource::File("rows.csv".into()));
     assert_eq!(rehearsal.parties, study.parties);
 }
 
@@ -103,7 +103,7 @@ fn parties_may_all_have_libsvm_files() {
 }
 
 #[test]
-fn sections_for_rows_that_the_study_does_not_have_are_noted() {
+fn sections_on_rows_are_noted_in_a_study_without_rows() {
     let idle = "[data.split]\nmethod = \"shuffled\"\nseed = 1\nalpha = 1\n[data.test]\nlast = 9\n[[parties]]";
     let run = "[run]\nrepetitions = 5\nseed = 3\n[privacy]";
     let (study, notes) = read(&[("[[parties]]", idle), ("[privacy]", run)]);
@@ -122,19 +122,22 @@ fn sections_for_rows_that_the_study_does_not_have_are_noted() {
 }
 
 #[test]
-fn a_rehearsal_uses_them() {
+fn a_simulation_uses_split_and_test_of_a_study_with_parties() {
     let (study, notes) = read(&[
         ("label", "builtin = \"clinic\"\nlabel"),
         ("[[parties]]", "[data.test]\nlast = 9\n[[parties]]"),
         ("[privacy]", "[run]\nrepetitions = 5\nseed = 3\n[privacy]"),
     ]);
     assert_eq!(notes, [""; 0]);
-    assert_eq!(study.data.test, Some(Test::Held(Holdout::Last { rows: 9 })));
+    assert_eq!(
+        study.data.test,
+        Some(TestRows::Held(Holdout::Last { rows: 9 }))
+    );
     assert_eq!(study.run.repetitions, 5);
 }
 
 #[test]
-fn it_is_serialised_as_it_was_written() {
+fn parties_are_serialised_as_written() {
     let (study, _) = read(&[]);
     let json = serialised(&study);
     let sections: Vec<&String> = json.as_object().expect("an object").keys().collect();
@@ -177,7 +180,7 @@ fn it_is_serialised_as_it_was_written() {
 #[test]
 fn lists_may_be_written_inline() {
     let (study, _) = read(&[]);
-    let party = |party: &Party| {
+    let party = |party: &StudyParty| {
         let address = party.address.as_ref();
         let address = address.map(|address| format!(", address = {address:?}"));
         format!(
@@ -196,7 +199,7 @@ fn lists_may_be_written_inline() {
 }
 
 #[test]
-fn every_key_of_a_party_changes_the_hash() {
+fn every_key_of_a_party_changes_the_digest() {
     let (study, _) = read(&[]);
     let mut seen = vec![study.sha256()];
     let swapped = (
@@ -222,10 +225,12 @@ fn every_key_of_a_party_changes_the_hash() {
 }
 
 #[test]
-fn whoever_needs_rows_is_told_that_there_are_none() {
+fn reading_rows_that_only_parties_have_is_an_error() {
     let (study, _) = read(&[]);
-    let error = Table::read(&study, ".".as_ref()).err().expect("no rows");
-    assert!(matches!(error, TableError::Parties));
+    let error = StudyRows::read(&study, ".".as_ref())
+        .err()
+        .expect("no rows");
+    assert!(matches!(error, StudyRowsError::Parties));
     assert_eq!(
         error.to_string(),
         "[data] has neither path nor builtin: every party has its own rows; run it with \"radmm node\", \
@@ -239,7 +244,7 @@ fn simulated_parties_have_the_names_of_real_ones() {
         ("label = \"outcome\"\n", "builtin = \"clinic\"\n"),
         ("[privacy]", "[run]\nseed = 1\n[privacy]"),
     ]);
-    let table = Table::read(&study, ".".as_ref()).expect("rows");
-    let names: Vec<&str> = table.parties.iter().map(|p| p.name.as_str()).collect();
+    let rows = StudyRows::read(&study, ".".as_ref()).expect("rows");
+    let names: Vec<&str> = rows.parties.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["alder", "birch", "cedar"]);
 }

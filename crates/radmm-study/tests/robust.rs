@@ -81,7 +81,7 @@ fn any_byte_may_be_another() {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_followed() {
+fn deep_nesting_is_rejected_without_recursion() {
     survives(&format!("name = {}", "[".repeat(100_000)));
     survives(&format!(
         "name = {}1{}",

@@ -37,7 +37,7 @@ fn limits(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> Option<Limit> {
 }
 
 #[test]
-fn the_example_means_what_it_says() {
+fn the_example_has_its_meaning() {
     let (site, notes) = read(SITE);
     assert_eq!(notes, [""; 0]);
     let mut fingerprint = [0; 32];
@@ -67,7 +67,7 @@ fn the_example_means_what_it_says() {
 }
 
 #[test]
-fn the_least_site_file_is_filled_up_with_defaults() {
+fn missing_keys_have_defaults() {
     let (site, notes) = read(LEAST);
     assert_eq!(notes, [""; 0]);
     let expected = SiteFile {
@@ -92,13 +92,13 @@ fn the_least_site_file_is_filled_up_with_defaults() {
 }
 
 #[test]
-fn a_site_may_say_which_party_it_is() {
+fn a_site_may_name_its_party() {
     let site = read(&format!("party = \"St. Alder\"\n{LEAST}")).0;
     assert_eq!(site.party.as_deref(), Some("St. Alder"));
 }
 
 #[test]
-fn the_format_is_what_is_written_or_what_the_extension_says() {
+fn the_format_is_given_or_follows_from_the_extension() {
     let format = |lines: &str| match with("path = \"rows.csv\"", lines).data.rows {
         SiteRows::File { format, .. } => format,
         SiteRows::Share => panic!("a file"),
@@ -130,7 +130,7 @@ fn a_rehearsal_takes_its_share_and_needs_no_limit() {
     assert_eq!(
         notes,
         [
-            "site.toml:3: noise is \"seeded\": whoever knows the study's seed can take the noise away, so that it protects nobody"
+            "site.toml:3: noise is \"seeded\": anybody who knows the study's seed can subtract the noise, so that it protects nobody"
         ]
     );
     let (site, _) = read(&text.replace("[limit]\nepsilon = 1\n", ""));
@@ -148,7 +148,7 @@ fn secret_noise_needs_a_limit() {
 }
 
 #[test]
-fn a_limit_is_pure_at_a_delta_or_both() {
+fn a_limit_is_pure_or_at_a_delta_or_both() {
     let limit = |old, new| with(old, new).limit;
     let relaxed = Some((2.0, 1e-5));
     assert_eq!(limit("pure = 8.0\n", ""), limits(None, relaxed));
@@ -164,7 +164,7 @@ fn a_limit_is_pure_at_a_delta_or_both() {
 }
 
 #[test]
-fn metrics_are_shown_to_this_machine_alone() {
+fn metrics_are_for_this_machine_alone() {
     for address in ["127.0.0.1:1", "127.9.9.9:9411", "[::1]:9411"] {
         let site = with("\"127.0.0.1:9411\"", &format!("{address:?}"));
         assert_eq!(site.metrics, address.parse().ok());
@@ -174,7 +174,7 @@ fn metrics_are_shown_to_this_machine_alone() {
 }
 
 #[test]
-fn addresses_are_told_apart_by_name() {
+fn addresses_are_keyed_by_name() {
     let site = with(
         "birch =",
         "\"Klinik Süd\" = \"sued.example:1\"\n\"st. anna\" = \"[::1]:2\"\nbirch =",

@@ -198,7 +198,7 @@ pub(super) fn networks() -> Vec<(String, Experiment)> {
         let mut study = first.study().clone();
         study.algorithm.iterations = 12;
         if method.asks_for_gradients() {
-            let law = law(&study.privacy.noise.like());
+            let law = law(&study.privacy.noise.template());
             study.privacy.noise = Noise::Given(Mechanism::Gradient { law });
         }
         let name = format!("{}{suffix}", method.name());

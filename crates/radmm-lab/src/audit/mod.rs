@@ -20,7 +20,7 @@ mod tests;
 mod victim;
 
 use radmm::account::Guarantee;
-use radmm_study::words::Program;
+use radmm_study::statement_text::Program;
 use serde::Serialize;
 use thiserror::Error;
 

@@ -6,26 +6,29 @@
 use radmm::private::{Mechanism, Problem};
 use radmm::public::graph::NodeId;
 use radmm::public::release::Query;
-use radmm_study::equal::Asked;
+use radmm_study::pricing::PartyQueries;
 
 use super::attack::Attack;
 use super::case::AuditCase;
 use super::lower_bound::ceiling;
 use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
-use crate::TooDear;
+use crate::UnattainableBudget;
 use crate::experiment::Experiment;
 use crate::instantiate;
 use crate::shown::count;
 
 /// Returns an attack on the first query, and one on as much of the transcript as so many runs can resolve.
-pub(super) fn cases(experiment: &Experiment, runs: u32) -> Result<Vec<AuditCase>, TooDear> {
+pub(super) fn cases(
+    experiment: &Experiment,
+    runs: u32,
+) -> Result<Vec<AuditCase>, UnattainableBudget> {
     let noise = experiment.noise()?;
     let parties = experiment.graph().nodes().zip(noise);
     let priced = parties.filter_map(|(id, mechanism)| {
         let victim = victim(experiment, id, mechanism);
         let (times, questions): (Vec<u32>, Vec<Query>) = victim.queries().into_iter().unzip();
-        let asked = Asked {
-            questions: &questions,
+        let asked = PartyQueries {
+            queries: &questions,
             problem: &victim.problem,
             rows: ROWS,
             bound: victim.bound,

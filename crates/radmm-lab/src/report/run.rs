@@ -1,7 +1,7 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
-use radmm_study::{Privacy, Study};
+use radmm_study::{PrivacySection, Study};
 use serde_json::Value;
 
 use super::iteration_plots;
@@ -117,7 +117,7 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     )
 }
 
-fn spent(total: Guarantee, privacy: &Privacy) -> String {
+fn spent(total: Guarantee, privacy: &PrivacySection) -> String {
     if total.epsilon.is_finite() {
         format!("They spent **{}**.", statement(total))
     } else {

@@ -200,7 +200,7 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
         let of_name = outcome.baselines.iter().find(|other| other.name == name);
         of_name.map_or("–".to_owned(), |other| brief(other.extra_ridge))
     };
-    let noisy = !matches!(experiment.study().privacy.noise.like(), Mechanism::None);
+    let noisy = !matches!(experiment.study().privacy.noise.template(), Mechanism::None);
     if noisy && !outcome.baselines.is_empty() {
         legend.push(format!(
             "alone, averaged: best of eight ridges in hindsight ({} and {} were added)",

@@ -131,7 +131,7 @@ impl Office {
         for from in [1, 4] {
             let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
             let key = SecretKey::from_pem(&self.world.seats[from as usize].pem).unwrap();
-            let start = assemble::start(study, peer, columns);
+            let start = instantiate::start(study, peer, columns);
             let message = Message {
                 from: peer,
                 iteration: 0,

@@ -54,7 +54,7 @@ impl<'a> Reading<'a> {
         if head.count("columns")? as usize != columns {
             return Err(format!("columns: the study has {columns}"));
         }
-        let precision = match study.privacy.precision {
+        let precision = match radmm::public::release::Precision::Grid {
             Precision::Grid => "grid",
             Precision::Float => "float",
         };
@@ -165,7 +165,7 @@ impl<'a> Reading<'a> {
     }
 
     fn release(&self, line: &Line) -> Result<Release, String> {
-        let release = match self.study.privacy.precision {
+        let release = match radmm::public::release::Precision::Grid {
             Precision::Grid => Release::on_grid(line.integers("units")?)
                 .ok_or("units: one of them is beyond the grid")?,
             Precision::Float => {

@@ -8,8 +8,8 @@ use radmm::private::Mechanism;
 use radmm::public::graph::{Graph, NodeId};
 use radmm::public::release::Release;
 use radmm::trace::{Expected, Tracer};
-use radmm_study::plan::{Billed, Plan};
-use radmm_study::{Study, assemble};
+use radmm_study::pricing::{PartySize, Plan};
+use radmm_study::{Study, instantiate};
 
 use super::{Checked, Fault};
 use crate::about::{About, total};
@@ -168,8 +168,8 @@ impl<'a> Checking<'a> {
             signed.map(|signed| signed.message.release.clone())
         };
         for id in neighbourhood(graph, node) {
-            let start = assemble::start(study, id, columns);
-            let start = Release::of(start, study.privacy.precision);
+            let start = instantiate::start(study, id, columns);
+            let start = Release::of(start, radmm::public::release::Precision::Grid);
             if value(0, id).is_some_and(|said| Some(said) != start) {
                 self.fault(id, Some(0), "the value is not the study's start");
                 return (0, 0);
@@ -179,7 +179,7 @@ impl<'a> Checking<'a> {
             return (0, 0);
         };
         let method = &study.algorithm.method;
-        let algorithm = assemble::algorithm(method, graph, node, vec![0.0; columns]);
+        let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
         let mut tracer = Tracer::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
@@ -226,7 +226,7 @@ impl<'a> Checking<'a> {
             node, iterations, ..
         } = *self.transcript;
         let i = node.0 as usize;
-        let billed = Billed {
+        let billed = PartySize {
             name: self.name(node).to_owned(),
             rows: self.transcript.rows as usize,
         };
@@ -235,8 +235,8 @@ impl<'a> Checking<'a> {
             graph: self.graph,
             parties: vec![billed; self.graph.len()],
         };
-        let planned = plan.noise_of(i).and_then(|mechanism| {
-            let charges = plan.charges_of(i, &mechanism)?;
+        let planned = plan.party(i).noise().and_then(|mechanism| {
+            let charges = plan.party(i).charges(&mechanism)?;
             Ok((mechanism, charges))
         });
         let (mechanism, planned) = match planned {

@@ -14,12 +14,11 @@ mod tables;
 use std::path::Path;
 
 use radmm::account::{Bound, Guarantee};
-use radmm::private::Scaling;
 use radmm_lab::{
     CentralisedParty, CentralisedResult, Experiment, HeldOutStats, PrepareError, Program,
-    Repetition, RunError, SampleStats, TableError,
+    Repetition, RunError, SampleStats, StudyRowsError,
 };
-use radmm_study::{Family, Kind, Method, Noise, Study, Total};
+use radmm_study::{Noise, NoiseFamily, Study, TotalBudget};
 use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
@@ -187,7 +186,7 @@ impl AccuracyExperiment {
         folder: &Path,
         settings: AccuracySettings,
     ) -> Result<Self, AccuracyError> {
-        let prepared = |error: TableError| AccuracyError::Prepare(error.into());
+        let prepared = |error: StudyRowsError| AccuracyError::Prepare(error.into());
         let centralised = CentralisedParty::read(&studies[0], folder).map_err(prepared)?;
         let mut splits = Vec::new();
         for study in studies {
@@ -340,20 +339,11 @@ impl ParameterSet {
         study.algorithm.iterations = self.iterations;
         study.problem.ridge = self.ridge;
         let noise = match total.delta > 0.0 {
-            true => Family::Gaussian,
-            false => Family::Gamma,
+            true => NoiseFamily::Gaussian,
+            false => NoiseFamily::Gamma,
         };
-        let kind = match self.method {
-            Method::Dlm { .. } | Method::RecycledDlm { .. } | Method::Dgd { .. } => {
-                Kind::Gradient { noise }
-            }
-            _ => Kind::Objective {
-                noise,
-                scale: Scaling::Fixed,
-            },
-        };
-        study.privacy.noise = Noise::Total(Total {
-            kind,
+        study.privacy.noise = Noise::Total(TotalBudget {
+            kind: self.method.noise_kind(noise),
             epsilon: total.epsilon,
         });
         study.privacy.delta = total.delta;
@@ -390,6 +380,7 @@ const SKEWED: (&str, &str) = (
 #[cfg(test)]
 mod tests {
     use super::*;
+    use radmm_study::Method;
 
     #[test]
     fn the_studies_of_the_table_are_valid_and_differ_only_in_their_split() {

@@ -1,11 +1,9 @@
 //! The table of accuracies as text tables and as a page.
 
 use radmm::account::Guarantee;
-use radmm::public::schedule::Schedule;
 use radmm_lab::SampleStats;
 use radmm_lab::shown::{brief, count, percent, thousands};
 use radmm_report::{Block, Page, Section, TextTable};
-use radmm_study::Method;
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
 
@@ -198,27 +196,17 @@ fn percent_text(share: &SampleStats) -> String {
 
 /// Returns parameters as in `η 4.4, γ 0.9, ρ 8.8, 5 data steps`.
 fn parameter_text(parameters: &ParameterSet, data_steps: u32) -> String {
-    let value = |schedule: &Schedule| brief(schedule.at(1));
     let ridge = format!("ρ {}", brief(parameters.ridge));
     let steps = count(data_steps as usize, "data step", "data steps");
-    match &parameters.method {
-        Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
-            format!("extra ridge {}", brief(*extra_ridge))
-        }
-        Method::Admm { penalty } => format!("η {}, {ridge}, {steps}", value(penalty)),
-        Method::RecycledAdmm {
-            penalty, damping, ..
-        }
-        | Method::Dlm { penalty, damping }
-        | Method::RecycledDlm {
-            penalty, damping, ..
-        } => {
-            format!(
-                "η {}, γ {}, {ridge}, {steps}",
-                value(penalty),
-                value(damping)
-            )
-        }
-        other => format!("{}, {ridge}, {steps}", other.name()),
+    let method = &parameters.method;
+    if let Some(extra_ridge) = method.extra_ridge() {
+        return format!("extra ridge {}", brief(extra_ridge));
     }
+    let mut text = String::new();
+    for (symbol, schedule) in [("η", method.penalty()), ("γ", method.damping())] {
+        if let Some(schedule) = schedule {
+            text += &format!("{symbol} {}, ", brief(schedule.at(1)));
+        }
+    }
+    format!("{text}{ridge}, {steps}")
 }

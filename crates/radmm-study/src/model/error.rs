@@ -1,8 +1,8 @@
-//! Why a text is not a model.
+//! Errors about model files.
 
 use thiserror::Error;
 
-/// Why a text is not a model: the file, the field, and what to do.
+/// Why a text is not a model: the file, the field, and the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelError {
     /// The text is not JSON.
@@ -10,11 +10,11 @@ pub enum ModelError {
     Syntax {
         /// The model file.
         file: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1, in bytes.
+        /// The column, from 1, in bytes.
         column: usize,
-        /// What is wrong there.
+        /// The error at that place.
         message: String,
     },
     /// JSON of another kind.
@@ -22,19 +22,19 @@ pub enum ModelError {
     NotAModel {
         /// The file.
         file: String,
-        /// What tells so.
+        /// The reason.
         reason: String,
     },
-    /// From the future.
+    /// A file of a newer version.
     #[error(
         "{file} was made by radmm {version}, and this is {this}; use that version or a later one"
     )]
     Newer {
         /// The model file.
         file: String,
-        /// Of the program that made it.
+        /// The version of the program that made it.
         version: String,
-        /// Of this program.
+        /// The version of this program.
         this: &'static str,
     },
     /// A field that is missing, of the wrong type or at odds with another one.
@@ -42,9 +42,9 @@ pub enum ModelError {
     Field {
         /// The model file.
         file: String,
-        /// The way to it: `data.numeric.age`.
+        /// Its path: `data.numeric.age`.
         field: String,
-        /// What would be right.
+        /// The remedy.
         advice: String,
     },
     /// Weights that do not fit.
@@ -52,26 +52,26 @@ pub enum ModelError {
     Weights {
         /// The model file.
         file: String,
-        /// Why not.
+        /// The reason.
         cause: BadWeights,
     },
 }
 
-/// Why weights are not those of a study.
+/// Why weights do not belong to a study.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadWeights {
     /// Too many or too few.
     #[error("there are {weights} weights for {columns} columns")]
     Count {
-        /// How many there are.
+        /// The number of weights.
         weights: usize,
-        /// How many there must be.
+        /// The number of columns.
         columns: usize,
     },
     /// NaN or an infinity.
     #[error("weights[{index}], of column {column:?}, is not a finite number")]
     NotFinite {
-        /// Among the weights, from 0.
+        /// The index of the weight, from 0.
         index: usize,
         /// The encoded column that it belongs to.
         column: String,

@@ -1,7 +1,7 @@
 //! From the text of a model file to a model.
 //!
-//! `data` and `problem` have the keys and shapes of a study's sections. They are written as the TOML that they would be in a
-//! study and read as that, so that there is one reader for both, with one set of checks.
+//! `data` and `problem` have the keys and forms of a study's sections. They are converted to the TOML of a study and read by
+//! its parser, so that there is one parser for both, with one set of checks.
 
 use radmm::account::Guarantee;
 use radmm::private::Loss;
@@ -11,13 +11,13 @@ use toml::de::DeTable;
 
 use super::{BadWeights, ModelError, ModelFile, ModelGuarantee, PROGRAM, Trained, check};
 use crate::error::StudyError;
-use crate::reader::{Document, Known, Section};
-use crate::{data, problem};
+use crate::parse::reader::{Document, KnownNames, Section};
+use crate::parse::{data, problem};
 
 impl ModelFile {
     /// Reads a model and checks it. `file` is its name in messages.
     ///
-    /// Fields that it does not know are passed over, except within `data` and `problem`.
+    /// Unknown fields are ignored, except within `data` and `problem`.
     pub fn parse(text: &str, file: &str) -> Result<Self, ModelError> {
         let value = serde_json::from_str(text).map_err(|error| syntax(text, file, &error))?;
         let Value::Object(object) = &value else {
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Of the program that made the file, if this one can read it.
+/// The version of the program that made the file, if this program can read it.
 fn version(top: &Fields<'_>) -> Result<String, ModelError> {
     let foreign = || not_a_model(top.file, "its program is not radmm");
     let program = top.object("program", "program.").map_err(|_| foreign())?;
@@ -191,7 +191,7 @@ fn weights(top: &Fields<'_>, schema: &Schema) -> Result<Vec<f64>, ModelError> {
     }
 }
 
-/// Names are for people; that they are those of the schema shows that weights and columns belong together.
+/// Checks that the names are those of the schema, which shows that weights and columns belong together.
 fn columns(top: &Fields<'_>, schema: &Schema) -> Result<(), ModelError> {
     let listed = top.list("columns")?;
     let columns = schema.columns();
@@ -218,8 +218,8 @@ fn columns(top: &Fields<'_>, schema: &Schema) -> Result<(), ModelError> {
     }
 }
 
-/// What of a study stands in a model.
-const MEANING: Known = Known {
+/// The sections of a study that stand in a model.
+const KNOWN: KnownNames = KnownNames {
     keys: &[],
     sections: &["data", "problem"],
     lists: &[],
@@ -239,16 +239,16 @@ fn meaning(top: &Fields<'_>) -> Result<(Format, Schema, Loss), ModelError> {
     };
     let table = DeTable::parse(&text).map_err(|error| top.wrong("data", error.message()))?;
     let read = || -> Result<(Format, Schema, Loss), StudyError> {
-        let section = Section::top(document, table.get_ref(), &MEANING)?;
+        let section = Section::top(document, table.get_ref(), &KNOWN)?;
         let (format, schema) = data::read_meaning(&section)?;
         let problem = section.section("problem", &["loss", "width"])?;
         problem.required("loss", "logistic or smooth-hinge")?;
         Ok((format, schema, problem::loss(&problem)?))
     };
-    read().map_err(|error| of_model(top, error))
+    read().map_err(|error| section_error(top, error))
 }
 
-/// JSON as TOML, all tables inline; where there is a null, the way to it.
+/// Returns JSON as TOML with inline tables; if there is a null, its path.
 fn toml(value: &Value, path: &str) -> Result<String, String> {
     match value {
         Value::Null => Err(path.to_owned()),
@@ -275,13 +275,13 @@ fn toml(value: &Value, path: &str) -> Result<String, String> {
     }
 }
 
-/// A JSON string is a TOML string but for one control character, which TOML wants escaped too.
+/// Returns a TOML string. JSON escapes the same characters but for one control character.
 fn string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
-/// The same without its line, which is one of the TOML that nobody has seen.
-fn of_model(top: &Fields<'_>, error: StudyError) -> ModelError {
+/// Returns the error of a study's section without its line, which is one of the generated TOML.
+fn section_error(top: &Fields<'_>, error: StudyError) -> ModelError {
     let (field, advice) = match error {
         StudyError::Wrong {
             key, value, advice, ..
@@ -333,7 +333,7 @@ fn syntax(text: &str, file: &str, error: &serde_json::Error) -> ModelError {
     }
 }
 
-/// The letters, with a sign, around a byte of a line; both are counted from 1.
+/// Returns the letters, with a sign, around a byte of a line; line and column are counted from 1.
 fn word_at(text: &str, line: usize, column: usize) -> &str {
     let line = text.split('\n').nth(line.saturating_sub(1)).unwrap_or("");
     let inside = |c: char| c.is_ascii_alphabetic() || c == '-';

@@ -50,7 +50,7 @@ fn start(world: &World, of: u32) -> Vec<u8> {
         world,
         of,
         0,
-        assemble::start(&world.study, NodeId(of), columns),
+        instantiate::start(&world.study, NodeId(of), columns),
     )
 }
 
@@ -141,7 +141,7 @@ fn a_second_value_is_caught_where_the_first_is_not_kept_yet() {
 fn a_start_that_is_not_the_public_one_is_not_taken_in() {
     let mut world = alder();
     greet(&mut world, 1);
-    let mut values = assemble::start(&world.study, NodeId(1), world.seats[0].shard.columns());
+    let mut values = instantiate::start(&world.study, NodeId(1), world.seats[0].shard.columns());
     values[0] += SPACING;
     let begin = say(&world, 1, 0, values);
     let halt = tell(&mut world, 1, begin).unwrap_err();
@@ -249,7 +249,7 @@ fn who_holds_another_study_is_shown_ours_and_told_no_value() {
 fn what_was_signed_for_something_else_is_not_taken_in() {
     let mut world = alder();
     let columns = world.seats[0].shard.columns();
-    let begin = assemble::start(&world.study, NodeId(1), columns);
+    let begin = instantiate::start(&world.study, NodeId(1), columns);
     let elsewhere = say_in(&[7; 32], &world, 1, 0, begin);
     // Somebody else's word, which is genuine, and one that birch signs in his name.
     let rowans = start(&world, 4);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use radmm::account::{Budget, Ledger};
 use radmm::node::{Output, Setup};
 use radmm::private::{Curator, NoiseKey, Shard, Terms};
-use radmm_study::plan::{Billed, Plan};
-use radmm_study::table::Table;
+use radmm_study::pricing::{PartySize, Plan};
+use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -108,7 +108,7 @@ pub(crate) fn mechanisms(
     graph: &Graph,
     rows: &[usize],
 ) -> Vec<radmm::private::Mechanism> {
-    let billed = |rows: &usize| Billed {
+    let billed = |rows: &usize| PartySize {
         name: String::new(),
         rows: *rows,
     };
@@ -130,7 +130,7 @@ pub(super) fn node(
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
     let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let terms = Terms {
-        problem: assemble::problem(study),
+        problem: instantiate::problem(study),
         mechanism,
         ledger,
         noise,
@@ -149,8 +149,8 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
         id,
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
-        start: assemble::start(study, id, columns),
-        algorithm: assemble::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+        start: instantiate::start(study, id, columns),
+        algorithm: instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
         curator,
     })
     .unwrap()
@@ -171,15 +171,15 @@ impl World {
     pub(crate) fn of(text: &str, seed: u64) -> Self {
         let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
         let graph = Graph::new(&study.network.topology, 5).unwrap();
-        let table = Table::read(&study, Path::new("")).unwrap();
-        let seat = |rows: radmm_study::table::PartyRows| Seat {
+        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let seat = |rows: radmm_study::rows::PartyRows| Seat {
             pem: SecretKey::generate().unwrap().to_pem(),
             shard: rows.shard,
             disk: Disk::default(),
             party: None,
         };
         let seats: Vec<Seat> = table.parties.into_iter().map(seat).collect();
-        let party = |(i, seat): (u32, &Seat)| radmm_study::Party {
+        let party = |(i, seat): (u32, &Seat)| radmm_study::StudyParty {
             name: names(NodeId(i)),
             key: SecretKey::from_pem(&seat.pem).unwrap().public().into(),
             address: None,
@@ -231,13 +231,13 @@ impl World {
             true => {
                 let mechanism = mechanisms(study, &self.graph, &[seat.shard.rows(); 5])[i as usize];
                 let terms = Terms {
-                    problem: assemble::problem(study),
+                    problem: instantiate::problem(study),
                     mechanism,
                     ledger,
                     noise: NoiseKey::secret(store.secret(begun.number)?),
                 };
                 // A real party owns its rows: they are read again.
-                let table = Table::read(study, Path::new("")).unwrap();
+                let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
                 let shard = Arc::into_inner(rows.shard).unwrap();
                 let curator = Curator::new(shard, terms).unwrap();

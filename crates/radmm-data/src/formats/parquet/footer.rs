@@ -1,0 +1,94 @@
+//! The footer of a Parquet file: where columns are, and which of them can be read.
+
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::error_kinds::ColumnError;
+
+/// Returns whether all column chunks in the footer lie inside the file. The decoder does not check this.
+pub(super) fn chunks_are_inside(metadata: &ParquetMetaData, length: u64) -> bool {
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    metadata.row_groups().iter().all(|group| {
+        let inside = |chunk: &ColumnChunkMetaData| {
+            let page = chunk.data_page_offset();
+            let start = chunk.dictionary_page_offset().unwrap_or(page);
+            let size = chunk.compressed_size();
+            let end = u64::try_from(start).ok().zip(u64::try_from(size).ok());
+            let end = end.and_then(|(start, size)| start.checked_add(size));
+            page >= 0 && chunk.num_values() >= 0 && end.is_some_and(|end| end <= length)
+        };
+        group.columns().len() == columns && group.columns().iter().all(inside)
+    })
+}
+
+/// Returns the leaf index of a column, and whether it holds unsigned integers.
+pub(super) fn leaf(metadata: &ParquetMetaData, index: usize) -> Result<(usize, bool), ColumnError> {
+    let schema = metadata.file_metadata().schema_descr();
+    let of_column = |leaf: &usize| schema.get_column_root_idx(*leaf) == index;
+    let leaf = (0..schema.num_columns()).find(of_column);
+    let leaf = leaf.ok_or(ColumnError::Nested)?;
+    let descriptor = schema.column(leaf);
+    if descriptor.path().parts().len() != 1 || descriptor.max_rep_level() > 0 {
+        return Err(ColumnError::Nested);
+    }
+    let unsigned = is_unsigned(&descriptor)?;
+    for group in metadata.row_groups() {
+        let codec = group.column(leaf).compression();
+        match codec {
+            Compression::UNCOMPRESSED
+            | Compression::SNAPPY
+            | Compression::GZIP(_)
+            | Compression::LZ4
+            | Compression::LZ4_RAW => {}
+            Compression::LZO | Compression::BROTLI(_) | Compression::ZSTD(_) => {
+                // From `ZSTD(ZstdLevel(1))`: a reader does not need the level.
+                let codec = format!("{codec:?}").to_lowercase();
+                let name = codec.split('(').next().unwrap_or_default().to_owned();
+                return Err(ColumnError::Codec { codec: name });
+            }
+        }
+    }
+    Ok((leaf, unsigned))
+}
+
+/// Returns whether a column holds unsigned integers, or why it cannot be read.
+fn is_unsigned(column: &ColumnDescriptor) -> Result<bool, ColumnError> {
+    let (physical, converted) = (column.physical_type(), column.converted_type());
+    let unsupported = |kind: String| Err(ColumnError::Type { kind });
+    match column.logical_type_ref() {
+        None | Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => {}
+        Some(LogicalType::Integer(integer)) => return Ok(!integer.is_signed),
+        Some(LogicalType::Decimal(_)) => return unsupported("decimal".into()),
+        Some(LogicalType::Date) => return unsupported("date".into()),
+        Some(LogicalType::Time(_)) => return unsupported("time".into()),
+        Some(LogicalType::Timestamp(_)) => return unsupported("timestamp".into()),
+        // Every value of the column is NULL.
+        Some(LogicalType::Unknown) => {}
+        Some(other) => return unsupported(format!("{other:?}").to_lowercase()),
+    }
+    match converted {
+        ConvertedType::NONE
+        | ConvertedType::UTF8
+        | ConvertedType::ENUM
+        | ConvertedType::JSON
+        | ConvertedType::INT_8
+        | ConvertedType::INT_16
+        | ConvertedType::INT_32
+        | ConvertedType::INT_64 => {}
+        ConvertedType::UINT_8
+        | ConvertedType::UINT_16
+        | ConvertedType::UINT_32
+        | ConvertedType::UINT_64 => return Ok(true),
+        ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS => {
+            return unsupported("time".into());
+        }
+        other => return unsupported(format!("{other:?}").to_lowercase().replace('_', " ")),
+    }
+    match physical {
+        // The deprecated encoding of timestamps.
+        Type::INT96 => unsupported("timestamp".into()),
+        Type::FIXED_LEN_BYTE_ARRAY => unsupported("fixed-length bytes".into()),
+        _ => Ok(false),
+    }
+}

@@ -1,0 +1,95 @@
+//! Counts of the rows of a file.
+
+use super::row::Row;
+use crate::error::{DataError, MAX_LISTED, excerpt};
+use crate::schema::Schema;
+
+/// Counts of the rows of a file, and what they say about its columns.
+pub(crate) struct RowCounts {
+    pub(crate) read: usize,
+    pub(crate) dropped: usize,
+    pub(crate) trained: usize,
+    /// The training rows of the positive class.
+    pub(crate) positive: usize,
+    /// The first few different labels.
+    pub(crate) labels: Vec<String>,
+    /// The number of training rows with each of these labels.
+    pub(crate) label_counts: Vec<usize>,
+    /// The number of values beyond their bounds, by numeric column.
+    clipped: Vec<usize>,
+}
+
+impl RowCounts {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self {
+            read: 0,
+            dropped: 0,
+            trained: 0,
+            positive: 0,
+            labels: Vec::new(),
+            label_counts: Vec::new(),
+            clipped: vec![0; schema.numeric.len()],
+        }
+    }
+
+    /// Counts a training row.
+    pub(crate) fn count(&mut self, row: &Row) {
+        self.trained += 1;
+        self.positive += usize::from(row.positive);
+        if let Some(index) = add_label(&mut self.labels, &row.label) {
+            self.label_counts.resize(self.labels.len(), 0);
+            self.label_counts[index] += 1;
+        }
+        for column in &row.clipped {
+            self.clipped[*column as usize] += 1;
+        }
+    }
+
+    /// Checks that both classes occur among the training rows.
+    pub(crate) fn check_classes(&mut self, file: &str, schema: &Schema) -> Result<(), DataError> {
+        let file = file.to_owned();
+        let (column, positive) = (schema.label.clone(), schema.positive.clone());
+        if self.positive == 0 {
+            Err(DataError::OnlyNegative {
+                file,
+                column,
+                positive,
+                labels: std::mem::take(&mut self.labels),
+            })
+        } else if self.positive == self.trained {
+            Err(DataError::OnlyPositive {
+                file,
+                column,
+                positive,
+            })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Returns the numeric columns with values beyond their bounds, and how many.
+    pub(crate) fn clipped(&self, schema: &Schema) -> Vec<(String, usize)> {
+        let names = schema.numeric.iter().map(|column| column.name.clone());
+        let clipped = names.zip(self.clipped.iter().copied());
+        clipped.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// Checks that a row is left of `read` rows of which `dropped` are incomplete.
+pub(crate) fn check_complete(file: &str, read: usize, dropped: usize) -> Result<(), DataError> {
+    let file = file.to_owned();
+    match read - dropped {
+        0 => Err(DataError::AllDropped { file, read }),
+        _ => Ok(()),
+    }
+}
+
+/// Adds a label to the first few different ones, and returns its index; `None` if it is not one of them.
+pub(crate) fn add_label(labels: &mut Vec<String>, label: &str) -> Option<usize> {
+    let index = labels.iter().position(|known| known == label);
+    if index.is_none() && labels.len() < MAX_LISTED {
+        labels.push(excerpt(label));
+        return Some(labels.len() - 1);
+    }
+    index
+}

@@ -1,0 +1,24 @@
+//! A complete row of a file, encoded.
+
+use crate::error::FilePosition;
+
+/// A complete row, with all that is counted or reported of it once it is known to be a training row.
+///
+/// Neither `Debug`, `Clone` nor `Serialize`: a row ends in a shard and nowhere else.
+#[derive(Default)]
+pub(crate) struct Row {
+    pub(crate) entries: Vec<(u32, f64)>,
+    pub(crate) positive: bool,
+    pub(crate) label: String,
+    /// The numeric columns whose values were beyond their bounds, as indices into the schema.
+    pub(crate) clipped: Vec<u32>,
+    /// The field by which the row is assigned, if rows are split by a column.
+    pub(crate) split_value: Option<SplitValue>,
+}
+
+/// A field of the column by which rows are split.
+pub(crate) struct SplitValue {
+    pub(crate) value: String,
+    /// The position of its row, or of the first row with this value.
+    pub(crate) position: FilePosition,
+}

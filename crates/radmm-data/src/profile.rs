@@ -1,0 +1,419 @@
+//! The profile of a file: facts from which the party that owns it drafts a schema.
+//!
+//! Privacy: a profile is a set of facts about the rows, outside every guarantee. Only the party that owns the file may
+//! see it. Bounds and vocabularies that others see, or that a guarantee depends on, must come from elsewhere.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::error::{DataError, FilePosition, excerpt, separator};
+use crate::error_kinds::ColumnError;
+use crate::formats::libsvm::LibsvmRows;
+use crate::formats::named_columns::{Column, Header, Record, Records};
+use crate::formats::parquet::ParquetTable;
+use crate::formats::{Format, TableFile, csv};
+
+/// Fields that usually mean "not known".
+pub const MISSING_MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
+
+/// The largest number of different values of a column that are counted. A column with more has no list of values.
+pub const MAX_VALUES: usize = 100;
+
+/// The share of numbers from which on a column is numeric.
+const MIN_NUMERIC_SHARE: f64 = 0.95;
+
+/// The number of different integers up to which a column may well be a measurement.
+const MAX_MEASURED: usize = 50;
+
+/// The number of integers that are remembered to recognise a repeated one.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// The profile of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableProfile {
+    /// The format of the file.
+    pub format: Format,
+    /// The number of rows.
+    pub rows: usize,
+    /// The named columns, in order; of a LIBSVM file, only the label.
+    pub columns: Vec<ColumnProfile>,
+    /// The largest index of a LIBSVM file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbered: Option<u32>,
+}
+
+/// The profile of a column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColumnProfile {
+    /// The name of the column.
+    pub name: String,
+    /// The reason why a study cannot use it, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<String>,
+    /// The number of rows without a value: NULL, or one of [`MISSING_MARKERS`].
+    pub missing: usize,
+    /// The markers that occur.
+    pub markers: Vec<&'static str>,
+    /// The least and the greatest number, if all or nearly all values are numbers.
+    pub range: Option<[f64; 2]>,
+    /// The values that are not finite numbers in a column with a range.
+    #[serde(rename = "slips", skip_serializing_if = "Option::is_none")]
+    pub non_numbers: Option<NonNumbers>,
+    /// Whether the values are more than fifty integers that seem never to repeat.
+    #[serde(rename = "numbers_rows")]
+    pub looks_like_row_id: bool,
+    /// Every value and how many rows have it, the most frequent first; `None` if there are more than [`MAX_VALUES`].
+    pub values: Option<Vec<(String, usize)>>,
+}
+
+/// The values of a numeric column that are not finite numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NonNumbers {
+    /// The number of such values.
+    pub count: usize,
+    /// The first such value, cut if long.
+    pub first: String,
+    /// The line of the first one, or its row in a file without lines.
+    pub at: u64,
+}
+
+/// Profiles a file in one pass, in memory that does not grow with the rows.
+pub fn profile(table: TableFile) -> Result<TableProfile, DataError> {
+    let TableFile { file, name, format } = table;
+    match format {
+        Format::Csv => {
+            let (header, records) = csv::open(file, &name)?;
+            if let Some(separator) = separator(&header.names) {
+                let position = header.position;
+                return Err(DataError::Separator {
+                    file: name,
+                    position,
+                    separator,
+                });
+            }
+            if header.names.iter().all(|name| finite(name).is_some()) {
+                return Err(DataError::NoHeader { file: name });
+            }
+            let stats = new_stats(&header, |_| None);
+            profile_records(&header, records, stats, format)
+        }
+        Format::Parquet => {
+            let table = ParquetTable::open(file, &name)?;
+            let header = table.header();
+            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
+            let stats = new_stats(&header, obstacle);
+            let used: Vec<_> = usable(&header, &stats).collect();
+            if used.is_empty()
+                && let Some((column, cause)) = unsupported_codec(&table, &header)
+            {
+                return Err(DataError::Column {
+                    file: name,
+                    column,
+                    cause,
+                });
+            }
+            let records = table.rows(&used)?;
+            profile_records(&header, records, stats, format)
+        }
+        Format::Libsvm => {
+            let mut libsvm_rows = LibsvmRows::new(file, &name);
+            let mut labels = ColumnStats::new("label", None);
+            let (mut rows, mut largest) = (0, 0);
+            while let Some(row) = libsvm_rows.next(u32::MAX)? {
+                rows += 1;
+                labels.add(Some(row.label), rows as u64);
+                largest = row
+                    .entries
+                    .last()
+                    .map_or(largest, |entry| largest.max(entry.0 + 1));
+            }
+            if rows == 0 {
+                return Err(DataError::NoLines { file: name });
+            }
+            Ok(TableProfile {
+                format,
+                rows,
+                columns: vec![labels.finish()],
+                // A study has at least one column.
+                numbered: Some(largest.max(1)),
+            })
+        }
+    }
+}
+
+/// Returns empty statistics for each column; `obstacle` tells why the column at an index cannot be read.
+fn new_stats(header: &Header<'_>, obstacle: impl Fn(usize) -> Option<String>) -> Vec<ColumnStats> {
+    let names = header.names.iter().enumerate();
+    names
+        .map(|(index, name)| {
+            let obstacle = if name.trim().is_empty() {
+                Some("has no name".to_owned())
+            } else if header.find(name).is_err() {
+                Some("appears more than once".to_owned())
+            } else {
+                obstacle(index)
+            };
+            ColumnStats::new(name, obstacle)
+        })
+        .collect()
+}
+
+/// Returns the columns that can be read.
+fn usable<'h>(header: &'h Header<'_>, stats: &[ColumnStats]) -> impl Iterator<Item = Column<'h>> {
+    let usable = |index: &usize| stats[*index].obstacle.is_none();
+    let indices = (0..stats.len()).filter(usable);
+    indices.map(|index| {
+        let name = header.names[index].as_str();
+        Column { name, index }
+    })
+}
+
+/// Returns a column that could be read if the file were saved with another compression.
+fn unsupported_codec(
+    table: &ParquetTable<'_>,
+    header: &Header<'_>,
+) -> Option<(String, ColumnError)> {
+    let columns = header.names.iter().enumerate();
+    let mut errors =
+        columns.filter_map(|(index, name)| Some((name.clone(), table.unreadable(index)?)));
+    errors.find(|(_, cause)| matches!(cause, ColumnError::Codec { .. }))
+}
+
+fn profile_records(
+    header: &Header<'_>,
+    mut records: impl Records,
+    mut stats: Vec<ColumnStats>,
+    format: Format,
+) -> Result<TableProfile, DataError> {
+    let used: Vec<_> = usable(header, &stats).collect();
+    let mut rows = 0;
+    while let Some(record) = records.next()? {
+        rows += 1;
+        let at = match record.position() {
+            FilePosition::Line(number) | FilePosition::Row(number) => number,
+            // Unreachable: a record has a line or a row.
+            FilePosition::Columns => 0,
+        };
+        for column in &used {
+            stats[column.index].add(record.value(*column)?, at);
+        }
+    }
+    if rows == 0 {
+        let file = header.file.to_owned();
+        return Err(DataError::NoRows { file });
+    }
+    Ok(TableProfile {
+        format,
+        rows,
+        columns: stats.into_iter().map(ColumnStats::finish).collect(),
+        numbered: None,
+    })
+}
+
+/// Statistics of a column as far as it is read.
+struct ColumnStats {
+    name: String,
+    obstacle: Option<String>,
+    missing: usize,
+    markers: [bool; MISSING_MARKERS.len()],
+    /// The least and the greatest number.
+    range: [f64; 2],
+    numbers: usize,
+    non_numbers: Option<NonNumbers>,
+    /// The first integers, as long as all values are integers and none repeats.
+    distinct_integers: Option<HashSet<i64>>,
+    /// The number of rows with each value, as long as the values are few.
+    counts: Option<HashMap<String, usize>>,
+}
+
+impl ColumnStats {
+    fn new(name: &str, obstacle: Option<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            obstacle,
+            missing: 0,
+            markers: [false; MISSING_MARKERS.len()],
+            range: [f64::INFINITY, f64::NEG_INFINITY],
+            numbers: 0,
+            non_numbers: None,
+            distinct_integers: Some(HashSet::new()),
+            counts: Some(HashMap::new()),
+        }
+    }
+
+    /// Adds a value of this line or row.
+    fn add(&mut self, value: Option<&str>, at: u64) {
+        let Some(text) = value else {
+            self.missing += 1;
+            return;
+        };
+        if let Some(marker) = MISSING_MARKERS.iter().position(|marker| *marker == text) {
+            self.missing += 1;
+            self.markers[marker] = true;
+            return;
+        }
+        match finite(text) {
+            Some(number) => self.add_number(number),
+            None => {
+                let first = || NonNumbers {
+                    count: 0,
+                    first: excerpt(text),
+                    at,
+                };
+                self.non_numbers.get_or_insert_with(first).count += 1;
+            }
+        }
+        if let Some(counts) = &mut self.counts {
+            if let Some(count) = counts.get_mut(text) {
+                *count += 1;
+            } else if counts.len() < MAX_VALUES {
+                counts.insert(text.to_owned(), 1);
+            } else {
+                self.counts = None;
+            }
+        }
+    }
+
+    fn add_number(&mut self, number: f64) {
+        let [low, high] = self.range;
+        self.range = [low.min(number), high.max(number)];
+        self.numbers += 1;
+        if let Some(integers) = &mut self.distinct_integers {
+            // Beyond 2⁵³ neighbouring integers are the same `f64`.
+            let is_integer = number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
+            let number = number as i64;
+            let repeats = match integers.len() < MAX_REMEMBERED {
+                true => !integers.insert(number),
+                false => integers.contains(&number),
+            };
+            if !is_integer || repeats {
+                self.distinct_integers = None;
+            }
+        }
+    }
+
+    fn finish(self) -> ColumnProfile {
+        let non_numbers = self.non_numbers.as_ref().map_or(0, |found| found.count);
+        let values = (self.numbers + non_numbers) as f64;
+        let is_numeric = self.numbers > 0 && self.numbers as f64 >= MIN_NUMERIC_SHARE * values;
+        let [low, high] = self.range;
+        // A single number and a few words are words.
+        let is_numeric = is_numeric && (non_numbers == 0 || low < high);
+        let values = self.counts.map(|counts| {
+            let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+            values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            values
+        });
+        let markers = MISSING_MARKERS.into_iter().zip(self.markers);
+        ColumnProfile {
+            name: self.name,
+            obstacle: self.obstacle,
+            missing: self.missing,
+            markers: markers
+                .filter_map(|(text, occurs)| occurs.then_some(text))
+                .collect(),
+            range: is_numeric.then_some(self.range),
+            non_numbers: self.non_numbers.filter(|_| is_numeric),
+            looks_like_row_id: is_numeric
+                && self.numbers > MAX_MEASURED
+                && self.distinct_integers.is_some(),
+            values,
+        }
+    }
+}
+
+/// Parses a finite number.
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[Option<&str>]) -> ColumnProfile {
+        let mut stats = ColumnStats::new("x", None);
+        for (value, at) in values.iter().zip(2..) {
+            stats.add(*value, at);
+        }
+        stats.finish()
+    }
+
+    #[test]
+    fn a_numeric_column_has_a_range_without_its_missing_values() {
+        let found = column(&[
+            Some("3"),
+            None,
+            Some("?"),
+            Some("-1.5"),
+            Some(""),
+            Some("3"),
+        ]);
+        assert_eq!((found.missing, found.range), (3, Some([-1.5, 3.0])));
+        assert_eq!(found.markers, ["?", ""]);
+        let values = [("3".to_owned(), 2), ("-1.5".to_owned(), 1)];
+        assert_eq!(found.values.as_deref(), Some(&values[..]));
+    }
+
+    #[test]
+    fn a_word_among_few_numbers_makes_a_column_of_text() {
+        assert_eq!(column(&[Some("3"), Some("three")]).range, None);
+        assert_eq!(column(&[Some("3"), Some("inf")]).range, None);
+    }
+
+    #[test]
+    fn a_few_non_numbers_leave_a_column_numeric() {
+        let mut texts: Vec<String> = (0..40).map(|n| (n % 7).to_string()).collect();
+        texts[4] = "inf".into();
+        let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let found = column(&values);
+        assert_eq!(found.range, Some([0.0, 6.0]));
+        let non_numbers = NonNumbers {
+            count: 1,
+            first: "inf".into(),
+            at: 6,
+        };
+        assert_eq!(found.non_numbers, Some(non_numbers));
+        // One of 19 is more than 5 %.
+        let found = column(&values[..19]);
+        assert_eq!((found.range, found.non_numbers), (None, None));
+    }
+
+    #[test]
+    fn a_single_number_and_a_word_make_a_column_of_text() {
+        let mut values = vec![Some("0"); 99];
+        values.push(Some("x"));
+        assert_eq!(column(&values).range, None);
+    }
+
+    #[test]
+    fn integers_that_never_repeat_look_like_row_ids() {
+        let is_id = |texts: Vec<String>| {
+            let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+            column(&values).looks_like_row_id
+        };
+        // 7 is prime to 20011, so that every number comes once.
+        let shuffled = |n: u32| (n * 7 % 20_011).to_string();
+        assert!(is_id((0..51).map(|n| n.to_string()).collect()));
+        assert!(is_id((0..20_011).map(shuffled).collect()));
+        assert!(!is_id((0..50).map(|n| n.to_string()).collect()));
+        assert!(!is_id((0..20_012).map(shuffled).collect()));
+        assert!(!is_id((0..60).map(|n| (n % 59).to_string()).collect()));
+        assert!(!is_id((0..60).map(|n| format!("{n}.5")).collect()));
+    }
+
+    #[test]
+    fn a_column_of_missing_values_has_neither_range_nor_values() {
+        let found = column(&[None, Some("NA")]);
+        assert_eq!((found.range, found.values), (None, Some(vec![])));
+    }
+
+    #[test]
+    fn values_are_counted_up_to_a_hundred() {
+        let texts: Vec<String> = (0..101).map(|n| format!("v{n}")).collect();
+        let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+        assert_eq!(column(&values[..100]).values.map(|v| v.len()), Some(100));
+        assert_eq!(column(&values).values, None);
+    }
+}

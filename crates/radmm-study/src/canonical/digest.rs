@@ -1,0 +1,27 @@
+//! The canonical form of a study and its digest.
+
+use sha2::{Digest, Sha256};
+
+use crate::{Study, hex};
+
+impl Study {
+    /// Returns the canonical form: the serialised study as JSON, without white space between tokens.
+    ///
+    /// It is the value of `study` in result.json, on one line: all sections with the defaults filled in, in the order
+    /// of the types here, columns in the order of the file. Comments, spacing, the order of keys, and keys without an
+    /// effect do not change it. Every other key does.
+    pub fn canonical(&self) -> String {
+        // Every map has string keys, so that serialising cannot fail.
+        serde_json::to_string(self).expect("a study is valid JSON")
+    }
+
+    /// Returns the SHA-256 of the [canonical](Self::canonical) form in UTF-8, which all parties must agree on.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.canonical().as_bytes()).into()
+    }
+
+    /// Returns the [digest](Self::digest) in hexadecimal digits.
+    pub fn sha256(&self) -> String {
+        hex::encode(&self.digest())
+    }
+}

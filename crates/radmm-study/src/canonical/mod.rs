@@ -1,0 +1,6 @@
+//! The canonical form of a study: the one way to write it, its digest, and where two studies differ.
+
+pub(crate) mod diff;
+mod digest;
+pub(crate) mod serialize_data;
+mod serialize_network;

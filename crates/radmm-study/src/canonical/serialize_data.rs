@@ -1,0 +1,102 @@
+//! `[data]` as it is serialised: with the keys of its file.
+
+use radmm::private::NormPolicy;
+use radmm_data::{Categorical, Format, Numeric, NumericScale, Schema, Split};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::{DataSection, RowSource, TestRows};
+
+// As in the file, columns are keys in their order, not structures in a list.
+impl Serialize for DataSection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            source,
+            format,
+            schema,
+            split,
+            test,
+        } = self;
+        let format = (!matches!(source, RowSource::Builtin(_))).then_some(*format);
+        let section = Written {
+            source,
+            meaning: ColumnMeaning::new(format, schema),
+            split: (*source != RowSource::Parties).then_some(split),
+            test,
+        };
+        section.serialize(serializer)
+    }
+}
+
+// The key that is in the file, if there is one.
+impl Serialize for RowSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::File(path) => map.serialize_entry("path", path)?,
+            Self::Builtin(table) => map.serialize_entry("builtin", table)?,
+            Self::Parties => {}
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    source: &'a RowSource,
+    #[serde(flatten)]
+    meaning: ColumnMeaning<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<&'a Split>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: &'a Option<TestRows>,
+}
+
+/// The keys that say what columns mean.
+#[derive(Serialize)]
+pub(crate) struct ColumnMeaning<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a String>,
+    positive: &'a str,
+    missing: &'a [String],
+    rows: NormPolicy,
+    intercept: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numeric: Option<Columns<'a, Numeric, &'a NumericScale>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
+}
+
+impl<'a> ColumnMeaning<'a> {
+    pub(crate) fn new(format: Option<Format>, schema: &'a Schema) -> Self {
+        let numbered = schema.numbered > 0;
+        Self {
+            format,
+            columns: numbered.then_some(schema.numbered),
+            label: (!numbered).then_some(&schema.label),
+            positive: &schema.positive,
+            missing: &schema.missing,
+            rows: schema.rows,
+            intercept: schema.intercept,
+            numeric: (!numbered).then_some(Columns(&schema.numeric, |column| {
+                (&column.name, &column.scale)
+            })),
+            categorical: (!numbered).then_some(Columns(&schema.categorical, |column| {
+                (&column.name, &column.values)
+            })),
+        }
+    }
+}
+
+struct Columns<'a, C, V>(&'a [C], fn(&'a C) -> (&'a String, V));
+
+impl<C, V: Serialize> Serialize for Columns<'_, C, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(self.1))
+    }
+}

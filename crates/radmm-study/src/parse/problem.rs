@@ -1,0 +1,87 @@
+//! `[problem]`: the objective.
+
+use radmm::private::Loss;
+
+use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
+use super::entry::POSITIVE;
+use super::reader::Section;
+use crate::ProblemSection;
+use crate::error::{Note, StudyError};
+use crate::instantiate::Constants;
+
+const KEYS: [&str; 4] = ["loss", "width", "weight", "ridge"];
+
+/// The half-width of the smooth hinge's rounded part, unless given.
+const DEFAULT_WIDTH: f64 = 0.5;
+
+pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSection, StudyError> {
+    let section = top.section("problem", &KEYS)?;
+    let loss = loss(&section)?;
+    if loss == Loss::Logistic {
+        section.note_all_but(&["loss", "weight", "ridge"], "logistic", notes);
+    }
+    Ok(ProblemSection {
+        loss,
+        weight: section
+            .required("weight", "the loss weight C, a positive number")?
+            .number(POSITIVE)?,
+        ridge: section
+            .required("ridge", "the ridge ρ, a positive number")?
+            .number(POSITIVE)?,
+    })
+}
+
+/// Reads `loss` and its `width`.
+pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
+    let width = section.optional("width", |entry| entry.number(POSITIVE))?;
+    let hinge = Loss::SmoothHinge {
+        width: width.unwrap_or(DEFAULT_WIDTH),
+    };
+    let loss = section.optional("loss", |entry| {
+        entry.choice(&[("logistic", Loss::Logistic), ("smooth-hinge", hinge)])
+    })?;
+    Ok(loss.unwrap_or(Loss::Logistic))
+}
+
+/// Rejects a problem whose minimisers double precision does not find to the tolerance, with the key that is to blame.
+pub(crate) fn check(
+    top: &Section<'_>,
+    problem: &ProblemSection,
+    tolerance: f64,
+) -> Result<(), StudyError> {
+    let least = |loss| {
+        let constants = Constants {
+            loss,
+            weight: problem.weight,
+            ridge: problem.ridge,
+            nodes: 1,
+            tolerance,
+        };
+        constants.problem().least_tolerance()
+    };
+    let needed = least(problem.loss);
+    if tolerance >= needed {
+        return Ok(());
+    }
+    if needed <= DEFAULT_TOLERANCE {
+        let section = top.open_section("algorithm")?;
+        let entry = section.required("tolerance", "a positive number")?;
+        return Err(entry.wrong(format!(
+            "must be at least {needed:.1e} with this [problem], for double precision"
+        )));
+    }
+    // If the logistic loss would do, the weight is not to blame.
+    let (key, remedy) = match least(Loss::Logistic) <= tolerance.max(DEFAULT_TOLERANCE) {
+        true => ("width", "raise it"),
+        false => ("weight", "lower it"),
+    };
+    let or = match needed <= MAX_TOLERANCE {
+        true => format!(", or raise [algorithm] tolerance to at least {needed:.1e}"),
+        false => String::new(),
+    };
+    let section = top.section("problem", &KEYS)?;
+    let entry = section.required(key, "a positive number")?;
+    Err(entry.wrong(format!(
+        "minimisers cannot be found to a tolerance of {tolerance:e} in double precision: {remedy}{or}"
+    )))
+}

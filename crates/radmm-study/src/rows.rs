@@ -1,0 +1,160 @@
+//! The rows of a study, partitioned among its parties.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use radmm::private::Shard;
+use radmm_data::{
+    DataError, Format, Partition, PartitionSpec, TableFile, TestSet, partition_csv, read_partition,
+    read_test_set,
+};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::{RowSource, Study, TestRows};
+
+/// The rows of all parties.
+pub struct StudyRows {
+    /// The names of the encoded columns.
+    pub columns: Vec<String>,
+    /// Counts of the rows of the file.
+    pub counts: RowCounts,
+    /// The parties' rows by node.
+    pub parties: Vec<PartyRows>,
+    /// Rows that nobody trains on, if the study has some.
+    pub test: Option<Arc<Shard>>,
+}
+
+/// Counts of the rows of the file, and of what was ignored, clipped or held out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowCounts {
+    /// Rows in the file, without those held out.
+    pub read: usize,
+    /// Rows of these that were dropped because a field was missing.
+    pub dropped: usize,
+    /// Rows of the others that are of the positive class.
+    pub positive: usize,
+    /// Rows to test on, of this file or of another: no row above is among them.
+    pub held_out: usize,
+    /// Columns of the file that the study does not name.
+    pub ignored_columns: Vec<String>,
+    /// The first few values of the label.
+    pub labels: Vec<String>,
+    /// The number of values beyond its bounds for each numeric column that has any.
+    pub clipped: BTreeMap<String, usize>,
+}
+
+/// One party's rows.
+pub struct PartyRows {
+    /// Its name in the study; else `node 3`, or the value by which rows were partitioned.
+    pub name: String,
+    /// The rows, shared by all runs of the study.
+    pub shard: Arc<Shard>,
+    /// The number of its rows of the positive class.
+    pub positive: usize,
+}
+
+/// Why the rows of a study cannot be read.
+#[derive(Debug, Error)]
+pub enum StudyRowsError {
+    /// The file cannot be opened.
+    #[error("{}: {cause}; {key} is relative to the study file", path.display())]
+    Open {
+        /// The path of the file.
+        path: PathBuf,
+        /// The key of the study that names it.
+        key: &'static str,
+        /// The operating system's error.
+        cause: std::io::Error,
+    },
+    /// The study has no rows of its own.
+    #[error(
+        "[data] has neither path nor builtin: every party has its own rows; run it with \"radmm node\", or give path or builtin to simulate it"
+    )]
+    Parties,
+    /// The file does not fit the study.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+impl StudyRows {
+    /// Reads the rows of a study; `folder` is where the study file is.
+    pub fn read(study: &Study, folder: &Path) -> Result<Self, StudyRowsError> {
+        let data = &study.data;
+        let schema = &data.schema;
+        let spec = PartitionSpec {
+            split: &data.split,
+            nodes: study.network.nodes as usize,
+            holdout: match &data.test {
+                Some(TestRows::Held(holdout)) => Some(holdout),
+                Some(TestRows::File { .. }) | None => None,
+            },
+        };
+        let mut partition = match &data.source {
+            RowSource::File(name) => {
+                let file = open(folder, name, data.format, "[data] path")?;
+                read_partition(file, schema, spec)?
+            }
+            RowSource::Builtin(table) => {
+                partition_csv(table.csv().as_bytes(), table.name(), schema, spec)?
+            }
+            RowSource::Parties => return Err(StudyRowsError::Parties),
+        };
+        if let Some(TestRows::File { path, format }) = &data.test {
+            let file = open(folder, path, *format, "[data.test] path")?;
+            let TestSet { shard, labels } = read_test_set(file, schema)?;
+            partition.test = Some(shard);
+            // A label that is spelt in another way in that file is shown too.
+            let new = labels
+                .into_iter()
+                .filter(|label| !partition.labels.contains(label));
+            let new: Vec<String> = new.collect();
+            partition.labels.extend(new);
+        }
+        // Parties that have names keep them, however rows are partitioned.
+        for (part, party) in partition.parts.iter_mut().zip(&study.parties) {
+            part.name.clone_from(&party.name);
+        }
+        Ok(Self::new(partition, schema.columns()))
+    }
+
+    fn new(partition: Partition, columns: Vec<String>) -> Self {
+        let held_out = partition.held_out();
+        let parties = partition.parts.into_iter().map(|part| PartyRows {
+            name: part.name,
+            shard: Arc::new(part.shard),
+            positive: part.positive,
+        });
+        Self {
+            columns,
+            parties: parties.collect(),
+            test: partition.test.map(Arc::new),
+            counts: RowCounts {
+                read: partition.read,
+                dropped: partition.dropped,
+                positive: partition.positive,
+                held_out,
+                ignored_columns: partition.ignored,
+                labels: partition.labels,
+                clipped: partition.clipped.into_iter().collect(),
+            },
+        }
+    }
+
+    /// Returns the number of rows that are trained on.
+    pub fn rows(&self) -> usize {
+        self.counts.read - self.counts.dropped
+    }
+}
+
+/// Opens a file of the study.
+fn open(
+    folder: &Path,
+    name: &str,
+    format: Format,
+    key: &'static str,
+) -> Result<TableFile, StudyRowsError> {
+    let path = folder.join(name);
+    TableFile::open(&path, format).map_err(|cause| StudyRowsError::Open { path, key, cause })
+}
