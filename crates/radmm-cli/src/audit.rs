@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use radmm_lab::audit::{AttackResult, Audit, AuditResult, AuditVerdict};
-use radmm_lab::shown::count;
 use radmm_report::TextTable;
+use radmm_study::number_format::count;
 
 use crate::args::AuditArgs;
 use crate::failure::Failure;

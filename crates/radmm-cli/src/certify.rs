@@ -6,10 +6,10 @@ use comfy_table::Table;
 use radmm::public::certificate::Certificate;
 use radmm::public::schedule::Schedule;
 use radmm::rate::LocalRate;
-use radmm_lab::shown::{brief, count, thousands};
 use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
 use radmm_report::TextTable;
 use radmm_study::Method;
+use radmm_study::number_format::{brief, count, thousands};
 
 use crate::args::CertifyArgs;
 use crate::failure::Failure;

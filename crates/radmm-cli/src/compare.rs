@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use comfy_table::Table;
-use radmm_lab::shown::{count, epsilon, number, percent, thousands};
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult, Experiment,
 };
 use radmm_report::TextTable;
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 use radmm_study::{RowSource, Study};
 
 use crate::args::CompareArgs;

@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
 use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon, thousands};
 use radmm_node::about::About;
 use radmm_node::balance::Limited;
 use radmm_node::notice::Notice;
@@ -19,6 +18,7 @@ use radmm_node::rows::Folders;
 use radmm_node::run::{Ending, Watch, run};
 use radmm_node::seen::Seen;
 use radmm_node::status::Status;
+use radmm_study::number_format::{brief, count, epsilon, thousands};
 use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 

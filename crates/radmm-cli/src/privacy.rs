@@ -6,9 +6,9 @@ use comfy_table::Table;
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::private::Law;
-use radmm_lab::shown::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_report::TextTable;
+use radmm_study::number_format::{brief, count, epsilon, scale, thousands};
 
 use crate::args::PrivacyArgs;
 use crate::failure::Failure;

@@ -2,9 +2,9 @@
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_lab::shown;
 use radmm_node::party::PeerState;
 use radmm_node::status::Status;
+use radmm_study::number_format;
 
 use crate::message;
 
@@ -106,10 +106,13 @@ fn line(status: &Status, columns: usize) -> String {
     } = status;
     let mut words = format!(
         "{iteration}/{iterations}, ε {}",
-        shown::epsilon(status.spent.epsilon)
+        number_format::epsilon(status.spent.epsilon)
     );
     if let Some((spent, limit)) = status.site.last() {
-        words += &format!(", rows {} of {limit}", shown::epsilon(spent.epsilon));
+        words += &format!(
+            ", rows {} of {limit}",
+            number_format::epsilon(spent.epsilon)
+        );
     }
     words += &format!(", apart {:.1e}", status.consensus);
     let room = columns.saturating_sub(words.chars().count() + 2);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use comfy_table::CellAlignment;
 use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
-use radmm_lab::shown::{percent, thousands};
 use radmm_report::TextTable;
+use radmm_study::number_format::{percent, thousands};
 use serde::Serialize;
 
 use crate::args::InspectArgs;

@@ -1,8 +1,8 @@
 //! How good predictions are, where labels are known.
 
 use radmm::private::area;
-use radmm_lab::shown::{count, percent, thousands};
 use radmm_report::TextTable;
+use radmm_study::number_format::{count, percent, thousands};
 use serde::Serialize;
 
 use crate::render;

@@ -6,11 +6,12 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::sim::Snapshot;
+use radmm_lab::noise_text;
 use radmm_lab::report::tables;
-use radmm_lab::shown::{count, epsilon, noise, number, percent, thousands};
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
 use radmm_study::PrivacySection;
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 
 /// Columns of a line that fits a terminal.
 const WIDTH: usize = 60;
@@ -176,7 +177,7 @@ fn privacy(outcome: &Outcome, privacy: &PrivacySection) -> String {
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);
     let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
-        true => format!("\neach party has noise of its own: {}", noise(laws())),
+        true => format!("\neach party has noise of its own: {}", noise_text(laws())),
         false => String::new(),
     };
     let text = format!(

@@ -168,7 +168,7 @@ fn numbers_of_rows_that_do_not_fit_are_wrong_use() {
     };
     assert_eq!(
         fails("10,20"),
-        "error: --rows: 2 numbers of rows for 3 nodes; give each node one, or a single one for all\n"
+        "error: --rows: 2 numbers of rows for 3 nodes: give one number for each node, or a single one for all\n"
     );
     for rows in ["0", "-5", "many", "1,,2", "99999999999"] {
         assert!(fails(rows).contains("--rows"), "{rows}");

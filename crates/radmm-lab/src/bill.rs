@@ -14,8 +14,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::experiment::Experiment;
+use crate::noise_text::noise_text;
 use crate::result_file::SCOPE;
-use crate::shown::noise;
 use crate::stats::SampleStats;
 
 /// The privacy cost of a study for its parties.
@@ -175,7 +175,7 @@ impl StudyBill {
 
     /// Returns where the noise enters and its scale: `in the objective, σ 10.2 to 12`.
     pub fn noise_text(&self) -> String {
-        let scale = noise(self.nodes.iter().filter_map(|node| node.law));
+        let scale = noise_text(self.nodes.iter().filter_map(|node| node.law));
         match self.privacy.noise.template() {
             Mechanism::None => scale,
             Mechanism::Objective { .. } => format!("in the objective, {scale}"),
@@ -206,9 +206,9 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
     };
     let charged = plan.per_party(
         |i| amount_bits(&noise[i]),
-        |asked, i| {
-            let prices = asked.prices(&noise[i], study.privacy.delta)?;
-            Ok((prices, asked.totals(&noise[i], study.privacy.delta)?))
+        |queries, i| {
+            let prices = queries.prices(&noise[i], study.privacy.delta)?;
+            Ok((prices, queries.totals(&noise[i], study.privacy.delta)?))
         },
     );
     let norms = plan.noise_norms(noise);
@@ -276,21 +276,22 @@ fn by_iteration(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<IterationCost> {
     (0..).zip(largest).map(cost).collect()
 }
 
+/// Returns the saving by recycling; `None` if nothing is recycled or protected.
 fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
     if plan.study.privacy.unprotected().is_some() {
         return None;
     }
     let mut study = plan.study.clone();
     study.algorithm.method = study.algorithm.method.unrecycled()?;
-    let asking = Plan {
+    let unrecycled = Plan {
         study: &study,
         graph: plan.graph,
         parties: plan.parties.clone(),
     };
-    let course = asking.largest_totals(noise, study.privacy.bound);
+    let epsilons = unrecycled.largest_totals(noise, study.privacy.bound);
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.
-    let least = plan.noise_for(&totals).zip(asking.noise_for(&totals));
+    let least = plan.noise_for(&totals).zip(unrecycled.noise_for(&totals));
     let times = |(own, needed): (&Mechanism, &Mechanism)| match (
         calibrate::law(own)?,
         calibrate::law(needed)?,
@@ -304,7 +305,7 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
     Some(Saving {
         conventional: study.algorithm.method.name(),
         data_steps: study.algorithm.iterations as usize,
-        epsilon: course.and_then(|course| course.last().copied()),
+        epsilon: epsilons.and_then(|epsilons| epsilons.last().copied()),
         noise: ratios.map(|ratios| SampleStats::of(ratios).ends()),
     })
 }

@@ -4,13 +4,13 @@ use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism};
 use radmm::sim::Snapshot;
+use radmm_study::number_format::scale;
 use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 use crate::outcome::Repetition;
-use crate::shown::scale;
 use crate::stats::SampleStats;
 
 /// A study to be compared with others.

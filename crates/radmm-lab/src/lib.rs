@@ -41,12 +41,12 @@ mod compare;
 mod executor;
 mod experiment;
 mod instantiate;
+mod noise_text;
 mod outcome;
 mod prior_methods;
 mod privacy_statement;
 pub mod report;
 mod result_file;
-pub mod shown;
 mod stats;
 
 pub use baseline::{Baseline, Criterion, gossip_rounds};
@@ -59,6 +59,7 @@ pub use certify::{
 pub use compare::{CompareError, Comparison, ComparisonOptions, ComparisonResult};
 pub use experiment::{Experiment, PrepareError};
 pub use instantiate::RunError;
+pub use noise_text::noise_text;
 pub use outcome::{BaselineRun, FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 pub use prior_methods::PriorMethod;
 pub use privacy_statement::PrivacyStatement;

@@ -180,7 +180,7 @@ fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
         format!(
             "[privacy] epsilon = 0.01 is out of reach: node 1, with 20 rows, spends about {} over its 4 data steps however \
              much noise there is; raise epsilon, ridge or penalty, take fewer iterations, or recycle more",
-            radmm_lab::shown::epsilon(reported)
+            radmm_study::number_format::epsilon(reported)
         )
     );
     // Just above it, the total is attainable.

@@ -2,10 +2,10 @@
 
 use radmm::public::schedule::Schedule;
 use radmm::sim::Snapshot;
-use radmm_lab::shown::number;
 use radmm_lab::{Candidate, CandidateResult, Experiment, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};
 use radmm_study::Method;
+use radmm_study::number_format::number;
 
 use crate::claims::{axis, claim, frame, list, losses};
 use crate::{FIG1, FIG1_LARGE, FigurePart, study};

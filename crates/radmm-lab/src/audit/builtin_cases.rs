@@ -5,13 +5,13 @@ use radmm::private::{Law, Loss, Mechanism, Problem, Scaling};
 use radmm::public::graph::{Graph, NodeId, Topology};
 use radmm::public::release::Precision;
 use radmm::public::schedule::Schedule;
+use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 
 use super::attack::Attack;
 use super::case::AuditCase;
 use super::victim::{NeighbourBehaviour, VictimConfig};
 use crate::experiment::Experiment;
-use crate::shown::count;
 
 /// A large penalty, so that the curvature's part of the price, `ln(1 + x)`, is small: where both slopes are −1 there is no
 /// curvature.

@@ -273,7 +273,7 @@ fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
     assert_eq!(
         broken.failures(),
         [
-            "objective gaussian, 1 step: ε is at least 3.7777 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
+            "objective gaussian, 1 step: ε is at least 3.7777 with a confidence of 95 %, and 0.5433 is claimed at δ = 1e-4",
             "r-admm, node 2: why",
         ]
     );

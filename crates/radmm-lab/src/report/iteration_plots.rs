@@ -3,10 +3,10 @@
 use radmm::account::Guarantee;
 use radmm::node::Kind;
 use radmm::sim::{Optimum, Snapshot};
+use radmm_study::number_format::{count, number, thousands};
 
 use crate::baseline::Baseline;
 use crate::outcome::{FinalState, Outcome, Repetition};
-use crate::shown::{count, number, thousands};
 use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
 
 /// More points than this a line cannot show.

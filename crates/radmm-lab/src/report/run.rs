@@ -1,6 +1,7 @@
 //! The report of one study, run.
 
 use radmm::account::Guarantee;
+use radmm_study::number_format::{count, epsilon, percent, thousands};
 use radmm_study::{PrivacySection, Study};
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::result_file::caveat;
-use crate::shown::{count, epsilon, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{Block, Page, Section};
 

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use radmm::account::{Bound, Guarantee};
 use radmm::node::Kind;
 use radmm::private::{Law, Mechanism, Score};
+use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
-use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::TextTable;
 
