@@ -1,5 +1,16 @@
 //! Simulated studies: repetitions on all cores, baselines, comparisons at equal privacy, convergence checks and audits.
 //!
+//! | module | content |
+//! |---|---|
+//! | `experiment`, `instantiate`, `executor` | a study with its rows, the nodes of its runs, and the threads that run them |
+//! | `outcome`, `result_file`, `privacy_statement` | results, `result.json` and `privacy-statement.json` |
+//! | `bill` | the privacy cost of a study, before it runs |
+//! | `baseline`, `centralised`, `prior_methods` | what a study is compared with |
+//! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
+//! | `certify` | the convergence of an algorithm |
+//! | [`audit`] | attacks on the mechanism, for a lower bound on ε |
+//! | [`report`] | pages about runs, comparisons and audits |
+//!
 //! ```
 //! use radmm_lab::{Experiment, ResultFile};
 //! use radmm_study::Study;
