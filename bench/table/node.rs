@@ -6,19 +6,18 @@ use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use radmm::public::graph::NodeId;
 use radmm_lab::Experiment;
-use radmm_node::frame::say_length;
-use radmm_node::link::{Event, Link};
-use radmm_node::premises::Premises;
-use radmm_node::rehearsal::{Manner, Rehearsal};
-use radmm_node::rows::Folders;
-use radmm_node::transport::{Neighbour, Network, Settings};
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
+use radmm_node::machine::value_frame_length;
+use radmm_node::machine::{Link, LinkEvent};
+use radmm_node::setup::Folders;
+use radmm_node::setup::PartySetup;
+use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
 use radmm_study::{SiteFile, Study};
 use serde_json::Value;
 
@@ -57,7 +56,7 @@ pub fn overhead() -> Found {
         });
         lines.push(vec![
             columns.to_string(),
-            say_length(columns).to_string(),
+            value_frame_length(columns).to_string(),
             duration(iteration),
             duration(computing),
             duration(median(durable)),
@@ -93,7 +92,7 @@ pub fn overhead() -> Found {
 /// Everything that five parties need, in a folder.
 struct Trial {
     folder: PathBuf,
-    rehearsal: Rehearsal,
+    rehearsal: LocalNetwork,
     columns: usize,
 }
 
@@ -106,12 +105,12 @@ impl Trial {
         fs::write(folder.join("rows.svm"), rows(columns)).unwrap();
         let text = study(columns);
         let (parsed, _) = Study::parse(&text, "node.toml").unwrap();
-        let manner = Manner {
+        let manner = LocalNetworkOptions {
             seeded: true,
             limit: Some(1e6),
         };
         Self {
-            rehearsal: Rehearsal::prepare(&text, &parsed, &folder, manner).unwrap(),
+            rehearsal: LocalNetwork::prepare(&text, &parsed, &folder, manner).unwrap(),
             folder,
             columns,
         }
@@ -156,7 +155,7 @@ impl Trial {
                 .args(["--child", "bare"])
                 .arg(&self.rehearsal.study)
                 .arg(site)
-                .arg(say_length(self.columns).to_string())
+                .arg(value_frame_length(self.columns).to_string())
                 .stdout(Stdio::piped())
                 .spawn()
                 .unwrap()
@@ -243,22 +242,22 @@ pub fn bare(study: &Path, site: &Path, bytes: usize) {
         study: study.parent().unwrap(),
         site: site.parent().unwrap(),
     };
-    let premises = Premises::new(agreed, own, folders, ("study", "site")).unwrap();
-    let neighbour = |(peer, address): (radmm_node::party::Peer, _)| Neighbour {
+    let premises = PartySetup::new(agreed, own, folders, ("study", "site")).unwrap();
+    let neighbour = |(peer, address): (radmm_node::machine::Peer, _)| PeerEndpoint {
         id: peer.id,
         key: peer.key,
         address,
     };
-    let settings = Settings {
+    let settings = TransportConfig {
         me: premises.me(),
-        key: Arc::new(premises.key().unwrap()),
+        key: premises.key().clone(),
         listen: premises.site().listen,
         neighbours: premises.neighbours().map(neighbour).collect(),
         largest_frame: bytes,
     };
     let neighbours = settings.neighbours.len();
     let (sender, events) = channel();
-    let network = Network::start(settings, sender).unwrap();
+    let network = Transport::start(settings, sender).unwrap();
     let mut echo = Echo {
         events,
         links: BTreeMap::new(),
@@ -296,7 +295,7 @@ const DONE: u8 = 2;
 
 /// Sends back what it is asked.
 struct Echo {
-    events: Receiver<Event>,
+    events: Receiver<LinkEvent>,
     links: BTreeMap<NodeId, Box<dyn Link>>,
     /// How many have answered.
     back: usize,
@@ -312,8 +311,8 @@ impl Echo {
 
     fn attend(&mut self) {
         match self.events.recv_timeout(PATIENCE).unwrap() {
-            Event::Up { peer, link, .. } => drop(self.links.insert(peer, link)),
-            Event::Frame {
+            LinkEvent::Up { peer, link, .. } => drop(self.links.insert(peer, link)),
+            LinkEvent::Frame {
                 peer, mut bytes, ..
             } => match bytes[0] {
                 ASK => {

@@ -11,15 +11,15 @@ use radmm_lab::audit::AuditError;
 use radmm_lab::{
     BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
 };
+use radmm_node::evidence::AccountError;
+use radmm_node::evidence::VerifyError;
 use radmm_node::key::KeyError;
-use radmm_node::ledger::LedgerError;
-use radmm_node::premises::PremisesError;
-use radmm_node::rehearsal::RehearsalError;
-use radmm_node::rows::RowsError;
-use radmm_node::run::RunError;
+use radmm_node::local_network::LocalNetworkError;
+use radmm_node::runtime::NodeError;
+use radmm_node::setup::RowsError;
+use radmm_node::setup::SetupError;
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
-use radmm_node::verify::VerifyError;
 use radmm_paper::accuracy::AccuracyError;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
@@ -73,7 +73,7 @@ pub(crate) enum Failure {
     #[error("{0} not hold")]
     Unverified(String),
     #[error("{0}")]
-    Ledger(#[from] LedgerError),
+    Ledger(#[from] AccountError),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -81,9 +81,9 @@ pub(crate) enum Failure {
     #[error("--out: {} is read; choose another file", .0.display())]
     Overwrites(PathBuf),
     #[error("{0}")]
-    Node(#[from] RunError),
+    Node(#[from] NodeError),
     #[error("{0}")]
-    Rehearsal(#[from] RehearsalError),
+    Rehearsal(#[from] LocalNetworkError),
     #[error(
         "{nodes} parties are too many processes for one machine; {most} can be tried: radmm run simulates any number"
     )]
@@ -121,33 +121,33 @@ pub(crate) enum Failure {
     Print(#[from] io::Error),
 }
 
-impl From<PremisesError> for Failure {
-    fn from(error: PremisesError) -> Self {
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
         Self::Node(error.into())
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        PremisesError::from(error).into()
+        SetupError::from(error).into()
     }
 }
 
 /// Whether what was written in the files of a node has to be put right.
-fn is_wrong_use(error: &RunError) -> bool {
+fn is_wrong_use(error: &NodeError) -> bool {
     match error {
-        RunError::Premises(error) => match error {
-            PremisesError::Store(StoreError::Missing(_)) => true,
-            PremisesError::Store(_) | PremisesError::Halt(_) | PremisesError::Journal(_) => false,
-            PremisesError::Rows(error) => matches!(
+        NodeError::Setup(error) => match error {
+            SetupError::Store(StoreError::Missing(_)) => true,
+            SetupError::Store(_) | SetupError::Party(_) | SetupError::Journal(_) => false,
+            SetupError::Rows(error) => matches!(
                 **error,
                 RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },
-        RunError::Transport(error) => !matches!(error, TransportError::Threads(_)),
-        RunError::Metrics { .. } => true,
-        RunError::Halt(_) | RunError::Results(_) | RunError::Signals(_) => false,
+        NodeError::Transport(error) => !matches!(error, TransportError::Threads(_)),
+        NodeError::Metrics { .. } => true,
+        NodeError::Party(_) | NodeError::Results(_) | NodeError::Signals(_) => false,
     }
 }
 
@@ -155,7 +155,7 @@ impl Failure {
     /// Whether its words may hold what stands in a row.
     pub(crate) fn quotes_rows(&self) -> bool {
         match self {
-            Self::Node(RunError::Premises(PremisesError::Rows(error))) => matches!(
+            Self::Node(NodeError::Setup(SetupError::Rows(error))) => matches!(
                 **error,
                 RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
             ),
@@ -187,11 +187,11 @@ impl Failure {
             | Self::NoResults { .. }
             | Self::OtherResults { .. }
             | Self::Address { .. }
-            | Self::Rehearsal(RehearsalError::Other(_))
+            | Self::Rehearsal(LocalNetworkError::Other(_))
             | Self::Inspect(_) => ExitCode::from(2),
             Self::Node(error) if is_wrong_use(error) => ExitCode::from(2),
             Self::Key(error) if !matches!(error, KeyError::Entropy) => ExitCode::from(2),
-            Self::Ledger(LedgerError::Store(StoreError::Missing(_))) => ExitCode::from(2),
+            Self::Ledger(AccountError::Store(StoreError::Missing(_))) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use radmm::account::{Event, Guarantee, Ideal};
 use radmm::private::Law;
-use radmm_node::balance::Limited;
-use radmm_node::ledger::{Account, LedgerError, SiteAccount, StudyAccount, check};
+use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
+use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
 use radmm_report::TextTable;
 use radmm_study::SiteFile;
@@ -36,11 +36,11 @@ fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
         // One of the two is there: what was typed has been checked.
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
-    let store = Store::existing(&state).map_err(LedgerError::from)?;
+    let store = Store::open_existing(&state).map_err(AccountError::from)?;
     // Beside a limit, studies are shown at its δ.
     let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
     let delta = typed.delta.or(relaxed.map(|(_, delta)| delta));
-    let account = Account::new(&store, delta.unwrap_or(DELTA), limit.as_ref())?;
+    let account = AccountReport::new(&store, delta.unwrap_or(DELTA), limit.as_ref())?;
     match typed.json {
         true => files::print(&files::json(&account)),
         false => files::print(&page(&account, typed.charges)),
@@ -48,8 +48,8 @@ fn show(typed: &ShowLedgerArgs) -> Result<(), Failure> {
 }
 
 fn verify(typed: &VerifyLedgerArgs) -> Result<(), Failure> {
-    let store = Store::existing(&typed.state).map_err(LedgerError::from)?;
-    let whole = check(&store)?;
+    let store = Store::open_existing(&typed.state).map_err(AccountError::from)?;
+    let whole = check_account(&store)?;
     let checked = format!(
         "every record of its journal, whose hash covers all before it; {}, and {} that were paid for; the order of charges \
          within {}",
@@ -65,7 +65,7 @@ fn verify(typed: &VerifyLedgerArgs) -> Result<(), Failure> {
     ))
 }
 
-fn page(account: &Account, charges: bool) -> String {
+fn page(account: &AccountReport, charges: bool) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     if account.studies.is_empty() {
@@ -105,9 +105,9 @@ fn page(account: &Account, charges: bool) -> String {
 }
 
 /// What all studies come to.
-fn together(site: &SiteAccount) -> String {
+fn together(site: &SiteReport) -> String {
     let balance = &site.balance;
-    let total = |one: &Limited| {
+    let total = |one: &BalanceTotal| {
         let (spent, delta) = (epsilon(one.total.epsilon), one.total.delta);
         match one.limit {
             Some(limit) => format!("ε {spent} of the limit {limit} at δ = {delta}"),
@@ -142,8 +142,8 @@ fn together(site: &SiteAccount) -> String {
     lines.join("\n")
 }
 
-fn studies(studies: &[StudyAccount]) -> TextTable {
-    let row = |study: &StudyAccount| {
+fn studies(studies: &[StudyReport]) -> TextTable {
+    let row = |study: &StudyReport| {
         let mut row = vec![study.name.clone(), study.number.to_string()];
         row.push(study.node.to_string());
         row.push(thousands(study.rows as usize));
@@ -170,7 +170,7 @@ fn studies(studies: &[StudyAccount]) -> TextTable {
     )
 }
 
-fn all(study: &StudyAccount) -> TextTable {
+fn all(study: &StudyReport) -> TextTable {
     let row = |(iteration, event): (u32, &Event)| {
         let noise = |law: &Law| match law {
             Law::Gamma { rate } => format!("rate {}", brief(*rate)),

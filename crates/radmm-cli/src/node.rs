@@ -7,18 +7,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
 use radmm::private::Law;
-use radmm_node::about::About;
-use radmm_node::balance::Limited;
-use radmm_node::notice::Notice;
-use radmm_node::party::Party;
-use radmm_node::premises::{self, Bill, Premises};
-use radmm_node::probe::{Reached, probe};
-use radmm_node::results::write_all;
-use radmm_node::rows::Folders;
-use radmm_node::run::{Ending, Watch, run};
-use radmm_node::seen::Seen;
-use radmm_node::status::Status;
 use radmm_study::number_format::{brief, count, epsilon, thousands};
+use radmm_node::evidence::write_result_files;
+use radmm_node::machine::Party;
+use radmm_node::public_facts::PublicFacts;
+use radmm_node::runtime::NodeStatus;
+use radmm_node::runtime::Notice;
+use radmm_node::runtime::{Ending, Observer, run};
+use radmm_node::runtime::{ProbeResult, probe};
+use radmm_node::setup::BalanceTotal;
+use radmm_node::setup::DataCheck;
+use radmm_node::setup::Folders;
+use radmm_node::setup::{self, PartyBill, PartySetup};
 use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub(crate) fn node(typed: &NodeArgs) -> Result<(), Failure> {
     }
 }
 
-fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
+fn premises(typed: &NodeArgs) -> Result<PartySetup, Failure> {
     let study = StudyText::read(&typed.study)?;
     let site = StudyText::read(&typed.site)?;
     let (agreed, mut notes) = Study::parse(&study.text, &study.name)?;
@@ -56,10 +56,10 @@ fn premises(typed: &NodeArgs) -> Result<Premises, Failure> {
         site: &site.folder,
     };
     let names = (study.name.as_str(), site.name.as_str());
-    Ok(Premises::new(agreed, own, folders, names)?)
+    Ok(PartySetup::new(agreed, own, folders, names)?)
 }
 
-fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
+fn go(typed: &NodeArgs, premises: PartySetup) -> Result<(), Failure> {
     let out = premises.path(&premises.site().out);
     ready_for_results(&out, premises.study())?;
     let bar = Course::new(
@@ -70,7 +70,7 @@ fn go(typed: &NodeArgs, premises: Premises) -> Result<(), Failure> {
         format: typed.log,
         quiet: typed.quiet,
         bar,
-        about: premises.about(),
+        about: premises.public_facts(),
         out: &out,
         last: None,
     };
@@ -113,12 +113,12 @@ struct Console<'a> {
     format: LogFormat,
     quiet: bool,
     bar: Course,
-    about: About,
+    about: PublicFacts,
     out: &'a Path,
-    last: Option<Status>,
+    last: Option<NodeStatus>,
 }
 
-impl Watch for Console<'_> {
+impl Observer for Console<'_> {
     fn notice(&mut self, notice: &Notice) {
         match self.format {
             LogFormat::Json => {
@@ -144,13 +144,13 @@ impl Watch for Console<'_> {
         }
     }
 
-    fn status(&mut self, status: &Status) {
+    fn status(&mut self, status: &NodeStatus) {
         self.bar.at(status);
         self.last = Some(status.clone());
     }
 
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
-        let files = write_all(party, &self.about, self.out).map_err(|e| e.to_string())?;
+        let files = write_result_files(party, &self.about, self.out).map_err(|e| e.to_string())?;
         Ok(files
             .iter()
             .map(|file| file.display().to_string())
@@ -159,7 +159,7 @@ impl Watch for Console<'_> {
 }
 
 /// What the ε of the bar are.
-fn meaning(about: &About) -> Vec<String> {
+fn meaning(about: &PublicFacts) -> Vec<String> {
     let mut lines = vec![format!(
         "ε: total of this study at δ = {:e}, for {}",
         about.study.privacy.delta,
@@ -214,28 +214,28 @@ struct Ended<'a> {
 /// What all studies have spent on these rows.
 #[derive(Serialize)]
 struct OnRows {
-    totals: Vec<Limited>,
+    totals: Vec<BalanceTotal>,
 }
 
 impl OnRows {
-    fn new(status: &Status) -> Option<Self> {
-        let limited = |(total, limit): &(Guarantee, f64)| Limited {
+    fn new(status: &NodeStatus) -> Option<Self> {
+        let limited = |(total, limit): &(Guarantee, f64)| BalanceTotal {
             total: *total,
             limit: Some(*limit),
         };
-        let totals: Vec<Limited> = status.site.iter().map(limited).collect();
+        let totals: Vec<BalanceTotal> = status.site.iter().map(limited).collect();
         (!totals.is_empty()).then_some(Self { totals })
     }
 }
 
 impl<'a> Ended<'a> {
-    fn new(about: &'a About, status: &Status, ending: Ending) -> Self {
+    fn new(about: &'a PublicFacts, status: &NodeStatus, ending: Ending) -> Self {
         Self {
             party: about.name(),
             study: &about.study.name,
             study_sha256: about.study.sha256(),
             ending: match ending {
-                Ending::Over => "over",
+                Ending::Complete => "over",
                 Ending::Finished => "finished",
                 Ending::Stopped => "stopped",
             },
@@ -249,9 +249,9 @@ impl<'a> Ended<'a> {
     }
 }
 
-fn ended(about: &About, status: &Status, ending: Ending) -> String {
+fn ended(about: &PublicFacts, status: &NodeStatus, ending: Ending) -> String {
     let how = match ending {
-        Ending::Over => "done: every neighbour has what it needs",
+        Ending::Complete => "done: every neighbour has what it needs",
         Ending::Finished => {
             "done; a neighbour may still need this party: start it again if one waits"
         }
@@ -286,7 +286,7 @@ struct Checked<'a> {
     study_sha256: String,
     key: String,
     identity: Identity,
-    bill: &'a Bill,
+    bill: &'a PartyBill,
     neighbours: Vec<Reach<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     private: Option<Private<'a>>,
@@ -297,19 +297,19 @@ struct Checked<'a> {
 struct Private<'a> {
     note: &'static str,
     #[serde(flatten)]
-    seen: &'a Seen,
+    seen: &'a DataCheck,
 }
 
 #[derive(Serialize)]
 struct Reach<'a> {
     name: &'a str,
     #[serde(flatten)]
-    reached: &'a Reached,
+    reached: &'a ProbeResult,
 }
 
-fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
+fn check(typed: &NodeArgs, premises: &PartySetup) -> Result<(), Failure> {
     let state = premises.path(&premises.site().state);
-    let store = premises::existing(&state)?;
+    let store = setup::open_existing_store(&state)?;
     let bill = premises.bill(store.as_ref())?;
     ready_for_results(&premises.path(&premises.site().out), premises.study())?;
     for (key, address) in [
@@ -326,7 +326,7 @@ fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
         }
     }
     let neighbours = probe(premises)?;
-    let wrong = |(_, reached): &&(String, Reached)| matches!(reached, Reached::Wrong(_));
+    let wrong = |(_, reached): &&(String, ProbeResult)| matches!(reached, ProbeResult::Wrong(_));
     let disagree = neighbours.iter().find(wrong).cloned();
     match typed.json {
         true => {
@@ -339,7 +339,7 @@ fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
                 identity: premises.identity(),
                 bill: &bill,
                 neighbours: neighbours.iter().map(|(n, r)| reach((n, r))).collect(),
-                private: { premises.seen() }.map(|seen| Private {
+                private: { premises.data_check() }.map(|seen| Private {
                     note: PRIVATE,
                     seen,
                 }),
@@ -349,12 +349,16 @@ fn check(typed: &NodeArgs, premises: &Premises) -> Result<(), Failure> {
         false => files::print(&checked(premises, &bill, &neighbours))?,
     }
     match disagree {
-        Some((name, Reached::Wrong(what))) => Err(Failure::Disagrees { name, what }),
+        Some((name, ProbeResult::Wrong(what))) => Err(Failure::Disagrees { name, what }),
         _ => Ok(()),
     }
 }
 
-fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -> String {
+fn checked(
+    premises: &PartySetup,
+    bill: &PartyBill,
+    neighbours: &[(String, ProbeResult)],
+) -> String {
     let study = premises.study();
     let mut lines = vec![
         format!(
@@ -409,16 +413,16 @@ fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -
     }
     for (name, reached) in neighbours {
         lines.push(match reached {
-            Reached::Same => format!("{name}: reached, and holds the same study"),
-            Reached::Wrong(what) => format!("{name}: reached, but {what}"),
-            Reached::Away(why) => {
+            ProbeResult::Same => format!("{name}: reached, and holds the same study"),
+            ProbeResult::Wrong(what) => format!("{name}: reached, but {what}"),
+            ProbeResult::Away(why) => {
                 format!("{name}: not there now ({why}); it is tried again when the node runs")
             }
-            Reached::Dials => format!("{name}: has no address, and will dial this party"),
+            ProbeResult::Dials => format!("{name}: has no address, and will dial this party"),
         });
     }
     lines.extend(
-        { premises.seen() }
+        { premises.data_check() }
             .into_iter()
             .flat_map(|seen| private(seen, bill.rows)),
     );
@@ -428,7 +432,7 @@ fn checked(premises: &Premises, bill: &Bill, neighbours: &[(String, Reached)]) -
 const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
 
 /// What is only for whoever may see the rows.
-fn private(seen: &Seen, rows: usize) -> Vec<String> {
+fn private(seen: &DataCheck, rows: usize) -> Vec<String> {
     let mut lines = vec![format!("private, {PRIVATE}:")];
     let left_out = count(seen.left_out, "row", "rows");
     lines.push(format!("  left out for a missing field: {left_out}"));

@@ -2,9 +2,9 @@
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_node::party::PeerState;
-use radmm_node::status::Status;
 use radmm_study::number_format;
+use radmm_node::machine::PeerState;
+use radmm_node::runtime::NodeStatus;
 
 use crate::message;
 
@@ -72,7 +72,7 @@ impl Course {
         }
     }
 
-    pub(crate) fn at(&self, status: &Status) {
+    pub(crate) fn at(&self, status: &NodeStatus) {
         self.0.set_position(u64::from(status.iteration));
         if self.0.is_hidden() {
             return;
@@ -98,8 +98,8 @@ impl Course {
 const COLUMNS: usize = 79;
 
 /// How a node is doing, what matters first, within so many columns if that can be.
-fn line(status: &Status, columns: usize) -> String {
-    let Status {
+fn line(status: &NodeStatus, columns: usize) -> String {
+    let NodeStatus {
         iteration,
         iterations,
         ..
@@ -109,10 +109,7 @@ fn line(status: &Status, columns: usize) -> String {
         number_format::epsilon(status.spent.epsilon)
     );
     if let Some((spent, limit)) = status.site.last() {
-        words += &format!(
-            ", rows {} of {limit}",
-            number_format::epsilon(spent.epsilon)
-        );
+        words += &format!(", rows {} of {limit}", number_format::epsilon(spent.epsilon));
     }
     words += &format!(", apart {:.1e}", status.consensus);
     let room = columns.saturating_sub(words.chars().count() + 2);
@@ -124,7 +121,7 @@ const ORDER: [PeerState; 5] = [
     PeerState::Disagrees,
     PeerState::Away,
     PeerState::Awaited,
-    PeerState::Heard,
+    PeerState::Received,
     PeerState::Done,
 ];
 
@@ -159,17 +156,17 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use radmm::account::Guarantee;
-    use radmm_node::status::Counts;
+    use radmm_node::runtime::LinkCounts;
 
     use super::*;
 
-    fn status(peers: &[(&str, PeerState)]) -> Status {
+    fn status(peers: &[(&str, PeerState)]) -> NodeStatus {
         let peers = peers.iter();
         let guarantee = |epsilon: f64| Guarantee {
             epsilon,
             delta: 1e-5,
         };
-        Status {
+        NodeStatus {
             iteration: 120,
             iterations: 2000,
             finished: false,
@@ -180,13 +177,13 @@ mod tests {
                 .map(|(name, state)| ((*name).into(), state.clone()))
                 .collect(),
             protects: true,
-            counts: Counts::default(),
+            counts: LinkCounts::default(),
         }
     }
 
     #[test]
     fn the_line_of_a_node_fits_eighty_columns_and_says_what_matters_first() {
-        use PeerState::{Awaited, Away, Heard};
+        use PeerState::{Awaited, Away, Received};
         let start = "120/2000, ε 0.1235, rows 12.5000 of 20, apart 1.2e-3, ";
         let names = ["alderney", "birchlow", "cedarton", "mapleton"];
         let all = |states: [PeerState; 4]| {
@@ -194,18 +191,24 @@ mod tests {
             line(&status(&peers), COLUMNS)
         };
         for (states, said) in [
-            ([Heard, Heard, Heard, Heard], "all 4 heard"),
-            ([Heard, Away, Heard, Heard], "birchlow away, 3 heard"),
-            ([Away, Away, Awaited, Heard], "2 away, 1 awaited, 1 heard"),
+            ([Received, Received, Received, Received], "all 4 heard"),
+            (
+                [Received, Away, Received, Received],
+                "birchlow away, 3 heard",
+            ),
+            (
+                [Away, Away, Awaited, Received],
+                "2 away, 1 awaited, 1 heard",
+            ),
             ([Away, Away, Away, Away], "all 4 away"),
         ] {
             let line = all(states);
             assert_eq!(line, format!("{start}{said}"));
         }
         // As long as there is room, everybody is named.
-        let few = line(&status(&[("birch", Heard), ("rowan", Away)]), COLUMNS);
+        let few = line(&status(&[("birch", Received), ("rowan", Away)]), COLUMNS);
         assert_eq!(few, format!("{start}birch heard, rowan away"));
-        let wide = line(&status(&[("alderney", Heard), ("birchlow", Away)]), 200);
+        let wide = line(&status(&[("alderney", Received), ("birchlow", Away)]), 200);
         assert_eq!(wide, format!("{start}alderney heard, birchlow away"));
     }
 }

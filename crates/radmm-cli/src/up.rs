@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::account::Guarantee;
 use radmm_lab::Experiment;
-use radmm_node::rehearsal::{Manner, Rehearsal};
-use radmm_node::run::{RunError, on_signal};
-use radmm_report::TextTable;
 use radmm_study::number_format::epsilon;
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
+use radmm_node::runtime::{NodeError, on_stop_signal};
+use radmm_report::TextTable;
 use radmm_study::{ModelFile, RowSource, Study};
 use serde::Serialize;
 use serde_json::Value;
@@ -62,7 +62,7 @@ pub(crate) fn up(typed: &UpArgs) -> Result<(), Failure> {
         false => folder,
     };
     let manner = manner(&study, &folder, &name, typed.seeded)?;
-    let rehearsal = Rehearsal::prepare(&text, &study, &dir, manner)?;
+    let rehearsal = LocalNetwork::prepare(&text, &study, &dir, manner)?;
     let fleet = Fleet::new(&rehearsal, &folder, &study, typed.quiet);
     if !fleet.run()? {
         if !typed.quiet {
@@ -91,7 +91,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST: u32 = 64;
 
 /// Twice what the study costs whom it costs most: as a site that wants to take part would allow.
-fn manner(study: &Study, folder: &Path, name: &str, seeded: bool) -> Result<Manner, Failure> {
+fn manner(
+    study: &Study,
+    folder: &Path,
+    name: &str,
+    seeded: bool,
+) -> Result<LocalNetworkOptions, Failure> {
     // Reads the rows, so that what is wrong with them shows before any process starts.
     let experiment = Experiment::prepare(study.clone(), folder);
     let experiment = experiment.map_err(|error| Failure::of_study(name, error))?;
@@ -99,7 +104,7 @@ fn manner(study: &Study, folder: &Path, name: &str, seeded: bool) -> Result<Mann
     let total = bill.map_err(|cause| Failure::too_dear(name, cause))?.total;
     // Without noise nothing is protected, and no limit could be kept.
     let unprotected = study.privacy.unprotected().is_some();
-    Ok(Manner {
+    Ok(LocalNetworkOptions {
         seeded: seeded || unprotected,
         limit: (!unprotected).then(|| (20.0 * total.epsilon).ceil() / 10.0),
     })
@@ -134,7 +139,7 @@ impl Drop for Process {
 
 /// All processes.
 struct Fleet<'a> {
-    rehearsal: &'a Rehearsal,
+    rehearsal: &'a LocalNetwork,
     /// Where the study's own table is.
     folder: &'a Path,
     bars: Vec<ProgressBar>,
@@ -143,7 +148,7 @@ struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    fn new(rehearsal: &'a Rehearsal, folder: &'a Path, study: &Study, quiet: bool) -> Self {
+    fn new(rehearsal: &'a LocalNetwork, folder: &'a Path, study: &Study, quiet: bool) -> Self {
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
@@ -177,7 +182,7 @@ impl<'a> Fleet<'a> {
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();
         // The processes hear the signal too, and stop by themselves.
-        on_signal(move || stop.store(true, Ordering::Relaxed)).map_err(RunError::Signals)?;
+        on_stop_signal(move || stop.store(true, Ordering::Relaxed)).map_err(NodeError::Signals)?;
         let count = self.rehearsal.sites.len();
         let mut crew: BTreeMap<usize, Process> = BTreeMap::new();
         for party in 0..count {
@@ -348,7 +353,7 @@ struct Ended<'a> {
 }
 
 /// From the models that the parties wrote.
-fn results(rehearsal: &Rehearsal, dir: &Path) -> Result<Vec<Party>, Failure> {
+fn results(rehearsal: &LocalNetwork, dir: &Path) -> Result<Vec<Party>, Failure> {
     let party = |(name, _): &(String, PathBuf)| {
         let results = dir.join(name).join("results");
         let path = results.join("model.json");

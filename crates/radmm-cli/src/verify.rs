@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use radmm::account::Guarantee;
-use radmm_node::verify::{Checked, Verdict, verify as check};
+use radmm_node::evidence::{CheckedTranscript, Verification, verify as check};
 use radmm_report::TextTable;
 use radmm_study::number_format::{count, epsilon, thousands};
 use serde::Serialize;
@@ -23,7 +23,7 @@ const BEYOND: &str = "whether the noise was really drawn, and not from a seed th
 struct Printed<'a> {
     holds: bool,
     #[serde(flatten)]
-    verdict: &'a Verdict,
+    verdict: &'a Verification,
     not_checked: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn verify(typed: &VerifyArgs) -> Result<(), Failure> {
     }
 }
 
-fn page(verdict: &Verdict, delta: f64) -> String {
+fn page(verdict: &Verification, delta: f64) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     if !verdict.transcripts.is_empty() {
@@ -110,16 +110,16 @@ fn page(verdict: &Verdict, delta: f64) -> String {
 }
 
 /// Of whom there is nothing, or only what others heard.
-fn missing(verdict: &Verdict) -> String {
+fn missing(verdict: &Verification) -> String {
     format!(
         "no transcript of {}: of what they did only what others heard was checked, and not their charges and totals",
         verdict.missing.join(", ")
     )
 }
 
-fn table(transcripts: &[Checked]) -> TextTable {
-    let row = |checked: &Checked| {
-        let Checked {
+fn table(transcripts: &[CheckedTranscript]) -> TextTable {
+    let row = |checked: &CheckedTranscript| {
+        let CheckedTranscript {
             party,
             rows,
             messages,

@@ -153,18 +153,18 @@ fn assert_records_agree(parties: &Parties, iterations: u32) {
         let charges = store.charges().unwrap();
         let times: Vec<u32> = charges.iter().map(|charge| charge.iteration).collect();
         assert_eq!(times, plan, "{}", parties.name(party));
-        assert!(store.evidence(0).unwrap().is_empty());
+        assert!(store.misbehaviours(0).unwrap().is_empty());
         let mut said = Vec::new();
-        let each = |signed: radmm_node::frame::Signed| {
+        let each = |signed: radmm_node::machine::SignedMessage| {
             said.push(signed.to_bytes());
             Ok(())
         };
-        store.all_said(0, each).unwrap();
+        store.for_each_sent(0, each).unwrap();
         assert_eq!(said.len() as u32, iterations + 1);
         // On a ring everyone has two neighbours.
         for neighbour in [(party + 1) % count, (party + count - 1) % count] {
             for (t, said) in (0..).zip(&said) {
-                let heard = stores[neighbour].heard(0, t, NodeId(party as u32));
+                let heard = stores[neighbour].received(0, t, NodeId(party as u32));
                 let heard = heard.unwrap().map(|signed| signed.to_bytes());
                 assert_eq!(heard.as_ref(), Some(said), "{party} at {t} by {neighbour}");
             }

@@ -12,10 +12,10 @@ use fleet::{Fleet, PATIENCE, Process};
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::Release;
-use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
-use radmm_node::key::{SecretKey, fingerprint};
-use radmm_node::link::{Event, Link};
-use radmm_node::transport::{Neighbour, Network, Settings};
+use radmm_node::key::SecretKey;
+use radmm_node::machine::{Frame, Hello, PROTOCOL, SignedMessage};
+use radmm_node::machine::{Link, LinkEvent};
+use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
 use radmm_study::instantiate;
 
 const ALDER: usize = 0;
@@ -25,18 +25,18 @@ const ROWAN: usize = 4;
 
 /// Somebody with a key who calls alder.
 struct Caller {
-    _network: Network,
-    events: Receiver<Event>,
+    _network: Transport,
+    events: Receiver<LinkEvent>,
 }
 
 impl Caller {
     fn new(fleet: &Fleet, me: usize, key: SecretKey) -> Self {
-        let alder = Neighbour {
+        let alder = PeerEndpoint {
             id: NodeId(ALDER as u32),
             key: fleet.key(ALDER).public(),
             address: Some(fleet.address(ALDER).to_string()),
         };
-        let settings = Settings {
+        let settings = TransportConfig {
             me: NodeId(me as u32),
             key: Arc::new(key),
             listen: None,
@@ -45,13 +45,13 @@ impl Caller {
         };
         let (sender, events) = channel();
         Self {
-            _network: Network::start(settings, sender).unwrap(),
+            _network: Transport::start(settings, sender).unwrap(),
             events,
         }
     }
 
     /// Waits for what `wanted` picks.
-    fn until<T>(&self, what: &str, wanted: impl Fn(Event) -> Option<T>) -> T {
+    fn until<T>(&self, what: &str, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
         loop {
             match self.events.recv_timeout(PATIENCE) {
                 Ok(event) => {
@@ -66,21 +66,21 @@ impl Caller {
 
     fn link(&self) -> Box<dyn Link> {
         self.until("a link", |event| match event {
-            Event::Up { link, .. } => Some(link),
+            LinkEvent::Up { link, .. } => Some(link),
             _ => None,
         })
     }
 
     fn hears<T>(&self, what: &str, wanted: impl Fn(Frame) -> Option<T>) -> T {
         self.until(what, |event| match event {
-            Event::Frame { bytes, .. } => wanted(Frame::decode(&bytes).unwrap()),
+            LinkEvent::Frame { bytes, .. } => wanted(Frame::decode(&bytes).unwrap()),
             _ => None,
         })
     }
 
     fn down(&self) {
         self.until("the end of the link", |event| {
-            matches!(event, Event::Down { .. }).then_some(())
+            matches!(event, LinkEvent::Down { .. }).then_some(())
         });
     }
 }
@@ -96,8 +96,8 @@ fn hello(fleet: &Fleet) -> Hello {
         study: fleet.study().digest(),
         from: NodeId(ROWAN as u32),
         at: 0,
-        heard: None,
-        seen: None,
+        persisted: None,
+        received: None,
         probe: false,
     }
 }
@@ -124,11 +124,11 @@ fn strangers_are_named_and_nobody_else_notices() {
 
     let unknown = SecretKey::generate().unwrap();
     for (me, key) in [(ROWAN, unknown), (CEDAR, fleet.key(CEDAR))] {
-        let shown = fingerprint(&key.public());
+        let shown = key.identity().to_string();
         let caller = Caller::new(&fleet, me, key);
         alder.tells("refused", &[&shown, "is not a neighbour's"]);
         let reason = caller.until("a refusal", |event| match event {
-            Event::Unreachable { reason, .. } => Some(reason),
+            LinkEvent::Unreachable { reason, .. } => Some(reason),
             _ => None,
         });
         assert!(reason.contains("does not take this side's key"), "{reason}");
@@ -231,7 +231,7 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
         let link = caller.link();
         assert!(link.send(hello.clone()));
         let theirs = caller.hears("a value", |frame| match frame {
-            Frame::Say(signed) => Some(signed),
+            Frame::Value(signed) => Some(signed),
             _ => None,
         });
         if connection == 0 {
@@ -243,7 +243,7 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
                 iteration: 0,
                 release: Release::of(start, release.precision()).unwrap(),
             };
-            let mine = Signed::new(message, &study.digest(), &key);
+            let mine = SignedMessage::new(message, &study.digest(), &key);
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);
         }
         for _ in 0..6 {

@@ -1,4 +1,4 @@
-//! How long a frame takes to a neighbour and back, over TLS on this machine: the price of one iteration's messages.
+//! Measures the round trip of a frame to a neighbour over TLS on this machine: the cost of one iteration's messages.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use radmm::public::graph::NodeId;
 use radmm_node::key::SecretKey;
-use radmm_node::link::{Event, Link};
-use radmm_node::transport::{Neighbour, Network, Settings};
+use radmm_node::machine::{Link, LinkEvent};
+use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
 
 const WARM: usize = 500;
 const MEASURED: usize = 5000;
@@ -20,11 +20,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     let start = |me: u32, address: Option<String>| {
         let other = 1 - me;
-        let settings = Settings {
+        let config = TransportConfig {
             me: NodeId(me),
             key: keys[me as usize].clone(),
             listen: Some(([127, 0, 0, 1], 0).into()),
-            neighbours: vec![Neighbour {
+            neighbours: vec![PeerEndpoint {
                 id: NodeId(other),
                 key: keys[other as usize].public(),
                 address,
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             largest_frame: 100_000,
         };
         let (sender, events) = channel();
-        Network::start(settings, sender).map(|network| (network, events))
+        Transport::start(config, sender).map(|transport| (transport, events))
     };
     let (there, there_events) = start(0, None)?;
     let address = there.local_address().map(|address| address.to_string());
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut link: Option<Box<dyn Link>> = None;
         for event in there_events {
             match event {
-                Event::Up { link: up, .. } => link = Some(up),
-                Event::Frame { bytes, .. } => {
+                LinkEvent::Up { link: up, .. } => link = Some(up),
+                LinkEvent::Frame { bytes, .. } => {
                     if !link.as_ref().is_some_and(|link| link.send(bytes)) {
                         return;
                     }
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
 
     let link = loop {
-        if let Event::Up { link, .. } = events.recv()? {
+        if let LinkEvent::Up { link, .. } = events.recv()? {
             break link;
         }
     };
@@ -81,14 +81,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn round(link: &dyn Link, events: &Receiver<Event>, size: usize) -> Result<Duration, String> {
+fn round(link: &dyn Link, events: &Receiver<LinkEvent>, size: usize) -> Result<Duration, String> {
     let frame = vec![7; size];
     let start = Instant::now();
     if !link.send(frame) {
-        return Err("the link takes no frame".into());
+        return Err("the link is down".into());
     }
     match events.recv() {
-        Ok(Event::Frame { bytes, .. }) if bytes.len() == size => Ok(start.elapsed()),
+        Ok(LinkEvent::Frame { bytes, .. }) if bytes.len() == size => Ok(start.elapsed()),
         _ => Err("no frame came back".into()),
     }
 }

@@ -1,36 +1,37 @@
-//! Ed25519 keys of sites: who a party is, to its neighbours.
+//! Ed25519 keys of sites.
 //!
-//! A secret key is kept in a file of its own, as PKCS#8 in PEM, which other tools read too. The public half is what the
-//! others write down; it is shown as a [`fingerprint`].
+//! A secret key is stored in a file of its own, as PKCS#8 in PEM, which other tools read too. Its public half is the party's
+//! [`Identity`], by which neighbours know it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use radmm_study::Identity;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use thiserror::Error;
 
-/// PKCS#8, version 1, of an Ed25519 seed, up to the seed. (Version 2 holds the public key as well; few tools read it.)
-const HEAD: [u8; 16] = [
+/// The bytes of a PKCS#8 key, version 1, before its Ed25519 seed. (Version 2 holds the public key as well; few tools read it.)
+const PKCS8_HEADER: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// Where the algorithm stands in [`HEAD`], and in version 2.
+/// The position of the algorithm in [`PKCS8_HEADER`], and in version 2.
 const ALGORITHM: std::ops::Range<usize> = 5..12;
 
-/// What a PEM file says that it holds when it holds a key that can be used here.
+/// The label of a PEM file with an unencrypted PKCS#8 key.
 const LABEL: &str = "PRIVATE KEY";
 
-/// No key file is longer.
-const LONGEST: u64 = 1 << 14;
+/// The largest key file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 14;
 
-/// What one site signs with.
+/// The secret key that a site signs with.
 ///
-/// It cannot be copied, and is not shown:
+/// It cannot be cloned, and its debug output shows the public half only:
 ///
 /// ```compile_fail
 /// let key = radmm_node::key::SecretKey::generate().unwrap();
@@ -41,77 +42,77 @@ pub struct SecretKey {
     pair: Ed25519KeyPair,
 }
 
-/// Why there is no key.
+/// The reason why there is no key.
 #[derive(Debug, Error)]
 pub enum KeyError {
-    /// The operating system has no randomness.
+    /// The operating system gave no randomness.
     #[error("the operating system gave no randomness for a key")]
     Entropy,
-    /// There is nothing.
+    /// The file is empty.
     #[error("it is empty: make a new key, or restore this one from a copy")]
     Empty,
-    /// What others write down of a key.
+    /// The file holds an identity.
     #[error("it is a public identity, which others may know: the secret key is needed here")]
     Identity,
-    /// A public key in PEM.
+    /// The file holds a public key in PEM.
     #[error("it is a public key: the secret key is needed here")]
     Public,
-    /// A certificate.
+    /// The file holds a certificate.
     #[error("it is a certificate: the secret key is needed here, and no certificates")]
     Certificate,
-    /// A key behind a password.
+    /// The key is encrypted.
     #[error("the key is encrypted: decrypt it first, for example with openssl pkey")]
     Encrypted,
-    /// A key of another algorithm.
+    /// The key is of another algorithm.
     #[error("it is a key of another kind: an Ed25519 key is needed, as PKCS#8 in PEM")]
     Kind,
-    /// The end is missing.
+    /// The end of the key is missing.
     #[error("it ends before the key does: restore it from a copy")]
     Truncated,
-    /// Something else.
+    /// The file holds something else.
     #[error("it is not a key: PEM is expected, from -----BEGIN PRIVATE KEY----- on")]
     Unknown,
-    /// Right at first sight only.
+    /// The key is damaged.
     #[error("the key is damaged: restore it from a copy")]
     Damaged,
-    /// A file that has no key.
+    /// A file holds no valid key.
     #[error("key file {}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: Box<KeyError>,
     },
-    /// A file that others can read.
+    /// Others can read the file.
     #[error(
-        "key file {}: others can read it (mode {mode:03o}): who did is able to speak for this site; \
-         if nobody did, run chmod 600",
+        "key file {}: others can read it (mode {mode:03o}), and who has the key can speak for this site; \
+         if nobody has read it, run chmod 600",
         path.display()
     )]
     Exposed {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
-    /// A key is not written over another.
+    /// The file exists, and a key is never overwritten.
     #[error("key file {}: there is one already, and a lost key cannot be made again: move it away first", path.display())]
     Exists {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// A file could not be read or written.
+    /// The file cannot be read or written.
     #[error("key file {}: {error}", path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
 
 impl SecretKey {
-    /// A new key, from the operating system's randomness.
+    /// Generates a key from the operating system's randomness.
     pub fn generate() -> Result<Self, KeyError> {
         let mut seed = [0; 32];
         SystemRandom::new()
@@ -121,7 +122,7 @@ impl SecretKey {
         Ok(Self { seed, pair })
     }
 
-    /// The key in the text of a PEM file.
+    /// Reads the key in the text of a PEM file.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         if text.is_empty() {
@@ -158,20 +159,20 @@ impl SecretKey {
             [0x30, ..] => {}
             _ => return Err(KeyError::Damaged),
         }
-        if der.get(ALGORITHM) != Some(&HEAD[ALGORITHM]) {
+        if der.get(ALGORITHM) != Some(&PKCS8_HEADER[ALGORITHM]) {
             return Err(KeyError::Kind);
         }
-        // A public key that stands beside the seed is compared with it.
+        // A public key beside the seed is checked against it.
         let pair =
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| KeyError::Damaged)?;
         let seed = der
-            .get(HEAD.len()..HEAD.len() + 32)
+            .get(PKCS8_HEADER.len()..PKCS8_HEADER.len() + 32)
             .and_then(|seed| seed.try_into().ok())
             .ok_or(KeyError::Damaged)?;
         Ok(Self { seed, pair })
     }
 
-    /// The key as PKCS#8 in PEM.
+    /// Returns the key as PKCS#8 in PEM.
     pub fn to_pem(&self) -> String {
         format!(
             "-----BEGIN {LABEL}-----\n{}\n-----END {LABEL}-----\n",
@@ -179,26 +180,31 @@ impl SecretKey {
         )
     }
 
-    /// The key as PKCS#8.
+    /// Returns the key as PKCS#8.
     pub(crate) fn to_der(&self) -> Vec<u8> {
-        [&HEAD[..], &self.seed].concat()
+        [&PKCS8_HEADER[..], &self.seed].concat()
     }
 
-    /// The half that others know.
+    /// Returns the public half.
     pub fn public(&self) -> [u8; 32] {
         let mut public = [0; 32];
         public.copy_from_slice(self.pair.public_key().as_ref());
         public
     }
 
-    /// A signature of `message`.
+    /// Returns the public half as the identity by which others know the party.
+    pub fn identity(&self) -> Identity {
+        self.public().into()
+    }
+
+    /// Signs a message.
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         let mut signature = [0; 64];
         signature.copy_from_slice(self.pair.sign(message).as_ref());
         signature
     }
 
-    /// Writes the key into a new file that nobody else can read.
+    /// Writes the key into a new file that only its owner can read.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -211,13 +217,13 @@ impl SecretKey {
         file.write_all(self.to_pem().as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(|error| {
-                // Half a key would be in the way of the next attempt.
+                // A part of a key would be in the way of the next attempt.
                 let _ = std::fs::remove_file(path);
                 failed(path)(error)
             })
     }
 
-    /// Reads the key in a file, if nobody else can.
+    /// Reads the key in a file that only its owner can read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let file = File::open(path).map_err(failed(path))?;
         #[cfg(unix)]
@@ -230,7 +236,7 @@ impl SecretKey {
             }
         }
         let mut bytes = Vec::new();
-        file.take(LONGEST)
+        file.take(MAX_FILE)
             .read_to_end(&mut bytes)
             .map_err(failed(path))?;
         String::from_utf8(bytes)
@@ -245,25 +251,15 @@ impl SecretKey {
 
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "secret key of {}", fingerprint(&self.public()))
+        write!(f, "secret key of {}", self.identity())
     }
 }
 
-/// Whether the owner of `public` has signed `message`.
+/// Returns whether the owner of `public` has signed `message`.
 pub fn verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
     UnparsedPublicKey::new(&ED25519, public)
         .verify(message, signature)
         .is_ok()
-}
-
-/// How a public key is shown: `ed25519:` and 64 hexadecimal digits.
-pub fn fingerprint(public: &[u8; 32]) -> String {
-    let mut shown = String::from("ed25519:");
-    for byte in public {
-        // A string takes everything.
-        let _ = write!(shown, "{byte:02x}");
-    }
-    shown
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
@@ -278,7 +274,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
 mod tests {
     use super::*;
 
-    /// RFC 8410, section 10.3: a key without, and with its public half.
+    /// The key of RFC 8410, section 10.3.
     const PLAIN: &str = "-----BEGIN PRIVATE KEY-----\n\
         MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\
         -----END PRIVATE KEY-----\n";
@@ -293,17 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_the_standard_is_read_and_written_as_it_was() {
+    fn the_key_of_the_standard_is_read_and_written_back() {
         let key = SecretKey::from_pem(PLAIN).unwrap();
         assert_eq!(key.to_pem(), PLAIN);
         assert_eq!(
-            fingerprint(&key.public()),
+            key.identity().to_string(),
             "ed25519:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1"
         );
     }
 
     #[test]
-    fn a_key_with_its_public_half_is_read_if_they_belong_together() {
+    fn a_key_with_its_public_half_is_read_if_they_match() {
         let mut der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
             .unwrap()
             .as_ref()
@@ -316,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_key_signs_no_other_has_signed() {
+    fn a_signature_verifies_for_its_key_and_message_only() {
         let [one, other] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let signature = one.sign(b"iteration 7");
         assert!(verify(&one.public(), b"iteration 7", &signature));
@@ -325,10 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ed25519_key_is_named() {
+    fn whatever_is_not_an_ed25519_key_is_named() {
         let key = SecretKey::from_pem(PLAIN).unwrap();
         assert!(matches!(error(" \n"), KeyError::Empty));
-        let identity = fingerprint(&key.public());
+        let identity = key.identity().to_string();
         assert!(matches!(error(&identity), KeyError::Identity));
         assert!(matches!(error(&pem("PUBLIC KEY", b"x")), KeyError::Public));
         let certificate = pem("CERTIFICATE", b"x");
@@ -338,14 +334,14 @@ mod tests {
         for other in ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY"] {
             assert!(matches!(error(&pem(other, b"x")), KeyError::Kind));
         }
-        // How RSA keys begin in PKCS#8.
+        // The first bytes of an RSA key in PKCS#8.
         let rsa = [0x30, 0x82, 0x04, 0xbe, 2, 1, 0, 0x30, 0x0d, 6, 9];
         assert!(matches!(error(&pem(LABEL, &rsa)), KeyError::Kind));
         assert!(matches!(error("hello"), KeyError::Unknown));
     }
 
     #[test]
-    fn a_key_cut_anywhere_is_not_taken() {
+    fn a_truncated_key_is_rejected() {
         for end in 0..PLAIN.trim_end().len() {
             SecretKey::from_pem(&PLAIN[..end]).unwrap_err();
         }
@@ -357,15 +353,15 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_is_not_shown() {
+    fn debug_output_does_not_show_the_secret() {
         let key = SecretKey::from_pem(PLAIN).unwrap();
         let shown = format!("{key:?}");
-        assert!(shown.contains(&fingerprint(&key.public())));
-        assert!(!shown.contains(&fingerprint(&key.seed)["ed25519:".len()..]));
+        assert!(shown.contains(&key.identity().to_string()));
+        assert!(!shown.contains(&Identity::from(key.seed).to_string()["ed25519:".len()..]));
     }
 
     #[test]
-    fn a_key_file_is_not_written_twice() {
+    fn a_key_file_is_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("site.key");
         let [one, other] = [(); 2].map(|()| SecretKey::generate().unwrap());
@@ -386,7 +382,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_key_that_others_can_read_is_refused() {
+    fn a_key_that_others_can_read_is_rejected() {
         use std::fs::{Permissions, metadata, set_permissions, write};
         use std::os::unix::fs::PermissionsExt;
 

@@ -1,30 +1,22 @@
-//! One party of a real network: transport, durable ledger, recovery.
+//! One party of a real network.
+//!
+//! - [`setup`] brings study, site, key and rows together and prices the study before anything is sent.
+//! - [`machine`] is the party as a pure state machine: events in, frames out, no clock and no IO but its store's.
+//! - [`store`] keeps what must survive a crash: charges, answers and messages, each durable before anything is sent.
+//! - [`transport`] carries frames between neighbours over TLS.
+//! - [`runtime`] drives a party: event loop, signals, status, metrics and log lines.
+//! - [`evidence`] is for others: transcript, signed statement, the report of an account, and the check of them all.
+//! - [`local_network`] prepares all parties of a study on one machine.
 
-pub mod about;
-pub mod balance;
-mod event;
-pub mod frame;
-mod hex;
+pub mod atomic_file;
+mod event_json;
+pub mod evidence;
 pub mod key;
-pub mod ledger;
-pub mod link;
-mod metrics;
-pub mod notice;
-mod once;
-pub mod party;
-pub mod premises;
-pub mod probe;
-pub mod rehearsal;
-pub mod results;
-pub mod rows;
-pub mod run;
-pub mod seat;
-pub mod seen;
-mod shadow;
-pub mod statement;
-pub mod status;
+pub mod local_network;
+pub mod machine;
+pub mod public_facts;
+pub mod runtime;
+pub mod setup;
 pub mod store;
-pub mod transcript;
+mod strict_json;
 pub mod transport;
-pub mod verify;
-pub mod whole;

@@ -1,40 +1,40 @@
-//! Frames from somebody who means ill: whatever comes, decoding does not panic, takes no more memory than there are bytes, and
-//! what it takes for a frame is one.
+//! Fuzzing of the frame decoder: it never panics, allocates no more than the frame has bytes, and accepts only what it would
+//! encode itself.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use peak_alloc::PeakAlloc;
 use radmm::message::Message;
 use radmm::public::graph::NodeId;
 use radmm::public::release::{Precision, Release};
-use radmm_node::frame::{Frame, Hello, PROTOCOL, Signed};
 use radmm_node::key::SecretKey;
+use radmm_node::machine::{Frame, Hello, PROTOCOL, SignedMessage};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-const MANY: usize = 100_000;
+const FRAMES: usize = 100_000;
 
 fn valid() -> Vec<Vec<u8>> {
     let key = SecretKey::generate().unwrap();
-    let say = |precision, columns: u32| {
+    let value = |precision, columns: u32| {
         let values = (0..columns).map(|k| f64::from(k) / 8.0 - 3.0).collect();
         let message = Message {
             from: NodeId(3),
             iteration: 17,
             release: Release::of(values, precision).unwrap(),
         };
-        Frame::Say(Signed::new(message, &[7; 32], &key))
+        Frame::Value(SignedMessage::new(message, &[7; 32], &key))
     };
-    let hello = |version, heard, probe| {
+    let hello = |version, persisted, probe| {
         Frame::Hello(Hello {
             version,
             study: [7; 32],
             from: NodeId(3),
             at: 16,
-            heard,
-            seen: heard,
+            persisted,
+            received: persisted,
             probe,
         })
     };
@@ -43,32 +43,32 @@ fn valid() -> Vec<Vec<u8>> {
         hello(PROTOCOL, Some(4), false),
         hello(PROTOCOL + 1, Some(4), false),
         Frame::Study("{\"name\":\"clinic\",\"ε\":1}".to_owned()),
-        say(Precision::Grid, 12),
-        say(Precision::Float, 12),
-        say(Precision::Float, 0),
+        value(Precision::Grid, 12),
+        value(Precision::Float, 12),
+        value(Precision::Float, 0),
         Frame::Ack { through: 30 },
         Frame::Bye("it was stopped".to_owned()),
     ];
     frames.iter().map(Frame::encode).collect()
 }
 
-fn noise(dice: &mut ChaCha8Rng) -> Vec<u8> {
-    let mut bytes = vec![0; dice.random_range(0..300)];
-    dice.fill_bytes(&mut bytes);
+fn noise(rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = vec![0; rng.random_range(0..300)];
+    rng.fill_bytes(&mut bytes);
     if let Some(kind) = bytes.first_mut() {
-        // Most first bytes mean nothing at all.
+        // Most first bytes are unknown kinds.
         *kind %= 7;
     }
     bytes
 }
 
-fn mutated(mut bytes: Vec<u8>, dice: &mut ChaCha8Rng) -> Vec<u8> {
-    for _ in 0..dice.random_range(1..4) {
-        let at = dice.random_range(0..=bytes.len());
-        match dice.random_range(0..5) {
+fn mutated(mut bytes: Vec<u8>, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    for _ in 0..rng.random_range(1..4) {
+        let at = rng.random_range(0..=bytes.len());
+        match rng.random_range(0..5) {
             0 => bytes.truncate(at),
-            1 => bytes.insert(at, dice.random()),
-            2 if at < bytes.len() => bytes[at] ^= 1 << dice.random_range(0..8),
+            1 => bytes.insert(at, rng.random()),
+            2 if at < bytes.len() => bytes[at] ^= 1 << rng.random_range(0..8),
             // Lengths and iterations as large as they get.
             3 => bytes
                 .iter_mut()
@@ -82,36 +82,42 @@ fn mutated(mut bytes: Vec<u8>, dice: &mut ChaCha8Rng) -> Vec<u8> {
 }
 
 #[test]
-fn a_hundred_thousand_frames_of_somebody_else() {
+fn arbitrary_frames_are_rejected_or_decoded_exactly() {
     let valid = valid();
     for bytes in &valid {
         assert_eq!(&Frame::decode(bytes).unwrap().encode(), bytes);
     }
-    let mut dice = ChaCha8Rng::seed_from_u64(1);
-    let mut taken = 0;
-    for turn in 0..MANY {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut accepted = 0;
+    for turn in 0..FRAMES {
         let bytes = match turn % 2 {
-            0 => noise(&mut dice),
-            _ => mutated(valid[turn / 2 % valid.len()].clone(), &mut dice),
+            0 => noise(&mut rng),
+            _ => mutated(valid[turn / 2 % valid.len()].clone(), &mut rng),
         };
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
         let decoded = Frame::decode(&bytes);
-        let took = ALLOCATOR.peak_usage() - before;
-        assert!(took <= 4 * bytes.len() + 256, "{took} bytes for {bytes:?}");
+        let allocated = ALLOCATOR.peak_usage() - before;
+        assert!(
+            allocated <= 4 * bytes.len() + 256,
+            "{allocated} bytes for {bytes:?}"
+        );
         match decoded {
             Ok(Frame::Hello(hello)) if hello.version != PROTOCOL => {
-                // What a later protocol adds is not read, and so is not said again.
+                // Fields that a later protocol adds are not read, and so are not encoded again.
                 assert!(bytes.starts_with(&Frame::Hello(hello).encode()));
-                taken += 1;
+                accepted += 1;
             }
             Ok(frame) => {
                 assert_eq!(frame.encode(), bytes);
-                taken += 1;
+                accepted += 1;
             }
             Err(malformed) => assert!(!malformed.to_string().is_empty()),
         }
     }
-    // Of both, or this shows nothing.
-    assert!((MANY / 50..MANY / 2).contains(&taken), "{taken} were taken");
+    // Both outcomes must occur, or this shows nothing.
+    assert!(
+        (FRAMES / 50..FRAMES / 2).contains(&accepted),
+        "{accepted} were accepted"
+    );
 }

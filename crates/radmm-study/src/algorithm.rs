@@ -1,4 +1,4 @@
-//! The registry of algorithms: everything that is known about an algorithm stands in its one entry.
+//! The registry of algorithms: one entry for each, with everything that is known about it.
 //!
 //! A new algorithm is a file in the crate `radmm` with its mathematics, and an entry in `registry!` below. Parsing,
 //! serialising, pricing, simulating, certifying and the reference in docs/study.md ask the registry.
@@ -31,7 +31,7 @@ pub struct AlgorithmInfo {
     pub asks: Asks,
     /// Whether its parties need to exchange messages.
     pub communicates: bool,
-    /// Why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
+    /// The reason why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
     pub no_rate: Option<&'static str>,
     /// The parameters that it has beyond those of every algorithm.
     pub parameters: &'static [ParameterInfo],
@@ -428,7 +428,7 @@ impl Method {
         }
     }
 
-    /// Returns why it has no rate of convergence at the optimum; `None` if it has one.
+    /// Returns the reason why it has no rate of convergence at the optimum; `None` if it has one.
     pub fn no_rate(&self) -> Option<&'static str> {
         let varies = |(_, value): (_, ParameterValue<'_>)| {
             let mut schedules = value.schedules().iter();
@@ -483,7 +483,7 @@ impl ParameterValue<'_> {
         self.schedules().first().copied()
     }
 
-    /// The value for people: that of a schedule at the first iteration, the least and the greatest if nodes differ.
+    /// Returns the value as text: of a schedule that at the first iteration, the least and the greatest if nodes differ.
     fn summary(&self) -> String {
         let of = |schedule: &Schedule| match schedule {
             Schedule::Constant(value) => number_format::as_typed(*value),
@@ -593,5 +593,62 @@ impl Serialize for ParameterValue<'_> {
             Self::Count(count) => count.serialize(serializer),
             Self::Number(number) => number.serialize(serializer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn growth(growth: f64) -> Schedule {
+        Schedule::Growth { start: 2.0, growth }
+    }
+
+    #[test]
+    fn a_schedule_that_never_changes_is_constant_in_any_form() {
+        assert_eq!(constant(&growth(1.0)), Some(2.0));
+        assert_eq!(constant(&growth(1.01)), None);
+        let still = Schedule::Decay {
+            start: 3.0,
+            power: 0.0,
+        };
+        assert_eq!(constant(&still), Some(3.0));
+    }
+
+    #[test]
+    fn a_summary_has_penalties_once_or_from_least_to_greatest() {
+        let with = |penalty: &[f64]| {
+            let penalty = penalty.iter().copied().map(Schedule::Constant).collect();
+            let dual_step = 0.3;
+            Method::MAdmm { penalty, dual_step }.summary()
+        };
+        assert_eq!(with(&[2.0, 2.0]), "m-admm, η = 2, θ = 0.3");
+        assert_eq!(with(&[2.0, 0.5, 1.0]), "m-admm, η = 0.5 to 2, θ = 0.3");
+        let recycled = Method::RecycledDlm {
+            penalty: growth(1.5),
+            damping: Schedule::Constant(0.25),
+            recycle: 3,
+        };
+        assert_eq!(recycled.summary(), "r-dlm, η = 3…, γ = 0.25, recycle = 3");
+        assert_eq!(Method::Local { extra_ridge: 1.0 }.summary(), "local");
+    }
+
+    #[test]
+    fn an_algorithm_with_varying_parameters_has_no_rate() {
+        let admm = |penalty| Method::Admm { penalty };
+        assert_eq!(admm(growth(1.0)).no_rate(), None);
+        assert_eq!(admm(growth(1.5)).no_rate(), Some(VARIES));
+        let local = Method::Local { extra_ridge: 1.0 };
+        assert_eq!(local.no_rate(), Some("it does not head for the optimum"));
+    }
+
+    #[test]
+    fn nodes_differ_where_they_have_parameters_of_their_own() {
+        let method = Method::MAdmm {
+            penalty: [1.0, 2.0, 1.0].map(Schedule::Constant).to_vec(),
+            dual_step: 1.0,
+        };
+        assert_eq!(method.own_parameters(0), method.own_parameters(2));
+        assert_ne!(method.own_parameters(0), method.own_parameters(1));
     }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a text is not the hexadecimal form of so many bytes.
+/// The reason why a text is not the hexadecimal form of so many bytes.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum HexError {
     /// A character that is not a digit in lower case.

@@ -24,7 +24,7 @@ const PREFIX: &str = "ed25519:";
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity([u8; 32]);
 
-/// Why a text is not a public key. The text is not repeated, since it may be a secret.
+/// The reason why a text is not a public key. The text is not repeated, since it may be a secret.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum IdentityError {
     /// A secret key.

@@ -1,4 +1,4 @@
-//! From a study to the parts that a node is made of.
+//! The parts of a node, made from a study.
 
 use radmm::private::{Loss, Problem};
 use radmm::public::graph::{Graph, NodeId};

@@ -23,7 +23,7 @@ pub struct TotalBudget {
     pub epsilon: f64,
 }
 
-/// Where noise enters and its family, whatever its amount.
+/// The mechanism and the family of noise, whatever its amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "mechanism", rename_all = "kebab-case")]
 pub enum NoiseKind {

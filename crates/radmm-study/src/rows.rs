@@ -55,7 +55,7 @@ pub struct PartyRows {
     pub positive: usize,
 }
 
-/// Why the rows of a study cannot be read.
+/// The reason why the rows of a study cannot be read.
 #[derive(Debug, Error)]
 pub enum StudyRowsError {
     /// The file cannot be opened.

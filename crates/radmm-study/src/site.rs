@@ -1,7 +1,7 @@
 //! The site file: the settings that one party keeps to itself.
 //!
 //! All parties agree on a study. The places of a party's key and rows, and the limit of what may ever be learnt of these rows,
-//! are its own and stand here.
+//! are its own.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -71,13 +71,13 @@ pub enum NoiseOrigin {
 /// A party's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteData {
-    /// Where they are.
+    /// The source of the rows.
     pub rows: SiteRows,
     /// SHA-256 fingerprints of earlier versions of these people's rows, whose charges still count.
     pub continues: Vec<[u8; 32]>,
 }
 
-/// Where a party's rows are.
+/// The source of a party's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteRows {
     /// All rows of a file.

@@ -46,13 +46,13 @@ pub struct Study {
 /// `[data]`: the rows and their meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSection {
-    /// Where the rows are.
+    /// The source of the rows.
     pub source: RowSource,
     /// The format of their file; built-in tables are CSV.
     pub format: Format,
-    /// How they become numbers.
+    /// The meaning of their columns.
     pub schema: Schema,
-    /// How they are partitioned among the nodes.
+    /// Their partition among the nodes.
     pub split: Split,
     /// The rows that are tested on and not trained on.
     pub test: Option<TestRows>,
@@ -73,14 +73,14 @@ pub enum TestRows {
     },
 }
 
-/// Where rows are.
+/// The source of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowSource {
-    /// In a file, by its path as written: relative to the study file.
+    /// A file, by its path as written: relative to the study file.
     File(String),
-    /// In the program.
+    /// A table that comes with the program.
     Builtin(Builtin),
-    /// With the parties: each has a file of its own, which the study does not name.
+    /// The parties: each has a file of its own, which the study does not name.
     Parties,
 }
 
@@ -144,7 +144,7 @@ pub enum Start {
 /// `[privacy]`: the noise that protects the rows, and how its cost is stated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrivacySection {
-    /// Where noise enters, its distribution, and how much there is or what it may cost.
+    /// The mechanism and distribution of the noise, and its amount or the total that it may cost.
     pub noise: Noise,
     /// The proof that prices objective perturbation with gamma noise.
     pub bound: Bound,
@@ -153,8 +153,8 @@ pub struct PrivacySection {
 }
 
 impl PrivacySection {
-    /// Why no guarantee covers the answers, as the end of a sentence that begins "answers are released"; `None` if one
-    /// does.
+    /// Returns the reason why no guarantee covers the answers, as the end of a sentence that begins "answers are released";
+    /// `None` if one does.
     pub fn unprotected(&self) -> Option<&'static str> {
         matches!(self.noise.template(), Mechanism::None).then_some("without noise")
     }

@@ -1,4 +1,4 @@
-//! Where two studies part is told by its key, whatever the other side sends.
+//! The first difference of two studies is named by its key, whatever the other side sends.
 
 use proptest::prelude::*;
 use radmm_study::{Difference, Study, first_difference};
@@ -13,8 +13,8 @@ fn canonical(text: &str) -> String {
     }
 }
 
-/// What is told of a study that differs from an example in one place.
-fn told(example: &str, old: &str, new: &str) -> [String; 3] {
+/// The difference of a study that differs from an example in one place.
+fn difference(example: &str, old: &str, new: &str) -> [String; 3] {
     assert!(example.contains(old), "{old:?}");
     let (mine, theirs) = (
         canonical(example),
@@ -123,14 +123,14 @@ fn a_key_is_named_with_its_section() {
         ),
         ("seed = 1\n", "seed = 2\n", ["[run] seed", "1", "2"]),
     ] {
-        assert_eq!(told(EXAMPLE, old, new), expected, "{old} → {new}");
+        assert_eq!(difference(EXAMPLE, old, new), expected, "{old} → {new}");
     }
 }
 
 #[test]
 fn a_party_is_named_by_its_name() {
     assert_eq!(
-        told(PARTIES, "10.1.2.3:7411", "10.1.2.4:7411"),
+        difference(PARTIES, "10.1.2.3:7411", "10.1.2.4:7411"),
         [
             "[[parties]] birch: address",
             "\"10.1.2.3:7411\"",
@@ -138,14 +138,14 @@ fn a_party_is_named_by_its_name() {
         ]
     );
     assert_eq!(
-        told(PARTIES, "address = \"10.1.2.3:7411\"\n", ""),
+        difference(PARTIES, "address = \"10.1.2.3:7411\"\n", ""),
         ["[[parties]] birch: address", "\"10.1.2.3:7411\"", "absent"]
     );
-    let [key, mine, theirs] = told(PARTIES, "ed25519:bf", "ed25519:be");
+    let [key, mine, theirs] = difference(PARTIES, "ed25519:bf", "ed25519:be");
     assert_eq!(key, "[[parties]] alder: key");
     assert!(mine.starts_with("\"ed25519:bf") && theirs.starts_with("\"ed25519:be"));
     assert_eq!(
-        told(PARTIES, "\"birch\"", "\"beech\""),
+        difference(PARTIES, "\"birch\"", "\"beech\""),
         ["[[parties]] node 1: name", "\"birch\"", "\"beech\""]
     );
     let fourth = format!(
@@ -154,7 +154,7 @@ fn a_party_is_named_by_its_name() {
     );
     // Nodes are counted first.
     assert_eq!(
-        told(PARTIES, "[problem]", &fourth),
+        difference(PARTIES, "[problem]", &fourth),
         ["[network] nodes", "3", "4"]
     );
     let (mine, theirs) = (
@@ -217,23 +217,23 @@ fn the_same_study_in_another_form_is_a_difference() {
 #[test]
 fn a_difference_is_short_and_has_no_control_characters() {
     let mine = canonical(EXAMPLE);
-    let told = |theirs: &str| first_difference(&mine, theirs).expect("a difference");
+    let with = |theirs: &str| first_difference(&mine, theirs).expect("a difference");
     let hostile = "\\u001b[2J\\u202e\u{9b}31m\u{200b}\\n";
-    let difference = told(&mine.replace("visits", hostile));
+    let difference = with(&mine.replace("visits", hostile));
     assert_eq!(
         difference.theirs,
         "\"\\u001b[2J\\u{202e}\\u{9b}31m\\u{200b}\\n\""
     );
-    let difference = told(&mine.replace("visits", &"long ".repeat(100_000)));
+    let difference = with(&mine.replace("visits", &"long ".repeat(100_000)));
     assert_eq!(difference.theirs.chars().count(), 60);
     assert!(difference.theirs.ends_with('…'));
     let name = "x\u{7}".repeat(100_000).replace('\u{7}', "\\u0007");
-    let difference = told(&mine.replacen("{", &format!("{{\"{name}\":1,"), 1));
+    let difference = with(&mine.replacen("{", &format!("{{\"{name}\":1,"), 1));
     assert_eq!(difference.key.chars().count(), 120);
     assert!(visible(&difference));
 }
 
-/// Whether a difference may go to a terminal.
+/// Returns whether a difference may go to a terminal.
 fn visible(difference: &Difference) -> bool {
     let Difference { key, mine, theirs } = difference;
     let printable = |text: &String| text.chars().all(|c| !c.is_control());
@@ -256,7 +256,7 @@ proptest! {
         prop_assert_eq!(first_difference(&theirs, &theirs), None);
     }
 
-    /// Damage in any place is told, unless it does none.
+    /// Damage in any place is reported, unless it changes nothing.
     #[test]
     fn any_piece_may_be_replaced(start in 0..4000usize, length in 0..20usize, new in "\\PC{0,8}", which in 0..2usize) {
         let mine = canonical([EXAMPLE, PARTIES][which]);

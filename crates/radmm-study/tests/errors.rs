@@ -95,11 +95,11 @@ fn every_mistake_in_a_site_file_is_reported() {
     let mistakes = mistakes(SITE, SITE_MISTAKES);
     assert!(mistakes.len() >= 60, "only {} were read", mistakes.len());
     for mistake in mistakes {
-        let told = match SiteFile::parse(&mistake.text, "site.toml") {
+        let message = match SiteFile::parse(&mistake.text, "site.toml") {
             Ok((site, _)) => panic!("no mistake found in\n{}\n{site:?}", mistake.text),
             Err(error) => error.to_string(),
         };
-        assert_eq!(told, mistake.says, "in\n{}", mistake.text);
+        assert_eq!(message, mistake.says, "in\n{}", mistake.text);
     }
 }
 
@@ -161,7 +161,7 @@ fn assert_every_key_is_tested(keys: &[(&str, &str)], mistakes: Vec<Mistake>) {
                 !types.is_empty(),
                 "{section} {key} is never of the wrong type"
             );
-            // A boolean has no range, and any word may stand for "not known".
+            // A boolean has no range, and any word may mean "not known".
             let no_range = ["intercept", "missing"].contains(&key);
             assert!(
                 no_range || !ranges.is_empty(),

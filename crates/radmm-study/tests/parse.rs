@@ -367,7 +367,7 @@ fn every_split_is_understood() {
     // The vocabulary of a feature need not be repeated.
     let known = "method = \"column\"\nname = \"ward\"\n[data.categorical]\nward = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]";
     assert_eq!(split(known), by_ward);
-    // Without either, the rows tell which values there are.
+    // Without either, the values are found in the rows.
     let open = Split::Column {
         column: "ward".into(),
         values: Vec::new(),

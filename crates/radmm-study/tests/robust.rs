@@ -9,7 +9,7 @@ const PARTIES: &str = include_str!("parties.toml");
 const SITE: &str = include_str!("site.toml");
 const ALL: [&str; 3] = [EXAMPLE, PARTIES, SITE];
 
-/// As a study and as a site file.
+/// Parses a text as a study and as a site file.
 fn survives(text: &str) {
     let errors = [
         Study::parse(text, "study.toml").err(),
@@ -129,7 +129,7 @@ fn number() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
-    /// Whatever stands there, a study that is accepted has noise and totals that can be worked with.
+    /// A study that is accepted has noise and totals that can be worked with.
     #[test]
     fn amounts_and_totals_are_in_range_or_refused(
         keys in proptest::collection::vec((0..4usize, number()), 0..4),
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands there, a limit that is accepted limits something.
+    /// A limit that is accepted is positive and finite.
     #[test]
     fn limits_are_in_range_or_refused(keys in proptest::collection::vec((0..3usize, number()), 0..4)) {
         let lines = keys.iter().map(|(key, value)| format!("{} = {value}\n", ["epsilon", "delta", "pure"][*key]));

@@ -1,4 +1,4 @@
-//! A study as it stands in a result: the sections and keys of its file, defaults filled in.
+//! A serialised study has the sections and keys of its file, with the defaults filled in.
 
 use radmm_study::Study;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a site file means once it is read.
+//! The meaning of every key of a site file.
 
 use radmm::account::Limits;
 use radmm_data::Format;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use radmm_node::key::SecretKey;
-use radmm_node::rehearsal::{Manner, Rehearsal};
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_study::Study;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
 /// Five hospitals on a ring, with noise from a seed.
 pub struct Fleet {
     folder: TempDir,
-    rehearsal: Rehearsal,
+    rehearsal: LocalNetwork,
     text: String,
 }
 
@@ -36,11 +36,11 @@ impl Fleet {
         let folder = tempfile::tempdir().unwrap();
         let (study, _) = Study::parse(&text, "clinic.toml").unwrap();
         assert_eq!(study.algorithm.iterations, iterations);
-        let manner = Manner {
+        let manner = LocalNetworkOptions {
             seeded: true,
             limit: Some(1000.0),
         };
-        let rehearsal = Rehearsal::prepare(&text, &study, folder.path(), manner).unwrap();
+        let rehearsal = LocalNetwork::prepare(&text, &study, folder.path(), manner).unwrap();
         Self {
             folder,
             rehearsal,

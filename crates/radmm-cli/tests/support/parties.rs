@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use radmm_node::rehearsal::{Manner, Rehearsal};
+use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_node::store::Store;
 use radmm_study::Study;
 use serde_json::Value;
@@ -96,7 +96,7 @@ fn events(lines: &[String]) -> Vec<Value> {
 /// All parties of a study in a folder of their own.
 pub struct Parties {
     folder: TempDir,
-    rehearsal: Rehearsal,
+    rehearsal: LocalNetwork,
     processes: Vec<Option<Process>>,
     /// All lines that a party's processes ever said.
     logs: Vec<Arc<Mutex<Vec<String>>>>,
@@ -108,11 +108,11 @@ impl Parties {
     pub fn of(study: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (read, _) = Study::parse(study, "trial.toml").unwrap();
-        let manner = Manner {
+        let manner = LocalNetworkOptions {
             seeded: true,
             limit: None,
         };
-        let rehearsal = Rehearsal::prepare(study, &read, folder.path(), manner).unwrap();
+        let rehearsal = LocalNetwork::prepare(study, &read, folder.path(), manner).unwrap();
         let count = rehearsal.sites.len();
         Self {
             folder,
@@ -150,7 +150,7 @@ impl Parties {
 
     /// What it must not forget.
     pub fn store(&self, party: usize) -> Store {
-        Store::existing(&self.home(party).join("state")).unwrap()
+        Store::open_existing(&self.home(party).join("state")).unwrap()
     }
 
     /// The file of its store.

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use radmm::public::graph::NodeId;
+use radmm_node::evidence::write_evidence;
 use radmm_node::key::SecretKey;
-use radmm_node::link::{Credit, Event, Link, Serial};
-use radmm_node::party::Party;
-use radmm_node::premises::Premises;
-use radmm_node::rows::Folders;
-use radmm_node::statement::write_results;
+use radmm_node::machine::Party;
+use radmm_node::machine::{Credit, Link, LinkEvent, Serial};
+use radmm_node::setup::Folders;
+use radmm_node::setup::PartySetup;
 use radmm_node::store::Store;
 use radmm_study::{Identity, SiteFile, Study};
 use tempfile::TempDir;
@@ -94,8 +94,8 @@ pub fn rehearse() -> TempDir {
             site: &folder.path().join(name),
         };
         let names = ("study.toml", "site.toml");
-        let premises = Premises::new(study.clone(), site.clone(), folders, names).unwrap();
-        abouts.push(premises.about());
+        let premises = PartySetup::new(study.clone(), site.clone(), folders, names).unwrap();
+        abouts.push(premises.public_facts());
         let around = premises.neighbours().map(|(peer, _)| peer.id.0 as usize);
         edges.extend(around.map(|j| (i, j)));
         let store = Store::open(&folders.site.join("state")).unwrap();
@@ -103,7 +103,7 @@ pub fn rehearse() -> TempDir {
     }
     run(&mut parties, &edges);
     for (i, name) in PARTIES.iter().enumerate() {
-        write_results(&parties[i], &abouts[i], &folder.path().join(name)).unwrap();
+        write_evidence(&parties[i], &abouts[i], &folder.path().join(name)).unwrap();
     }
     folder
 }
@@ -112,19 +112,19 @@ fn run(parties: &mut [Party], edges: &[(usize, usize)]) {
     let mut wires: BTreeMap<(usize, usize), Wire> = BTreeMap::new();
     for &(from, to) in edges {
         let wire = wires.entry((from, to)).or_default().clone();
-        let up = Event::Up {
+        let up = LinkEvent::Up {
             peer: NodeId(to as u32),
             serial: Serial(0),
             link: Box::new(End(wire)),
         };
         parties[from].handle(up).unwrap();
     }
-    while !parties.iter().all(Party::is_over) {
+    while !parties.iter().all(Party::all_acked) {
         for &(from, to) in edges {
             let Some(bytes) = wires[&(from, to)].lock().unwrap().pop_front() else {
                 continue;
             };
-            let frame = Event::Frame {
+            let frame = LinkEvent::Frame {
                 peer: NodeId(from as u32),
                 serial: Serial(0),
                 bytes,

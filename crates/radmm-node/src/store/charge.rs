@@ -1,49 +1,49 @@
-//! One line of the ledger.
+//! One charge on rows, and its encoding.
 
 use std::fmt;
 
 use radmm::account::{Event, Ideal};
 use radmm::private::Law;
 
-use crate::frame::Reader;
+use crate::machine::ByteReader;
 
-/// What rows are called in one state folder.
+/// The fingerprint of rows in one state folder: a salted hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint(pub [u8; 32]);
+pub struct RowFingerprint(pub [u8; 32]);
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for RowFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&radmm_study::hex::encode(&self.0))
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for RowFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-/// One charge.
+/// A charge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Charge {
-    /// The number of the study.
+    /// The number of the study in the state folder.
     pub study: u32,
-    /// Of the data step.
+    /// The iteration of the data step.
     pub iteration: u32,
-    /// What was asked.
-    pub data: Fingerprint,
-    /// What was charged.
+    /// The rows that were queried.
+    pub rows: RowFingerprint,
+    /// The privacy event that was charged.
     pub event: Event,
 }
 
 impl Charge {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut rest = Reader(bytes);
+        let mut rest = ByteReader(bytes);
         let charge = Self {
             study: rest.u32()?,
             iteration: rest.u32()?,
-            data: Fingerprint(rest.array()?),
-            event: event(&mut rest)?,
+            rows: RowFingerprint(rest.array()?),
+            event: read_event(&mut rest)?,
         };
         rest.0.is_empty().then_some(charge)
     }
@@ -52,37 +52,37 @@ impl Charge {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(&self.study.to_le_bytes());
         bytes.extend_from_slice(&self.iteration.to_le_bytes());
-        bytes.extend_from_slice(&self.data.0);
-        put_event(&mut bytes, &self.event);
+        bytes.extend_from_slice(&self.rows.0);
+        write_event(&mut bytes, &self.event);
         bytes
     }
 }
 
-/// All bits of every number.
-fn put_event(bytes: &mut Vec<u8>, event: &Event) {
-    let mut put = |kind: u8, numbers: &[f64]| {
+/// Appends an event with all bits of every number.
+fn write_event(bytes: &mut Vec<u8>, event: &Event) {
+    let mut write = |kind: u8, numbers: &[f64]| {
         bytes.push(kind);
         for number in numbers {
             bytes.extend_from_slice(&number.to_bits().to_le_bytes());
         }
     };
     match event.ideal {
-        Ideal::Exact => put(0, &[event.slack]),
+        Ideal::Exact => write(0, &[event.slack]),
         Ideal::Objective {
             sensitivity,
             spread,
             one_signed,
             law,
         } => {
-            let (of, amount) = law_parts(law);
-            put(
-                1 + of + 2 * u8::from(one_signed),
+            let (family, amount) = law_parts(law);
+            write(
+                1 + family + 2 * u8::from(one_signed),
                 &[event.slack, sensitivity, spread, amount],
             );
         }
         Ideal::Additive { sensitivity, law } => {
-            let (of, amount) = law_parts(law);
-            put(5 + of, &[event.slack, sensitivity, amount]);
+            let (family, amount) = law_parts(law);
+            write(5 + family, &[event.slack, sensitivity, amount]);
         }
     }
 }
@@ -94,10 +94,10 @@ fn law_parts(law: Law) -> (u8, f64) {
     }
 }
 
-fn event(rest: &mut Reader<'_>) -> Option<Event> {
+fn read_event(rest: &mut ByteReader<'_>) -> Option<Event> {
     let [kind] = rest.array()?;
     let slack = rest.f64()?;
-    let law = |of: u8, amount: f64| match of {
+    let law = |family: u8, amount: f64| match family {
         0 => Law::Gamma { rate: amount },
         _ => Law::Gaussian { sigma: amount },
     };
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_charge_comes_back_to_the_bit() {
+    fn every_kind_of_charge_is_decoded_bit_by_bit() {
         let laws = [Law::Gamma { rate: 0.3 }, Law::Gaussian { sigma: 7.5 }];
         let mut ideals = vec![Ideal::Exact];
         for law in laws {
@@ -145,7 +145,7 @@ mod tests {
                 let charge = Charge {
                     study: 3,
                     iteration: 41,
-                    data: Fingerprint([9; 32]),
+                    rows: RowFingerprint([9; 32]),
                     event: Event { ideal, slack },
                 };
                 let bytes = charge.to_bytes();

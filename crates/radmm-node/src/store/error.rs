@@ -1,66 +1,66 @@
-//! Why something was not kept or could not be read.
+//! The errors of a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::contents::FORMAT;
-use super::journal::Fault;
+use super::index::FORMAT;
+use super::journal::JournalError;
 
-/// Why something was not kept or could not be read. Then nothing may be said.
+/// An error of a store. After one, nothing may be sent.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Another process has it.
+    /// Another process has the store open.
     #[error(
         "{}: the state folder is in use by another process; a party runs once: stop the other one, or give this one a state folder of its own", .0.display()
     )]
     InUse(PathBuf),
-    /// It is not there.
+    /// The folder has no store.
     #[error("{}: there is no state here; give the folder that a site's \"state\" names", .0.display())]
     Missing(PathBuf),
-    /// The folder cannot be made or read.
+    /// The folder or the file cannot be created or read.
     #[error("{}: {cause}", path.display())]
     Folder {
         /// The state folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// The disk does not take any more.
+    /// The disk is full.
     #[error(
-        "{}: the disk is full: nothing was released that is not on record; make room and start again", .0.display()
+        "{}: the disk is full: nothing was sent that is not on record; make room and start again", .0.display()
     )]
     Full(PathBuf),
-    /// The disk fails.
+    /// The disk failed.
     #[error(
-        "{}: the disk fails ({cause}): nothing was released that is not on record", path.display()
+        "{}: the disk failed ({cause}): nothing was sent that is not on record; replace or repair the disk, and restore the folder from a backup if it is damaged", path.display()
     )]
     Disk {
         /// The state folder.
         path: PathBuf,
-        /// What was said about it.
+        /// The error of the operating system.
         cause: String,
     },
-    /// What is there cannot be right.
+    /// The journal is damaged or inconsistent.
     #[error(
         "{}: the state is corrupt ({what}): restore the folder from a backup; do not delete it, since it is the account of what was spent on these rows", path.display()
     )]
     Corrupt {
         /// The state folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
-    /// Written by another version.
-    #[error("{}: the state has format {found}, and this program knows {FORMAT}; use the version of radmm that wrote it", path.display())]
+    /// The journal was written by another version.
+    #[error("{}: the state has format {found}, and this program reads {FORMAT}; use the version of radmm that wrote it", path.display())]
     Format {
         /// The state folder.
         path: PathBuf,
         /// Its format.
         found: u32,
     },
-    /// There is no randomness.
+    /// The operating system gives no random bytes.
     #[error("the operating system gives no random bytes; nothing can be protected without them")]
     NoEntropy,
 }
@@ -72,12 +72,12 @@ pub(super) fn corrupt(folder: &Path, what: String) -> StoreError {
     }
 }
 
-pub(super) fn fault(folder: &Path, error: Fault) -> StoreError {
+pub(super) fn fault(folder: &Path, error: JournalError) -> StoreError {
     let path = folder.to_owned();
     match error {
-        Fault::Damaged(what) => StoreError::Corrupt { path, what },
-        Fault::Disk(cause) if is_full(&cause) => StoreError::Full(path),
-        Fault::Disk(cause) => StoreError::Disk {
+        JournalError::Damaged(what) => StoreError::Corrupt { path, what },
+        JournalError::Disk(cause) if is_full(&cause) => StoreError::Full(path),
+        JournalError::Disk(cause) => StoreError::Disk {
             path,
             cause: cause.to_string(),
         },

@@ -1,14 +1,14 @@
-//! The folder of a store: whose it is, and that it is there.
+//! The state folder: creation, permissions, and durability of names.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The state folder, and as many above it that may have been made with it.
-const NAMES: usize = 4;
+/// The number of folders to sync: the state folder, and those above it that may have been created with it.
+const SYNCED_FOLDERS: usize = 4;
 
-/// A folder for this party alone.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+/// Creates the folder unless it exists; a new one is accessible to this user only.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     if !folder.is_dir() {
         fs::create_dir_all(folder)?;
         #[cfg(unix)]
@@ -20,11 +20,11 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The names of file and folders are on the disk. Where folders cannot be opened as files, the system sees to it.
-pub(super) fn make_sure_of_names(folder: &Path) -> io::Result<()> {
+/// Makes the names of file and folders durable. Where folders cannot be opened as files, the system takes care of it.
+pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    for folder in folder.canonicalize()?.ancestors().take(NAMES) {
-        // Of those further up some may not be readable, and those were there before.
+    for folder in folder.canonicalize()?.ancestors().take(SYNCED_FOLDERS) {
+        // Folders further up may not be readable; those existed before.
         match fs::File::open(folder) {
             Ok(folder) => folder.sync_all()?,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -34,8 +34,8 @@ pub(super) fn make_sure_of_names(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file holds the secret of noise: nobody else may read it, whoever made the folder.
-pub(super) fn for_this_user_alone(file: &Path) -> io::Result<()> {
+/// Makes the file accessible to this user only, since it holds the secret of the noise.
+pub(super) fn restrict_to_owner(file: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -1,90 +1,90 @@
-//! Records one after the other, each on the disk before the next is begun, and never changed.
+//! An append-only journal on storage that can lose power.
 //!
 //! ```text
 //! record    sequence 8 · length 4 · kind 4 · hash of the record before 32 · check of these 8 · hash 32 · body · zeros
 //! sector    mark 8 · sequence 4 · place in the record 4 · 496 bytes of the record
 //! ```
 //!
-//! A record begins a sector of the disk and fills up its last one, so that no sector is written twice with other bytes, and none
-//! that was written is empty. After the last record there are zeros, written ahead: then adding one changes neither the length of
-//! the file nor where it is on the disk, and takes one write.
+//! A record begins at a sector of the disk and fills up its last one, so that no sector is written twice with other bytes, and no
+//! written sector is all zeros. After the last record there are zeros, written ahead: appending a record then changes neither the
+//! length of the file nor its place on the disk, and takes one write.
 //!
-//! *What a power failure leaves* of the last record is some of its sectors, each whole or still zeros; nothing that was on the disk
-//! before. Exactly that, sectors of one record that should come next and at least one of them missing, is taken for a record that
-//! was never finished, and removed: whoever wrote it was not told that it was there, so nothing came of it. Everything else is
-//! damage, and stops whoever opens the journal.
+//! *A power failure* leaves some sectors of the last record, each whole or still zeros, and all records before it. Exactly that,
+//! sectors of the one record that is due with at least one of them missing, is taken for a record that was never finished, and
+//! removed: its writer was not told that it is durable, so it had no effect. Everything else is damage, and the journal is not opened.
 //!
-//! *What a kill leaves* may be in the memory of the operating system alone, and a record whose wait for the disk failed may be
-//! taken there for written. So the last record is written again, and waited for, before anybody goes by it.
+//! *A kill* may leave a record in the memory of the operating system alone, and a record whose sync failed may be taken there for
+//! written. So the last record is written and synced again before it is used.
 
 use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::medium::Medium;
+use super::storage::Storage;
 
-/// What a disk writes in one go.
+/// The number of bytes that a disk writes in one go.
 const SECTOR: usize = 512;
 
-/// Before a sector's part of the record.
+/// The length of the tag that begins a sector.
 const TAG: usize = 16;
 
+/// The bytes of a record in a sector.
 const PART: usize = SECTOR - TAG;
 
-/// Before the body.
+/// The length of a record's header.
 const HEADER: usize = 88;
 
-/// Of the header, before its check.
+/// The part of the header that its check covers.
 const CHECKED: usize = 48;
 
-/// Of the header, before the hash.
+/// The part of the header that the hash covers.
 const HASHED: usize = 56;
 
-/// So many zeros are written ahead.
+/// The number of zeros that are written ahead.
 const AHEAD: usize = 1 << 20;
 
-/// With what sectors of the first record begin; the others' mark follows from that record, so that no two journals have the same.
-const FIRST: [u8; 8] = *b"radmm v1";
+/// The mark of the first record's sectors. The mark of all others is derived from that record, so that no two journals share it.
+const FIRST_MARK: [u8; 8] = *b"radmm v1";
 
-/// Why a journal cannot be used.
+/// A reason for which a journal cannot be used.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// The disk.
+pub(super) enum JournalError {
+    /// The disk failed.
     Disk(io::Error),
-    /// What is there cannot be right.
+    /// The journal is damaged.
     Damaged(String),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for JournalError {
     fn from(error: io::Error) -> Self {
         Self::Disk(error)
     }
 }
 
-/// One record.
+/// A record.
 pub(super) struct Record {
-    /// Where it is.
+    /// The position of the record.
     pub(super) at: u64,
     pub(super) kind: u8,
     pub(super) body: Vec<u8>,
 }
 
-/// All records, and the end to which more are added.
+/// A journal.
 pub(super) struct Journal {
-    medium: Box<dyn Medium>,
+    storage: Box<dyn Storage>,
     mark: [u8; 8],
     /// The hash of the last record.
     last: [u8; 32],
     sequence: u64,
-    /// Where the next record goes.
+    /// The position of the next record.
     end: u64,
-    /// Of the file.
+    /// The length of the file.
     length: u64,
-    /// A write has failed, and what is on the disk is not known.
+    /// Whether a write has failed, so that the state of the disk is unknown.
     failed: bool,
 }
 
-/// What is known of a record from its first sector.
+/// The header of a record, which is in its first sector.
 struct Header {
     sequence: u64,
     length: u32,
@@ -94,8 +94,8 @@ struct Header {
 }
 
 impl Header {
-    /// With its check and its hash.
-    fn write(sequence: u64, kind: u8, before: &[u8; 32], body: &[u8]) -> io::Result<[u8; HEADER]> {
+    /// Encodes a header with its check and its hash.
+    fn encode(sequence: u64, kind: u8, before: &[u8; 32], body: &[u8]) -> io::Result<[u8; HEADER]> {
         let length =
             u32::try_from(body.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         let mut bytes = [0; HEADER];
@@ -110,8 +110,8 @@ impl Header {
         Ok(bytes)
     }
 
-    /// `None` if its check is wrong.
-    fn read(bytes: &[u8; HEADER]) -> Option<Self> {
+    /// Decodes a header; `None` if its check is wrong.
+    fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
         let check: [u8; 32] = Sha256::digest(&bytes[..CHECKED]).into();
         (bytes[CHECKED..HASHED] == check[..HASHED - CHECKED]).then(|| Self {
             sequence: u64::from_le_bytes(array(&bytes[..8])),
@@ -122,7 +122,7 @@ impl Header {
         })
     }
 
-    /// How many bytes of the file it takes with its body.
+    /// Returns the number of bytes that the record takes in the file.
     fn extent(&self) -> u64 {
         extent(self.length as usize)
     }
@@ -149,17 +149,17 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// With what a sector begins.
+/// Returns the tag that begins a sector.
 fn tag(mark: [u8; 8], sequence: u64, place: usize) -> [u8; TAG] {
     let mut tag = [0; TAG];
     tag[..8].copy_from_slice(&mark);
-    // Neither comes near its limit; and only neighbours must be told apart.
+    // Neither number comes near its limit, and only adjacent records must be told apart.
     tag[8..12].copy_from_slice(&(sequence as u32).to_le_bytes());
     tag[12..].copy_from_slice(&(place as u32).to_le_bytes());
     tag
 }
 
-/// A record in sectors.
+/// Returns a record in sectors.
 fn sectors(mark: [u8; 8], sequence: u64, header: &[u8; HEADER], body: &[u8]) -> Vec<u8> {
     let record = [header, body].concat();
     let mut bytes = Vec::with_capacity(extent(body.len()) as usize);
@@ -171,27 +171,31 @@ fn sectors(mark: [u8; 8], sequence: u64, header: &[u8; HEADER], body: &[u8]) -> 
     bytes
 }
 
-/// The parts of sectors, one after the other.
+/// Returns the record that is in some sectors.
 fn parts(sectors: &[u8]) -> Vec<u8> {
     let parts = sectors.chunks(SECTOR).map(|sector| &sector[TAG..]);
     parts.collect::<Vec<_>>().concat()
 }
 
 impl Journal {
-    /// A new one, with its first record.
-    pub(super) fn create(medium: Box<dyn Medium>, kind: u8, body: &[u8]) -> Result<Self, Fault> {
-        let mut journal = Self::before_all(medium)?;
-        journal.add(kind, body)?;
-        journal.name();
+    /// Creates a journal with its first record.
+    pub(super) fn create(
+        storage: Box<dyn Storage>,
+        kind: u8,
+        body: &[u8],
+    ) -> Result<Self, JournalError> {
+        let mut journal = Self::empty(storage)?;
+        journal.append(kind, body)?;
+        journal.derive_mark();
         Ok(journal)
     }
 
-    /// One that is there. `each` is told every record, and may find that it cannot be right.
+    /// Opens a journal. `each` is called with every record, and may reject it.
     pub(super) fn open(
-        medium: Box<dyn Medium>,
+        storage: Box<dyn Storage>,
         mut each: impl FnMut(&Record) -> Result<(), String>,
-    ) -> Result<Self, Fault> {
-        let mut journal = Self::before_all(medium)?;
+    ) -> Result<Self, JournalError> {
+        let mut journal = Self::empty(storage)?;
         let mut last = None;
         while let Some((record, header)) = journal.next()? {
             each(&record).map_err(|what| journal.damaged(&what))?;
@@ -199,24 +203,24 @@ impl Journal {
             journal.last = header.hash;
             last = Some((record.at, header.extent()));
             if journal.sequence == 0 {
-                journal.name();
+                journal.derive_mark();
             }
             journal.sequence += 1;
         }
         let Some((at, extent)) = last else {
-            return Err(Fault::Damaged("it is empty".to_owned()));
+            return Err(JournalError::Damaged("it is empty".to_owned()));
         };
         journal.clear()?;
-        journal.make_sure(at, extent)?;
+        journal.rewrite(at, extent)?;
         Ok(journal)
     }
 
-    /// Before its first record.
-    fn before_all(medium: Box<dyn Medium>) -> Result<Self, Fault> {
+    /// Returns a journal before its first record.
+    fn empty(storage: Box<dyn Storage>) -> Result<Self, JournalError> {
         Ok(Self {
-            length: medium.len()?,
-            medium,
-            mark: FIRST,
+            length: storage.len()?,
+            storage,
+            mark: FIRST_MARK,
             last: [0; 32],
             sequence: 0,
             end: 0,
@@ -224,8 +228,8 @@ impl Journal {
         })
     }
 
-    /// From now on sectors begin with what follows from the first record.
-    fn name(&mut self) {
+    /// Derives the mark of all further sectors from the first record.
+    fn derive_mark(&mut self) {
         let hash: [u8; 32] = Sha256::new()
             .chain_update(b"radmm mark v1\0")
             .chain_update(self.last)
@@ -234,26 +238,26 @@ impl Journal {
         self.mark = array(&hash[..8]);
     }
 
-    fn damaged(&self, what: &str) -> Fault {
-        Fault::Damaged(format!("record {}: {what}", self.sequence))
+    fn damaged(&self, what: &str) -> JournalError {
+        JournalError::Damaged(format!("record {}: {what}", self.sequence))
     }
 
-    /// The record at the end, if there is a whole one.
-    fn next(&self) -> Result<Option<(Record, Header)>, Fault> {
+    /// Reads the record at the end, if there is a whole one.
+    fn next(&self) -> Result<Option<(Record, Header)>, JournalError> {
         let at = self.end;
         if self.length < at + SECTOR as u64 {
             return Ok(None);
         }
         let mut first = [0; SECTOR];
-        self.medium.read(at, &mut first)?;
+        self.storage.read(at, &mut first)?;
         if is_zero(&first) {
             return Ok(None);
         }
         if first[..TAG] != tag(self.mark, self.sequence, 0) {
-            return Err(self.damaged("it does not begin as the record that is due"));
+            return Err(self.damaged("its first sector has the wrong tag"));
         }
         let header: [u8; HEADER] = array(&first[TAG..TAG + HEADER]);
-        let read = Header::read(&header).ok_or_else(|| self.damaged("its head was changed"))?;
+        let read = Header::decode(&header).ok_or_else(|| self.damaged("its header was changed"))?;
         if read.sequence != self.sequence || read.before != self.last {
             return Err(self.damaged("it does not follow the one before it"));
         }
@@ -261,15 +265,15 @@ impl Journal {
             return Err(self.damaged("it is longer than the file"));
         }
         let mut whole = vec![0; read.extent() as usize];
-        self.medium.read(at, &mut whole)?;
-        // The disk was in the middle of it. Whether that is all is looked at when it is cleared away.
+        self.storage.read(at, &mut whole)?;
+        // The record was never finished. `clear` checks that nothing else is there.
         if whole.chunks(SECTOR).any(is_zero) {
             return Ok(None);
         }
-        let right =
+        let is_right =
             |(place, sector): (usize, &[u8])| sector[..TAG] == tag(self.mark, self.sequence, place);
-        if !whole.chunks(SECTOR).enumerate().all(right) {
-            return Err(self.damaged("a part of it is another record's"));
+        if !whole.chunks(SECTOR).enumerate().all(is_right) {
+            return Err(self.damaged("a sector of it belongs to another record"));
         }
         let record = parts(&whole);
         let (record, rest) = record.split_at(HEADER + read.length as usize);
@@ -281,63 +285,67 @@ impl Journal {
         Ok(Some((Record { at, kind, body }, read)))
     }
 
-    /// Takes away what is left of a record that was never finished.
-    fn clear(&mut self) -> Result<(), Fault> {
-        let mut left = None;
+    /// Removes the sectors of a record that was never finished.
+    fn clear(&mut self) -> Result<(), JournalError> {
+        let mut leftover = None;
         let mut at = self.end;
         let mut piece = vec![0; 128 * SECTOR];
         while at < self.length {
             let there = (self.length - at).min(piece.len() as u64) as usize;
             let piece = &mut piece[..there];
-            self.medium.read(at, piece)?;
+            self.storage.read(at, piece)?;
             for sector in piece.chunks(SECTOR) {
                 let place = ((at - self.end) / SECTOR as u64) as usize;
                 if !is_zero(sector) {
                     if !sector.starts_with(&tag(self.mark, self.sequence, place)) {
-                        return Err(self.damaged("what is there is no part of it"));
+                        return Err(
+                            self.damaged("sectors after the last record do not belong to it")
+                        );
                     }
-                    left = Some(at + sector.len() as u64);
+                    leftover = Some(at + sector.len() as u64);
                 }
                 at += sector.len() as u64;
             }
         }
-        if let Some(until) = left {
+        if let Some(until) = leftover {
             let zeros = vec![0; (until - self.end) as usize];
-            self.medium.write(self.end, &zeros)?;
+            self.storage.write(self.end, &zeros)?;
         }
         Ok(())
     }
 
-    /// Writes the last record again, and waits until everything is on the disk.
-    fn make_sure(&self, at: u64, extent: u64) -> Result<(), Fault> {
+    /// Writes the last record again, and syncs.
+    fn rewrite(&self, at: u64, extent: u64) -> Result<(), JournalError> {
         let mut sectors = vec![0; extent as usize];
-        self.medium.read(at, &mut sectors)?;
-        self.medium.write(at, &sectors)?;
-        Ok(self.medium.sync()?)
+        self.storage.read(at, &mut sectors)?;
+        self.storage.write(at, &sectors)?;
+        Ok(self.storage.sync()?)
     }
 
-    /// Where the next record will be.
+    /// Returns the position of the next record.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Adds a record. When this returns it has reached the disk. After an error nothing is added any more.
-    pub(super) fn add(&mut self, kind: u8, body: &[u8]) -> Result<(), Fault> {
+    /// Appends a record. When this returns, the record is durable. After an error nothing can be appended.
+    pub(super) fn append(&mut self, kind: u8, body: &[u8]) -> Result<(), JournalError> {
         if self.failed {
-            return Err(Fault::Disk(io::Error::other("an earlier write failed")));
+            return Err(JournalError::Disk(io::Error::other(
+                "an earlier write failed",
+            )));
         }
-        let header = Header::write(self.sequence, kind, &self.last, body)?;
+        let header = Header::encode(self.sequence, kind, &self.last, body)?;
         let bytes = sectors(self.mark, self.sequence, &header, body);
         self.failed = true;
         let end = self.end + bytes.len() as u64;
         if end > self.length {
             let zeros = (end - self.length) as usize + AHEAD;
-            self.medium.write(self.length, &vec![0; zeros])?;
-            self.medium.sync()?;
+            self.storage.write(self.length, &vec![0; zeros])?;
+            self.storage.sync()?;
             self.length += zeros as u64;
         }
-        self.medium.write(self.end, &bytes)?;
-        self.medium.sync()?;
+        self.storage.write(self.end, &bytes)?;
+        self.storage.sync()?;
         self.failed = false;
         self.end = end;
         self.last = array(&header[HASHED..]);
@@ -345,18 +353,18 @@ impl Journal {
         Ok(())
     }
 
-    /// The record at a place where one is.
-    pub(super) fn read(&self, at: u64) -> Result<Record, Fault> {
-        let damaged = || Fault::Damaged(format!("the record at byte {at} was changed"));
+    /// Reads the record at a position.
+    pub(super) fn read(&self, at: u64) -> Result<Record, JournalError> {
+        let damaged = || JournalError::Damaged(format!("the record at byte {at} was changed"));
         let mut first = [0; SECTOR];
-        self.medium.read(at, &mut first)?;
+        self.storage.read(at, &mut first)?;
         let header: [u8; HEADER] = array(&first[TAG..TAG + HEADER]);
-        let read = Header::read(&header).ok_or_else(damaged)?;
+        let read = Header::decode(&header).ok_or_else(damaged)?;
         if at + read.extent() > self.end {
             return Err(damaged());
         }
         let mut whole = vec![0; read.extent() as usize];
-        self.medium.read(at, &mut whole)?;
+        self.storage.read(at, &mut whole)?;
         let record = parts(&whole);
         let body = record[HEADER..][..read.length as usize].to_vec();
         match hash(&header, &body) == read.hash {
@@ -369,16 +377,16 @@ impl Journal {
         }
     }
 
-    /// Every record, in order.
-    pub(super) fn each(
+    /// Calls `each` with every record, in order.
+    pub(super) fn for_each(
         &self,
-        mut tell: impl FnMut(Record) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut each: impl FnMut(Record) -> Result<(), JournalError>,
+    ) -> Result<(), JournalError> {
         let mut at = 0;
         while at < self.end {
             let record = self.read(at)?;
             at += extent(record.body.len());
-            tell(record)?;
+            each(record)?;
         }
         Ok(())
     }

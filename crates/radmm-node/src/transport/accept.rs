@@ -1,4 +1,4 @@
-//! Takes the connections of neighbours, and turns everyone else away.
+//! Accepts the connections of neighbours, and rejects all others.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -26,148 +26,152 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 use tower_service::Service;
 
-use super::codec::{Frames, PATH, Queue};
+use super::codec::{FrameQueue, PATH, RawFrameCodec};
+use super::connection::{Connection, ConnectionHandle};
 use super::edge::Edge;
-use super::line::{Grip, Line};
 use super::outbox::Outbox;
-use super::refusal::Refusals;
-use super::talk::Talk;
+use super::refusals::RefusalLog;
+use super::session::Session;
 use super::tls::{PROTOCOL, key_in};
-use super::{ANSWER, HANDSHAKE, HEADERS, PING, PONG, locked, reason, window};
+use super::{
+    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_HEADER_BYTES, PING_INTERVAL, PING_TIMEOUT, lock, reason,
+    window,
+};
 
-/// So many may be about to prove who they are.
-const WAITING: usize = 64;
+/// The number of connections whose TLS handshake may be pending.
+const MAX_PENDING: usize = 64;
 
-/// So long a neighbour's call waits for this side's own to the same neighbour. Then this side may be dialling in vain.
-const OWN_CALL: Duration = Duration::from_secs(1);
+/// How long a neighbour's call waits for this side's own call to the same neighbour, which may fail.
+const OWN_DIAL_GRACE: Duration = Duration::from_secs(1);
 
-/// So long somebody who was turned away may take to notice.
-const PARTING: Duration = Duration::from_secs(1);
+/// How long a rejected client may take to read why.
+const REJECTION_DRAIN: Duration = Duration::from_secs(1);
 
-/// A call is answered sooner than the caller gives up.
-const READY: Duration = Duration::from_secs(3);
+/// How long a call waits until the party has let go of earlier links; shorter than the caller's patience.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Who dialled, known from the key.
+/// The neighbour that dialled, known from its key.
 #[derive(Clone)]
 pub(super) struct Caller {
     edge: Arc<Edge>,
-    grip: Arc<Grip>,
-    talks: Arc<AtomicBool>,
+    handle: Arc<ConnectionHandle>,
+    in_session: Arc<AtomicBool>,
 }
 
-/// What a listening party needs.
-pub(super) struct Porter {
+/// The listening side of a transport.
+pub(super) struct Acceptor {
     pub(super) tls: Arc<ServerConfig>,
-    /// By key.
+    /// The edges, by the neighbour's key.
     pub(super) edges: Vec<([u8; 32], Arc<Edge>)>,
-    pub(super) refusals: Refusals,
+    pub(super) refusals: RefusalLog,
     pub(super) largest: usize,
     pub(super) busy: Arc<watch::Sender<usize>>,
 }
 
-impl Porter {
-    /// Never ends by itself.
+impl Acceptor {
+    /// Accepts connections until it is aborted.
     pub(super) async fn run(self, listener: TcpListener) {
         let window = window(self.largest);
-        let service = Door {
+        let service = LinkService {
             largest: self.largest,
             busy: self.busy.clone(),
         };
-        let (lines, known) = mpsc::channel(1);
+        let (connections, incoming) = mpsc::channel(1);
         let serving = Server::builder()
             .initial_stream_window_size(window)
             .initial_connection_window_size(window)
             .max_concurrent_streams(2)
-            .http2_keepalive_interval(Some(PING))
-            .http2_keepalive_timeout(Some(PONG))
-            .http2_max_header_list_size(HEADERS)
-            .serve_with_incoming(service, Known(known));
-        tokio::join!(Arc::new(self).accept(listener, lines), serving)
+            .http2_keepalive_interval(Some(PING_INTERVAL))
+            .http2_keepalive_timeout(Some(PING_TIMEOUT))
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .serve_with_incoming(service, Incoming(incoming));
+        tokio::join!(Arc::new(self).accept(listener, connections), serving)
             .1
             .ok();
     }
 
-    async fn accept(self: Arc<Self>, listener: TcpListener, lines: mpsc::Sender<Line>) {
-        let waiting = Arc::<Mutex<Waiting<AbortHandle>>>::default();
+    async fn accept(self: Arc<Self>, listener: TcpListener, connections: mpsc::Sender<Connection>) {
+        let pending = Arc::<Mutex<PendingHandshakes<AbortHandle>>>::default();
         loop {
             let Ok((stream, address)) = listener.accept().await else {
-                // Most likely there are no file descriptors left; in a while there may be.
+                // Most likely there are no file descriptors left; there may be some later.
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let mut queue = locked(&waiting);
+            let mut queue = lock(&pending);
             let ticket = queue.ticket();
-            let (porter, lines, waiting) = (self.clone(), lines.clone(), waiting.clone());
+            let (acceptor, connections, pending) =
+                (self.clone(), connections.clone(), pending.clone());
             let task = tokio::spawn(async move {
-                let line = porter.greet(stream, address).await;
-                locked(&waiting).leave(ticket);
-                if let Some(line) = line {
-                    // It fails when nobody is served any more.
-                    let _ = lines.send(line).await;
+                let connection = acceptor.handshake(stream, address).await;
+                lock(&pending).leave(ticket);
+                if let Some(connection) = connection {
+                    // It fails when the server has stopped.
+                    let _ = connections.send(connection).await;
                 }
             });
             if let Some((address, oldest)) = queue.enter(ticket, address, task.abort_handle()) {
                 oldest.abort();
                 drop(queue);
                 let reason =
-                    format!("more than {WAITING} connections are yet to prove who they are");
-                self.refusals.tell(address.to_string(), &reason);
+                    format!("more than {MAX_PENDING} connections are still in the TLS handshake");
+                self.refusals.report(address.to_string(), &reason);
             }
         }
     }
 
-    async fn greet(&self, stream: TcpStream, address: SocketAddr) -> Option<Line> {
-        // Frames are small, and should not wait for more of them; without that, the link would be slow, but work.
+    async fn handshake(&self, stream: TcpStream, address: SocketAddr) -> Option<Connection> {
+        // Small frames should not wait for more of them. Without this option the link works, but is slow.
         let _ = stream.set_nodelay(true);
         let handshake = TlsAcceptor::from(self.tls.clone())
             .accept(stream)
             .into_fallible();
-        let (reason, stream) = match timeout(HANDSHAKE, handshake).await {
+        let (reason, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
             Ok(Ok(stream)) => match self.identify(stream) {
-                Ok(line) => return Some(line),
+                Ok(connection) => return Some(connection),
                 Err(error) => (reason::of_connection(&error), None),
             },
             Ok(Err((error, stream))) => (reason::of_connection(&error), Some(stream)),
             Err(_) => {
                 let words = format!(
-                    "it did not prove within {} s who it is",
-                    HANDSHAKE.as_secs()
+                    "it did not finish the TLS handshake within {} s",
+                    HANDSHAKE_TIMEOUT.as_secs()
                 );
                 (words, None)
             }
         };
-        self.refusals.tell(address.to_string(), &reason);
+        self.refusals.report(address.to_string(), &reason);
         if let Some(stream) = stream {
-            let _ = timeout(PARTING, part(stream)).await;
+            let _ = timeout(REJECTION_DRAIN, drain(stream)).await;
         }
         None
     }
 
-    fn identify(&self, stream: TlsStream<TcpStream>) -> io::Result<Line> {
+    fn identify(&self, stream: TlsStream<TcpStream>) -> io::Result<Connection> {
         let session = stream.get_ref().1;
         if session.alpn_protocol() != Some(PROTOCOL) {
             return Err(io::Error::other(rustls::Error::NoApplicationProtocol));
         }
-        // The handshake let nobody else through.
+        // The handshake accepts neighbours' keys only.
         let key = match session.peer_certificates() {
             Some([certificate, ..]) => key_in(certificate).map_err(io::Error::other)?,
             _ => return Err(io::Error::other(rustls::Error::NoCertificatesPresented)),
         };
-        let edge = self.edges.iter().find(|(known, _)| *known == key);
+        let edge = self.edges.iter().find(|(neighbour, _)| *neighbour == key);
         let (_, edge) = edge.ok_or(io::ErrorKind::PermissionDenied)?;
-        let grip = Grip::new();
-        edge.connected(grip.clone());
+        let handle = ConnectionHandle::new();
+        edge.add_connection(handle.clone());
         let caller = Caller {
             edge: edge.clone(),
-            grip: grip.clone(),
-            talks: Arc::default(),
+            handle: handle.clone(),
+            in_session: Arc::default(),
         };
-        Ok(Line::accepted(stream.into(), grip, caller))
+        Ok(Connection::accepted(stream.into(), handle, caller))
     }
 }
 
-/// Lets somebody who was turned away read why. If a connection is closed while something on it is unread, that gets lost.
-async fn part(mut stream: TcpStream) -> io::Result<()> {
+/// Lets a rejected client read the TLS alert, which is lost if the connection is closed while something on it is unread.
+async fn drain(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut unread = [0; 1024];
     for _ in 0..64 {
@@ -178,34 +182,34 @@ async fn part(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Those who are about to prove who they are, in the order in which they came.
-struct Waiting<T> {
+/// The connections whose handshake is pending, oldest first.
+struct PendingHandshakes<T> {
     queue: VecDeque<(u64, SocketAddr, T)>,
     tickets: u64,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for PendingHandshakes<T> {
     fn default() -> Self {
         let queue = VecDeque::new();
         Self { queue, tickets: 0 }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> PendingHandshakes<T> {
     fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
     }
 
-    /// One more. If there are too many, the one that has waited longest has to go: neighbours take a few milliseconds.
-    fn enter(&mut self, ticket: u64, address: SocketAddr, who: T) -> Option<(SocketAddr, T)> {
-        self.queue.push_back((ticket, address, who));
-        if self.queue.len() <= WAITING {
+    /// Adds a connection. If there are too many, returns the oldest one, which must go: a neighbour's handshake takes milliseconds.
+    fn enter(&mut self, ticket: u64, address: SocketAddr, task: T) -> Option<(SocketAddr, T)> {
+        self.queue.push_back((ticket, address, task));
+        if self.queue.len() <= MAX_PENDING {
             return None;
         }
         self.queue
             .pop_front()
-            .map(|(_, address, who)| (address, who))
+            .map(|(_, address, task)| (address, task))
     }
 
     fn leave(&mut self, ticket: u64) {
@@ -213,27 +217,29 @@ impl<T> Waiting<T> {
     }
 }
 
-/// Connections of neighbours.
-struct Known(mpsc::Receiver<Line>);
+/// The stream of neighbours' connections.
+struct Incoming(mpsc::Receiver<Connection>);
 
-impl Stream for Known {
-    type Item = io::Result<Line>;
+impl Stream for Incoming {
+    type Item = io::Result<Connection>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|line| line.map(Ok))
+        self.0
+            .poll_recv(context)
+            .map(|connection| connection.map(Ok))
     }
 }
 
-/// What a neighbour can call.
+/// The HTTP service that a neighbour can call.
 #[derive(Clone)]
-struct Door {
+struct LinkService {
     largest: usize,
     busy: Arc<watch::Sender<usize>>,
 }
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-impl Service<http::Request<Body>> for Door {
+impl Service<http::Request<Body>> for LinkService {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = Boxed<Result<Self::Response, Infallible>>;
@@ -248,95 +254,103 @@ impl Service<http::Request<Body>> for Door {
             .get::<Option<Caller>>()
             .cloned()
             .flatten();
-        let visit = match caller {
-            Some(caller) if request.uri().path() == PATH => Visit {
+        let call = match caller {
+            Some(caller) if request.uri().path() == PATH => Call {
                 caller,
-                door: self.clone(),
+                service: self.clone(),
             },
             _ => {
                 let response = Status::unimplemented("").into_http();
                 return Box::pin(std::future::ready(Ok(response)));
             }
         };
-        let mut grpc = tonic::server::Grpc::new(Frames).max_decoding_message_size(self.largest);
-        Box::pin(async move { Ok(grpc.streaming(visit, request).await) })
+        let mut grpc =
+            tonic::server::Grpc::new(RawFrameCodec).max_decoding_message_size(self.largest);
+        Box::pin(async move { Ok(grpc.streaming(call, request).await) })
     }
 }
 
-/// One call.
-struct Visit {
+/// One call of a neighbour.
+struct Call {
     caller: Caller,
-    door: Door,
+    service: LinkService,
 }
 
-impl Service<Request<Streaming<Vec<u8>>>> for Visit {
-    type Response = Response<Queue>;
+impl Service<Request<Streaming<Vec<u8>>>> for Call {
+    type Response = Response<FrameQueue>;
     type Error = Status;
-    type Future = Boxed<Result<Response<Queue>, Status>>;
+    type Future = Boxed<Result<Response<FrameQueue>, Status>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Streaming<Vec<u8>>>) -> Self::Future {
-        let (caller, door) = (self.caller.clone(), self.door.clone());
-        Box::pin(async move { door.talk(caller, request.into_inner()).await })
+        let (caller, service) = (self.caller.clone(), self.service.clone());
+        Box::pin(async move { service.open(caller, request.into_inner()).await })
     }
 }
 
-impl Door {
-    async fn talk(
+impl LinkService {
+    async fn open(
         self,
         caller: Caller,
         incoming: Streaming<Vec<u8>>,
-    ) -> Result<Response<Queue>, Status> {
-        let Caller { edge, grip, talks } = caller;
-        if talks.swap(true, Ordering::SeqCst) {
+    ) -> Result<Response<FrameQueue>, Status> {
+        let Caller {
+            edge,
+            handle,
+            in_session,
+        } = caller;
+        if in_session.swap(true, Ordering::SeqCst) {
             return Err(Status::already_exists(""));
         }
         if edge.me() < edge.peer() {
-            // If both have dialled at once, this side's link is the one to stay.
-            let _ = timeout(OWN_CALL, edge.dialled()).await;
+            // If both have dialled at once, this side's link stays.
+            let _ = timeout(OWN_DIAL_GRACE, edge.dialled()).await;
         }
-        let hold = timeout(READY, edge.hold()).await.ok().flatten();
-        let hold = hold.ok_or_else(|| Status::resource_exhausted(""))?;
+        let permit = timeout(ACCEPT_TIMEOUT, edge.acquire_link())
+            .await
+            .ok()
+            .flatten();
+        let permit = permit.ok_or_else(|| Status::resource_exhausted(""))?;
         let (outbox, queue, ended) = Outbox::new();
-        let talk = Talk {
+        let session = Session {
             dialler: edge.peer(),
             outbox,
             ended,
             incoming,
-            grip,
+            handle,
             channel: None,
             largest: self.largest,
         };
-        match talk.begin(edge, hold, &self.busy) {
+        match session.begin(edge, permit, &self.busy) {
             true => Ok(Response::new(queue)),
             false => Err(Status::already_exists("")),
         }
     }
 }
 
-// READY and OWN_CALL together leave time for the answer to arrive.
-const _: () = assert!(READY.as_secs() + OWN_CALL.as_secs() < ANSWER.as_secs());
+// The answer must arrive before the caller gives up.
+const _: () = assert!(ACCEPT_TIMEOUT.as_secs() + OWN_DIAL_GRACE.as_secs() < CALL_TIMEOUT.as_secs());
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn who_has_waited_longest_has_to_go() {
+    fn the_oldest_pending_handshake_is_dropped() {
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut waiting = Waiting::default();
-        for who in 0..WAITING {
-            let ticket = waiting.ticket();
-            assert!(waiting.enter(ticket, address, who).is_none());
+        let mut pending = PendingHandshakes::default();
+        for task in 0..MAX_PENDING {
+            let ticket = pending.ticket();
+            assert!(pending.enter(ticket, address, task).is_none());
         }
-        let ticket = waiting.ticket();
-        assert_eq!(waiting.enter(ticket, address, 99), Some((address, 0)));
-        waiting.leave(ticket);
-        let ticket = waiting.ticket();
-        assert_eq!(waiting.enter(ticket, address, 100), None);
-        assert_eq!(waiting.queue.len(), WAITING);
+        let ticket = pending.ticket();
+        assert_eq!(pending.enter(ticket, address, 99), Some((address, 0)));
+        pending.leave(ticket);
+        let ticket = pending.ticket();
+        assert_eq!(pending.enter(ticket, address, 100), None);
+        assert_eq!(pending.queue.len(), MAX_PENDING);
     }
 }

@@ -1,11 +1,11 @@
-//! How long to wait before a neighbour is dialled again.
+//! Pauses between attempts to dial a neighbour.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Pauses that double.
+/// Exponential backoff with jitter.
 pub(super) struct Backoff {
     next: Duration,
 }
@@ -15,15 +15,15 @@ impl Backoff {
         Self { next: FIRST }
     }
 
-    /// The next pause. Between its half and the whole, so that two sides, or all parties of a network that was started at once,
-    /// do not go on dialling in step; `random` is uniform from 0 to 1.
+    /// Returns the next pause, between its half and the whole, so that two sides, or all parties of a network that was started at
+    /// once, do not keep dialling in step. `random` is uniform from 0 to 1.
     pub(super) fn pause(&mut self, random: f64) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);
         pause.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0)
     }
 
-    /// A link was up for so long. One that ends at once, again and again, does not make dialling any quicker.
+    /// Resets the pauses after a link that lasted. A link that ends at once does not reset them.
     pub(super) fn linked(&mut self, lasted: Duration) {
         if lasted >= self.next {
             self.next = FIRST;
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_lasts_makes_dialling_quick_again() {
+    fn a_link_that_lasts_resets_the_pauses() {
         let mut backoff = Backoff::new();
         for _ in 0..5 {
             backoff.pause(1.0);

@@ -1,4 +1,4 @@
-//! Frames on a stream: bytes as they are, in the envelope of gRPC.
+//! The codec of frames on a gRPC stream: bytes as they are.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,14 +9,14 @@ use tokio_stream::Stream;
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// What is called on the other side.
+/// The path of the gRPC call.
 pub(super) const PATH: &str = "/radmm.v1.Edge/Talk";
 
-/// Bytes are their own encoding.
+/// The identity codec.
 #[derive(Clone, Copy)]
-pub(super) struct Frames;
+pub(super) struct RawFrameCodec;
 
-impl Codec for Frames {
+impl Codec for RawFrameCodec {
     type Encode = Vec<u8>;
     type Decode = Vec<u8>;
     type Encoder = Self;
@@ -31,7 +31,7 @@ impl Codec for Frames {
     }
 }
 
-impl Encoder for Frames {
+impl Encoder for RawFrameCodec {
     type Item = Vec<u8>;
     type Error = Status;
 
@@ -42,7 +42,7 @@ impl Encoder for Frames {
     }
 }
 
-impl Decoder for Frames {
+impl Decoder for RawFrameCodec {
     type Item = Vec<u8>;
     type Error = Status;
 
@@ -53,10 +53,10 @@ impl Decoder for Frames {
     }
 }
 
-/// The frames that wait to leave. It ends when nobody can queue more.
-pub(super) struct Queue(pub(super) mpsc::Receiver<Vec<u8>>);
+/// The stream of frames that wait to leave. It ends when no more can be queued.
+pub(super) struct FrameQueue(pub(super) mpsc::Receiver<Vec<u8>>);
 
-impl Stream for Queue {
+impl Stream for FrameQueue {
     type Item = Result<Vec<u8>, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

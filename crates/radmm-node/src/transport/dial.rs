@@ -21,13 +21,15 @@ use tonic::{Code, Status};
 use tower_service::Service;
 
 use super::backoff::Backoff;
-use super::codec::{Frames, PATH};
+use super::codec::{PATH, RawFrameCodec};
+use super::connection::{Connection, ConnectionHandle};
 use super::edge::Edge;
-use super::line::{Grip, Line};
 use super::outbox::Outbox;
-use super::talk::Talk;
+use super::session::Session;
 use super::tls::PROTOCOL;
-use super::{ANSWER, HANDSHAKE, HEADERS, PING, PONG, reason, window};
+use super::{
+    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_HEADER_BYTES, PING_INTERVAL, PING_TIMEOUT, reason, window,
+};
 
 /// Dials one neighbour.
 pub(super) struct Dialler {
@@ -39,28 +41,28 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    /// Never ends by itself.
+    /// Dials until it is aborted.
     pub(super) async fn run(self) {
         let mut backoff = Backoff::new();
-        let mut told = None;
+        let mut reported = None;
         loop {
-            self.edge.dials(true);
+            self.edge.set_dialling(true);
             let outcome = tokio::select! {
                 biased;
                 () = self.edge.linked() => Ok(()),
                 outcome = self.attempt() => outcome,
             };
-            self.edge.dials(false);
+            self.edge.set_dialling(false);
             match outcome {
                 Ok(()) => {
-                    told = None;
+                    reported = None;
                     let since = Instant::now();
                     self.edge.unlinked().await;
                     backoff.linked(since.elapsed());
                 }
-                Err(reason) if told.as_ref() != Some(&reason) => {
+                Err(reason) if reported.as_ref() != Some(&reason) => {
                     self.edge.unreachable(reason.clone());
-                    told = Some(reason);
+                    reported = Some(reason);
                 }
                 Err(_) => {}
             }
@@ -72,32 +74,36 @@ impl Dialler {
     }
 
     async fn attempt(&self) -> Result<(), String> {
-        let late = |_| {
+        let timed_out = |_| {
             format!(
                 "no answer from {} within {} s",
                 self.address,
-                HANDSHAKE.as_secs()
+                HANDSHAKE_TIMEOUT.as_secs()
             )
         };
-        let stream = timeout(HANDSHAKE, self.connect()).await.map_err(late)??;
-        let grip = Grip::new();
-        let line = Line::dialled(stream, grip.clone());
-        let outcome = timeout(ANSWER, self.call(line, &grip)).await;
-        // Whatever the reason is, the connection tells more than what was spoken on it.
-        let outcome = outcome.unwrap_or_else(|_| Err(Failure::Late));
-        let talk = outcome.map_err(|failure| {
-            grip.cut();
+        let stream = timeout(HANDSHAKE_TIMEOUT, self.connect())
+            .await
+            .map_err(timed_out)??;
+        let handle = ConnectionHandle::new();
+        let connection = Connection::dialled(stream, handle.clone());
+        let outcome = timeout(CALL_TIMEOUT, self.call(connection, &handle)).await;
+        // The error of the connection tells more than that of HTTP/2 on it.
+        let outcome = outcome.unwrap_or_else(|_| Err(CallError::TimedOut));
+        let session = outcome.map_err(|failure| {
+            handle.cut();
             match failure {
-                Failure::Refused(code) => refusal(code),
-                Failure::Late => grip.fault().unwrap_or_else(|| "it does not answer".into()),
-                Failure::Broken(words) => grip.fault().unwrap_or(words),
+                CallError::Refused(code) => refusal(code),
+                CallError::TimedOut => handle
+                    .fault()
+                    .unwrap_or_else(|| "it does not answer".into()),
+                CallError::Broken(words) => handle.fault().unwrap_or(words),
             }
         })?;
-        let Some(hold) = self.edge.hold().await else {
+        let Some(permit) = self.edge.acquire_link().await else {
             return Ok(());
         };
-        // If it is not taken, the edge has another link, and that is well.
-        talk.begin(self.edge.clone(), hold, &self.busy);
+        // If the session is not used, the edge has another link already.
+        session.begin(self.edge.clone(), permit, &self.busy);
         Ok(())
     }
 
@@ -115,12 +121,12 @@ impl Dialler {
 
     async fn secure(&self, address: std::net::SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(address).await?;
-        // On one machine, a port where nobody listens may be the one that is dialled from: that reaches oneself.
+        // On one machine, the port that is dialled may be the one that is dialled from: TCP then connects to itself.
         if stream.local_addr()? == stream.peer_addr()? {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         stream.set_nodelay(true)?;
-        // It is not sent, and not looked at.
+        // The name is neither sent nor checked.
         let name = ServerName::IpAddress(address.ip().into());
         let stream = TlsConnector::from(self.tls.clone())
             .connect(name, stream)
@@ -131,72 +137,81 @@ impl Dialler {
         }
     }
 
-    async fn call(&self, line: Line, grip: &Arc<Grip>) -> Result<Talk, Failure> {
+    async fn call(
+        &self,
+        connection: Connection,
+        handle: &Arc<ConnectionHandle>,
+    ) -> Result<Session, CallError> {
         let window = window(self.largest);
         let mut channel = Endpoint::from_static("http://radmm")
             .initial_stream_window_size(window)
             .initial_connection_window_size(window)
-            .http2_keep_alive_interval(PING)
-            .keep_alive_timeout(PONG)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
-            .http2_max_header_list_size(HEADERS)
-            .connect_with_connector(Once(Some(line)))
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .connect_with_connector(ReadyConnector(Some(connection)))
             .await
-            .map_err(|error| Failure::Broken(error.to_string()))?;
+            .map_err(|error| CallError::Broken(error.to_string()))?;
         let (outbox, queue, ended) = Outbox::new();
         let request = http::Request::post(PATH)
             .version(http::Version::HTTP_2)
             .header(http::header::TE, "trailers")
             .header(http::header::CONTENT_TYPE, "application/grpc")
-            .body(Body::new(EncodeBody::new_client(Frames, queue, None, None)))
-            .map_err(|error| Failure::Broken(error.to_string()))?;
+            .body(Body::new(EncodeBody::new_client(
+                RawFrameCodec,
+                queue,
+                None,
+                None,
+            )))
+            .map_err(|error| CallError::Broken(error.to_string()))?;
         std::future::poll_fn(|context| channel.poll_ready(context))
             .await
-            .map_err(|error| Failure::Broken(error.to_string()))?;
+            .map_err(|error| CallError::Broken(error.to_string()))?;
         let response = channel.call(request).await;
-        let response = response.map_err(|error| Failure::Broken(error.to_string()))?;
+        let response = response.map_err(|error| CallError::Broken(error.to_string()))?;
         if response.status() != http::StatusCode::OK {
-            return Err(Failure::Refused(Code::Unimplemented));
+            return Err(CallError::Refused(Code::Unimplemented));
         }
         if let Some(code) = response.headers().get(Status::GRPC_STATUS) {
-            return Err(Failure::Refused(Code::from_bytes(code.as_bytes())));
+            return Err(CallError::Refused(Code::from_bytes(code.as_bytes())));
         }
-        // As a request is read: what the other side says of how the call went is of no use, and reading that aborts
-        // on headers which are not as they should be.
+        // Read as a request: the trailers of a response are of no use here, and reading them fails on invalid headers.
         let body = response.into_body();
-        let incoming = Streaming::new_request(Frames, body, None, Some(self.largest));
-        Ok(Talk {
+        let incoming = Streaming::new_request(RawFrameCodec, body, None, Some(self.largest));
+        Ok(Session {
             dialler: self.edge.me(),
             outbox,
             ended,
             incoming,
-            grip: grip.clone(),
+            handle: handle.clone(),
             channel: Some(channel),
             largest: self.largest,
         })
     }
 }
 
-enum Failure {
+/// The failure of a call.
+enum CallError {
     Refused(Code),
     Broken(String),
-    Late,
+    TimedOut,
 }
 
-/// Why a neighbour that knows us does not take a link.
+/// Returns why a neighbour rejected a call.
 fn refusal(code: Code) -> String {
     let words = match code {
         Code::AlreadyExists => {
-            "it still has an older link to this side, and will find out that it is dead"
+            "it still has an older link to this side, and will notice that the link is dead"
         }
         Code::ResourceExhausted => "it is not ready for another link",
-        Code::Unimplemented => "it does not know this version's way of talking",
-        _ => return format!("it takes no link: {code}"),
+        Code::Unimplemented => "it does not know this version of the protocol",
+        _ => return format!("it rejects the link: {code}"),
     };
     words.into()
 }
 
-/// Uniform from 0 to 1. Without randomness everyone waits as long as they may.
+/// Returns a random number, uniform from 0 to 1; 1 if the operating system gives no random bytes.
 fn random() -> f64 {
     let mut bytes = [0; 4];
     match SystemRandom::new().fill(&mut bytes) {
@@ -205,20 +220,20 @@ fn random() -> f64 {
     }
 }
 
-/// A connection that there is already, for once.
-struct Once(Option<Line>);
+/// A connector that returns one existing connection.
+struct ReadyConnector(Option<Connection>);
 
-impl Service<Uri> for Once {
-    type Response = TokioIo<Line>;
+impl Service<Uri> for ReadyConnector {
+    type Response = TokioIo<Connection>;
     type Error = io::Error;
-    type Future = Ready<io::Result<TokioIo<Line>>>;
+    type Future = Ready<io::Result<TokioIo<Connection>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let line = self.0.take().map(TokioIo::new);
-        ready(line.ok_or_else(|| io::ErrorKind::NotConnected.into()))
+        let connection = self.0.take().map(TokioIo::new);
+        ready(connection.ok_or_else(|| io::ErrorKind::NotConnected.into()))
     }
 }

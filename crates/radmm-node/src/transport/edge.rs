@@ -1,4 +1,4 @@
-//! What is known of one edge: whether it has a link, and which one stays if there are two.
+//! The transport's state of one edge: its link, and which one stays if there are two.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -7,61 +7,67 @@ use std::sync::{Arc, Mutex};
 use radmm::public::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::line::Grip;
-use super::locked;
-use super::outbox::{End, Handle, Outbox};
-use crate::link::{Credit, Event, Serial, Serials, UNREAD};
+use super::connection::ConnectionHandle;
+use super::lock;
+use super::outbox::{EndReason, Outbox, OutboxLink};
+use crate::machine::{Credit, LinkEvent, MAX_UNREAD_FRAMES, Serial, Serials};
 
-/// So many links of an edge may be in the party's hands, those that have ended included. A neighbour that dials without
-/// end has to wait until the party has seen what became of its earlier links.
-const HELD: usize = 3;
+/// The number of links of an edge that the party may hold, ended ones included. A neighbour that keeps dialling has to wait until
+/// the party has dropped earlier links.
+const MAX_HELD_LINKS: usize = 3;
 
-/// So many connections of a neighbour are open: the one that carries the link, and the one that is to take its place.
-const CONNECTIONS: usize = 2;
+/// The number of open connections of a neighbour: the one that carries the link, and the one that is to replace it.
+const MAX_CONNECTIONS: usize = 2;
 
-/// One edge.
+/// An edge.
 pub(super) struct Edge {
     me: NodeId,
     peer: NodeId,
-    events: Sender<Event>,
+    events: Sender<LinkEvent>,
     serials: Serials,
     state: Mutex<State>,
     phase: watch::Sender<Phase>,
-    /// Frames that the party has not read. The edge's, not the link's: otherwise whoever dials anew could send more.
+    /// Counts frames that the party has not read. It belongs to the edge and not to the link, so that dialling again gives no more.
     unread: Arc<Semaphore>,
     held: Arc<Semaphore>,
-    connections: Mutex<VecDeque<Arc<Grip>>>,
+    connections: Mutex<VecDeque<Arc<ConnectionHandle>>>,
 }
 
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// No more links.
-    over: bool,
+    /// Whether no more links are accepted.
+    finished: bool,
 }
 
+/// The link of an edge.
 struct Current {
     serial: Serial,
     dialler: NodeId,
     outbox: Arc<Outbox>,
-    grip: Arc<Grip>,
+    handle: Arc<ConnectionHandle>,
 }
 
-/// What others wait for.
+/// The part of the state that tasks wait for.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Phase {
     linked: bool,
     dialling: bool,
 }
 
-/// Whether a link dialled by `new` takes the place of one dialled by `current`. Both sides come to the same answer: the
-/// lower party's link stays. A link of the same dialler is newer, and the older one may be half dead.
+/// Returns whether a link dialled by `new` replaces one dialled by `current`. Both sides come to the same answer: the lower
+/// party's link stays. Of two links of the same dialler the newer one stays, since the older one may be half dead.
 fn wins(new: NodeId, current: NodeId) -> bool {
     new <= current
 }
 
 impl Edge {
-    pub(super) fn new(me: NodeId, peer: NodeId, events: Sender<Event>, serials: Serials) -> Self {
+    pub(super) fn new(
+        me: NodeId,
+        peer: NodeId,
+        events: Sender<LinkEvent>,
+        serials: Serials,
+    ) -> Self {
         Self {
             me,
             peer,
@@ -69,8 +75,8 @@ impl Edge {
             serials,
             state: Mutex::default(),
             phase: watch::Sender::default(),
-            unread: Arc::new(Semaphore::new(UNREAD)),
-            held: Arc::new(Semaphore::new(HELD)),
+            unread: Arc::new(Semaphore::new(MAX_UNREAD_FRAMES)),
+            held: Arc::new(Semaphore::new(MAX_HELD_LINKS)),
             connections: Mutex::default(),
         }
     }
@@ -83,35 +89,35 @@ impl Edge {
         self.peer
     }
 
-    /// The right to give one more link to the party.
-    pub(super) async fn hold(&self) -> Option<OwnedSemaphorePermit> {
+    /// Waits for the right to give one more link to the party.
+    pub(super) async fn acquire_link(&self) -> Option<OwnedSemaphorePermit> {
         self.held.clone().acquire_owned().await.ok()
     }
 
-    /// The right to give one more frame to the party.
-    pub(super) async fn room(&self) -> Option<OwnedSemaphorePermit> {
+    /// Waits for the right to give one more frame to the party.
+    pub(super) async fn acquire_frame(&self) -> Option<OwnedSemaphorePermit> {
         self.unread.clone().acquire_owned().await.ok()
     }
 
-    /// A link is up, unless another one stays.
+    /// Makes a link the current one, and reports it. Returns `None` if another one stays.
     pub(super) fn up(
         &self,
         dialler: NodeId,
         outbox: &Arc<Outbox>,
-        grip: &Arc<Grip>,
-        hold: OwnedSemaphorePermit,
+        handle: &Arc<ConnectionHandle>,
+        permit: OwnedSemaphorePermit,
     ) -> Option<Serial> {
-        let mut state = locked(&self.state);
-        if state.over {
+        let mut state = lock(&self.state);
+        if state.finished {
             return None;
         }
         if let Some(current) = &state.current {
             if !wins(dialler, current.dialler) {
                 return None;
             }
-            current.outbox.end(End::Replaced);
-            current.grip.cut();
-            self.tell(Event::Down {
+            current.outbox.end(EndReason::Replaced);
+            current.handle.cut();
+            self.report(LinkEvent::Down {
                 peer: self.peer,
                 serial: current.serial,
                 reason: "a newer connection takes its place".into(),
@@ -122,12 +128,12 @@ impl Edge {
             serial,
             dialler,
             outbox: outbox.clone(),
-            grip: grip.clone(),
+            handle: handle.clone(),
         });
-        self.tell(Event::Up {
+        self.report(LinkEvent::Up {
             peer: self.peer,
             serial,
-            link: Box::new(Handle::new(outbox.clone(), hold)),
+            link: Box::new(OutboxLink::new(outbox.clone(), permit)),
         });
         self.phase.send_modify(|phase| {
             phase.linked = true;
@@ -136,34 +142,34 @@ impl Edge {
         Some(serial)
     }
 
-    /// A frame has arrived.
-    pub(super) fn frame(&self, serial: Serial, bytes: Vec<u8>, room: OwnedSemaphorePermit) {
-        let state = locked(&self.state);
-        // What a link says after it was replaced is not passed on.
+    /// Reports a frame.
+    pub(super) fn frame(&self, serial: Serial, bytes: Vec<u8>, permit: OwnedSemaphorePermit) {
+        let state = lock(&self.state);
+        // Frames of a link that was replaced are dropped.
         if state
             .current
             .as_ref()
             .is_some_and(|current| current.serial == serial)
         {
-            self.tell(Event::Frame {
+            self.report(LinkEvent::Frame {
                 peer: self.peer,
                 serial,
                 bytes,
-                credit: Credit::new(move || drop(room)),
+                credit: Credit::new(move || drop(permit)),
             });
         }
     }
 
-    /// A link has gone.
+    /// Reports that a link is down.
     pub(super) fn down(&self, serial: Serial, reason: String) {
-        let mut state = locked(&self.state);
+        let mut state = lock(&self.state);
         if state
             .current
             .as_ref()
             .is_some_and(|current| current.serial == serial)
         {
             state.current = None;
-            self.tell(Event::Down {
+            self.report(LinkEvent::Down {
                 peer: self.peer,
                 serial,
                 reason,
@@ -172,59 +178,59 @@ impl Edge {
         }
     }
 
-    /// The neighbour was not reached.
+    /// Reports that the neighbour was not reached.
     pub(super) fn unreachable(&self, reason: String) {
         let peer = self.peer;
-        self.tell(Event::Unreachable { peer, reason });
+        self.report(LinkEvent::Unreachable { peer, reason });
     }
 
-    /// The neighbour has proved on one more connection who it is.
-    pub(super) fn connected(&self, grip: Arc<Grip>) {
-        let mut connections = locked(&self.connections);
-        connections.push_back(grip);
-        while connections.len() > CONNECTIONS {
+    /// Adds an authenticated connection of the neighbour, and cuts the oldest if there are too many.
+    pub(super) fn add_connection(&self, handle: Arc<ConnectionHandle>) {
+        let mut connections = lock(&self.connections);
+        connections.push_back(handle);
+        while connections.len() > MAX_CONNECTIONS {
             if let Some(oldest) = connections.pop_front() {
                 oldest.cut();
             }
         }
     }
 
-    /// No more links. The one that is there ends when everything that was queued has left.
+    /// Accepts no more links. The current one is closed once all queued frames have left.
     pub(super) fn finish(&self) {
-        let mut state = locked(&self.state);
-        state.over = true;
+        let mut state = lock(&self.state);
+        state.finished = true;
         if let Some(current) = &state.current {
-            current.outbox.end(End::Close);
+            current.outbox.end(EndReason::Close);
         }
     }
 
-    /// When there is a link.
+    /// Waits until there is a link.
     pub(super) async fn linked(&self) {
         self.wait(|phase| phase.linked).await;
     }
 
-    /// When there is no link.
+    /// Waits until there is no link.
     pub(super) async fn unlinked(&self) {
         self.wait(|phase| !phase.linked).await;
     }
 
-    /// When it is known what came of this side's own dialling.
+    /// Waits until this side's own dialling has succeeded or failed.
     pub(super) async fn dialled(&self) {
         self.wait(|phase| phase.linked || !phase.dialling).await;
     }
 
-    /// This side dials, or does not any more.
-    pub(super) fn dials(&self, dialling: bool) {
+    /// Records whether this side is dialling.
+    pub(super) fn set_dialling(&self, dialling: bool) {
         self.phase.send_modify(|phase| phase.dialling = dialling);
     }
 
     async fn wait(&self, until: impl FnMut(&Phase) -> bool) {
-        // It fails if the sender has gone, which is this edge's own.
+        // It fails if the sender is dropped, which this edge owns.
         let _ = self.phase.subscribe().wait_for(until).await.map(drop);
     }
 
-    fn tell(&self, event: Event) {
-        // Nobody may be listening any more.
+    fn report(&self, event: LinkEvent) {
+        // The receiver may be gone.
         let _ = self.events.send(event);
     }
 }
@@ -235,27 +241,27 @@ mod tests {
 
     use super::*;
 
-    fn edge() -> (Edge, Receiver<Event>) {
+    fn edge() -> (Edge, Receiver<LinkEvent>) {
         let (events, happened) = channel();
         let edge = Edge::new(NodeId(3), NodeId(5), events, Serials::default());
         (edge, happened)
     }
 
-    /// What happened, in short. Links are dropped, as a party does when it hears that they have gone.
-    fn told(happened: &Receiver<Event>) -> Vec<String> {
+    /// Returns the events in short. Links are dropped, as a party does when they are down.
+    fn events(happened: &Receiver<LinkEvent>) -> Vec<String> {
         let short = |event| match event {
-            Event::Up { serial, .. } => format!("up {}", serial.0),
-            Event::Down { serial, .. } => format!("down {}", serial.0),
-            Event::Frame { serial, .. } => format!("frame {}", serial.0),
+            LinkEvent::Up { serial, .. } => format!("up {}", serial.0),
+            LinkEvent::Down { serial, .. } => format!("down {}", serial.0),
+            LinkEvent::Frame { serial, .. } => format!("frame {}", serial.0),
             _ => "else".into(),
         };
         happened.try_iter().map(short).collect()
     }
 
     fn up(edge: &Edge, dialler: u32) -> Option<Serial> {
-        let hold = edge.held.clone().try_acquire_owned().unwrap();
+        let permit = edge.held.clone().try_acquire_owned().unwrap();
         let (outbox, _, _) = Outbox::new();
-        edge.up(NodeId(dialler), &outbox, &Grip::new(), hold)
+        edge.up(NodeId(dialler), &outbox, &ConnectionHandle::new(), permit)
     }
 
     #[test]
@@ -264,7 +270,7 @@ mod tests {
         up(&edge, 5).unwrap();
         up(&edge, 3).unwrap();
         assert_eq!(up(&edge, 5), None);
-        assert_eq!(told(&happened), ["up 0", "down 0", "up 1"]);
+        assert_eq!(events(&happened), ["up 0", "down 0", "up 1"]);
     }
 
     #[test]
@@ -273,7 +279,7 @@ mod tests {
             let (edge, happened) = edge();
             up(&edge, dialler).unwrap();
             up(&edge, dialler).unwrap();
-            assert_eq!(told(&happened), ["up 0", "down 0", "up 1"]);
+            assert_eq!(events(&happened), ["up 0", "down 0", "up 1"]);
         }
     }
 
@@ -285,51 +291,51 @@ mod tests {
         edge.down(old, String::new());
         edge.down(new, String::new());
         edge.down(new, String::new());
-        assert_eq!(told(&happened), ["up 0", "down 0", "up 1", "down 1"]);
+        assert_eq!(events(&happened), ["up 0", "down 0", "up 1", "down 1"]);
         assert!(up(&edge, 5).is_some());
     }
 
     #[test]
-    fn frames_of_a_replaced_link_are_not_passed_on() {
+    fn frames_of_a_replaced_link_are_dropped() {
         let (edge, happened) = edge();
         let old = up(&edge, 5).unwrap();
         let new = up(&edge, 3).unwrap();
-        told(&happened);
+        events(&happened);
         for serial in [old, new] {
-            let room = edge.unread.clone().try_acquire_owned().unwrap();
-            edge.frame(serial, vec![1], room);
+            let permit = edge.unread.clone().try_acquire_owned().unwrap();
+            edge.frame(serial, vec![1], permit);
         }
-        assert_eq!(told(&happened), ["frame 1"]);
-        assert_eq!(edge.unread.available_permits(), UNREAD);
+        assert_eq!(events(&happened), ["frame 1"]);
+        assert_eq!(edge.unread.available_permits(), MAX_UNREAD_FRAMES);
     }
 
     #[test]
-    fn links_that_the_party_has_not_let_go_are_few() {
+    fn the_number_of_links_that_the_party_holds_is_bounded() {
         let (edge, happened) = edge();
-        for _ in 0..HELD {
+        for _ in 0..MAX_HELD_LINKS {
             up(&edge, 5).unwrap();
         }
         assert_eq!(edge.held.available_permits(), 0);
-        told(&happened);
-        assert_eq!(edge.held.available_permits(), HELD);
+        events(&happened);
+        assert_eq!(edge.held.available_permits(), MAX_HELD_LINKS);
     }
 
     #[test]
-    fn of_many_connections_the_newest_stay() {
+    fn only_the_newest_connections_stay() {
         let (edge, _happened) = edge();
-        let grips: Vec<Arc<Grip>> = (0..5).map(|_| Grip::new()).collect();
-        for grip in &grips {
-            edge.connected(grip.clone());
+        let handles: Vec<Arc<ConnectionHandle>> = (0..5).map(|_| ConnectionHandle::new()).collect();
+        for handle in &handles {
+            edge.add_connection(handle.clone());
         }
-        let cut: Vec<bool> = grips.iter().map(|grip| grip.is_cut()).collect();
+        let cut: Vec<bool> = handles.iter().map(|handle| handle.is_cut()).collect();
         assert_eq!(cut, [true, true, true, false, false]);
     }
 
     #[test]
-    fn nothing_comes_up_after_the_end() {
+    fn no_link_comes_up_after_finish() {
         let (edge, happened) = edge();
         edge.finish();
         assert_eq!(up(&edge, 3), None);
-        assert!(told(&happened).is_empty());
+        assert!(events(&happened).is_empty());
     }
 }

@@ -1,57 +1,57 @@
-//! What a party has to say on a link, until it leaves.
+//! The queue of frames that wait to leave on a link.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::codec::Queue;
-use super::{QUEUE, locked};
-use crate::link::Link;
+use super::codec::FrameQueue;
+use super::{MAX_QUEUED_FRAMES, lock};
+use crate::machine::Link;
 
-/// Why a link is ended from this side.
+/// The reason for which this side ends a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The party wants it. What was queued still leaves.
+pub(super) enum EndReason {
+    /// The party closes it. Queued frames still leave.
     Close,
-    /// The other side does not read.
+    /// The queue is full: the peer does not read.
     Overflow,
-    /// Another link has taken its place.
+    /// Another link has replaced it.
     Replaced,
 }
 
-/// Where the party puts frames, as long as the link is open.
-pub(super) struct Outbox(Mutex<Option<Open>>);
+/// The queue of a link, while it is open.
+pub(super) struct Outbox(Mutex<Option<OpenOutbox>>);
 
-struct Open {
+struct OpenOutbox {
     queue: mpsc::Sender<Vec<u8>>,
-    end: oneshot::Sender<End>,
+    end: oneshot::Sender<EndReason>,
 }
 
 impl Outbox {
-    /// With what is to be sent, and with how it ends.
-    pub(super) fn new() -> (Arc<Self>, Queue, oneshot::Receiver<End>) {
-        let (queue, queued) = mpsc::channel(QUEUE);
+    /// Returns an outbox, the stream of its frames, and the reason for which it will end.
+    pub(super) fn new() -> (Arc<Self>, FrameQueue, oneshot::Receiver<EndReason>) {
+        let (queue, queued) = mpsc::channel(MAX_QUEUED_FRAMES);
         let (end, ended) = oneshot::channel();
-        let outbox = Self(Mutex::new(Some(Open { queue, end })));
-        (Arc::new(outbox), Queue(queued), ended)
+        let outbox = Self(Mutex::new(Some(OpenOutbox { queue, end })));
+        (Arc::new(outbox), FrameQueue(queued), ended)
     }
 
-    /// Nothing more is queued.
-    pub(super) fn end(&self, end: End) {
-        if let Some(open) = locked(&self.0).take() {
-            // The link may have gone by itself.
+    /// Ends the queue.
+    pub(super) fn end(&self, end: EndReason) {
+        if let Some(open) = lock(&self.0).take() {
+            // The link may be down already.
             let _ = open.end.send(end);
         }
     }
 
     fn send(&self, frame: Vec<u8>) -> bool {
-        let open = locked(&self.0);
+        let open = lock(&self.0);
         match open.as_ref().map(|open| open.queue.try_send(frame)) {
             Some(Ok(())) => true,
             Some(Err(mpsc::error::TrySendError::Full(_))) => {
                 drop(open);
-                // Without the lost frame, the others would make no sense.
-                self.end(End::Overflow);
+                // A frame is lost, so the link cannot go on.
+                self.end(EndReason::Overflow);
                 false
             }
             Some(Err(mpsc::error::TrySendError::Closed(_))) | None => false,
@@ -59,29 +59,29 @@ impl Outbox {
     }
 }
 
-/// A link, in the hands of the party.
-pub(super) struct Handle {
+/// The party's half of a link.
+pub(super) struct OutboxLink {
     outbox: Arc<Outbox>,
-    _hold: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Handle {
-    /// `hold` is kept until the party lets go of the link.
-    pub(super) fn new(outbox: Arc<Outbox>, hold: OwnedSemaphorePermit) -> Self {
+impl OutboxLink {
+    /// Returns a link that holds `permit` until the party drops it.
+    pub(super) fn new(outbox: Arc<Outbox>, permit: OwnedSemaphorePermit) -> Self {
         Self {
             outbox,
-            _hold: hold,
+            _permit: permit,
         }
     }
 }
 
-impl Link for Handle {
+impl Link for OutboxLink {
     fn send(&self, frame: Vec<u8>) -> bool {
         self.outbox.send(frame)
     }
 
     fn close(&self) {
-        self.outbox.end(End::Close);
+        self.outbox.end(EndReason::Close);
     }
 }
 
@@ -90,17 +90,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_ends_the_link_and_a_closed_one_takes_nothing() {
+    fn a_full_queue_ends_the_link_and_a_closed_one_rejects_frames() {
         let (outbox, _queue, mut ended) = Outbox::new();
-        for _ in 0..QUEUE {
+        for _ in 0..MAX_QUEUED_FRAMES {
             assert!(outbox.send(vec![]));
         }
         assert!(!outbox.send(vec![]));
-        assert_eq!(ended.try_recv(), Ok(End::Overflow));
+        assert_eq!(ended.try_recv(), Ok(EndReason::Overflow));
 
         let (outbox, _queue, mut ended) = Outbox::new();
-        outbox.end(End::Close);
+        outbox.end(EndReason::Close);
         assert!(!outbox.send(vec![]));
-        assert_eq!(ended.try_recv(), Ok(End::Close));
+        assert_eq!(ended.try_recv(), Ok(EndReason::Close));
     }
 }

@@ -1,10 +1,10 @@
-//! What went wrong, in words for an operator.
+//! Errors of connections, in words for an operator.
 
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
-/// What an error of a connection means. "It" is the other side.
+/// Describes an error of a connection. "It" is the peer.
 pub(super) fn of_connection(error: &io::Error) -> String {
     if let Some(error) = error.get_ref().and_then(|e| e.downcast_ref::<TlsError>()) {
         return of_tls(error);
@@ -13,25 +13,25 @@ pub(super) fn of_connection(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there",
         io::ErrorKind::TimedOut => "no answer",
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-            "there is no way to its network"
+            "there is no route to its network"
         }
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => "the connection was reset",
-        io::ErrorKind::UnexpectedEof => "it hung up",
+        io::ErrorKind::UnexpectedEof => "it closed the connection",
         _ => return error.to_string(),
     };
     words.to_owned()
 }
 
-/// What an error of TLS means.
+/// Describes an error of TLS.
 pub(super) fn of_tls(error: &TlsError) -> String {
     let words = match error {
         TlsError::InvalidCertificate(CertificateError::Other(error)) => return error.to_string(),
         TlsError::InvalidCertificate(_) => {
-            "its certificate cannot be read, or it does not hold the key"
+            "its certificate is invalid, or it does not hold the key"
         }
-        TlsError::NoCertificatesPresented => "it presents no certificate, and so proves nothing",
+        TlsError::NoCertificatesPresented => "it presents no certificate",
         TlsError::InvalidMessage(_) => "it does not speak TLS",
         TlsError::PeerIncompatible(_)
         | TlsError::AlertReceived(AlertDescription::ProtocolVersion) => {
@@ -42,8 +42,8 @@ pub(super) fn of_tls(error: &TlsError) -> String {
             | AlertDescription::BadCertificate
             | AlertDescription::UnknownCA
             | AlertDescription::AccessDenied,
-        ) => "it does not take this side's key: is it the one that was written down there?",
-        TlsError::NoApplicationProtocol => "it speaks TLS, but not HTTP/2 within it",
+        ) => "it rejects this side's key: is it the one in its study?",
+        TlsError::NoApplicationProtocol => "it speaks TLS, but not HTTP/2",
         _ => return format!("TLS failed: {error}"),
     };
     words.to_owned()

@@ -1,10 +1,11 @@
 //! TLS 1.3 between parties that know each other's keys.
 //!
-//! A certificate is an envelope for a key: it is signed by the key itself, and nothing else in it is looked at, neither
-//! names nor dates. Who holds which key was written down beforehand, in the study.
+//! Certificates are self-signed and only carry a key: names and dates are not checked. The study says which party holds which
+//! key.
 
 use std::sync::Arc;
 
+use radmm_study::Identity;
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -19,17 +20,17 @@ use rustls::{
 };
 use thiserror::Error;
 
-use crate::key::{SecretKey, fingerprint};
+use crate::key::SecretKey;
 
-/// What is spoken within TLS.
+/// The application protocol (ALPN): HTTP/2.
 pub(super) const PROTOCOL: &[u8] = b"h2";
 
-/// How every Ed25519 key begins in a certificate.
-const HEAD: [u8; 12] = [
+/// The prefix of an Ed25519 key in a certificate (SubjectPublicKeyInfo).
+const SPKI_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
-/// What a party shows of itself.
+/// The certificate and key of a party.
 pub(super) struct Credentials {
     provider: Arc<CryptoProvider>,
     certificate: CertificateDer<'static>,
@@ -49,7 +50,7 @@ impl Credentials {
         })
     }
 
-    /// For connections of those who hold one of `keys`.
+    /// Returns the configuration for connections from holders of one of `keys`.
     pub(super) fn server(&self, keys: Vec<[u8; 32]>) -> Result<Arc<ServerConfig>, String> {
         let pinned = self.pinned(keys, Side::Accepting);
         let mut config = ServerConfig::builder_with_provider(self.provider.clone())
@@ -61,13 +62,13 @@ impl Credentials {
             })
             .map_err(|error| error.to_string())?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        // Everyone proves who they are every time.
+        // No session resumption: every connection is authenticated.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Arc::new(config))
     }
 
-    /// For a connection to whom holds `key`.
+    /// Returns the configuration for a connection to the holder of `key`.
     pub(super) fn client(&self, key: [u8; 32]) -> Result<Arc<ClientConfig>, String> {
         let pinned = self.pinned(vec![key], Side::Dialling);
         let mut config = ClientConfig::builder_with_provider(self.provider.clone())
@@ -86,9 +87,9 @@ impl Credentials {
         Ok(Arc::new(config))
     }
 
-    fn pinned(&self, keys: Vec<[u8; 32]>, side: Side) -> Arc<Pinned> {
+    fn pinned(&self, keys: Vec<[u8; 32]>, side: Side) -> Arc<PinnedKeys> {
         let provider = self.provider.clone();
-        Arc::new(Pinned {
+        Arc::new(PinnedKeys {
             keys,
             side,
             provider,
@@ -96,30 +97,30 @@ impl Credentials {
     }
 }
 
-/// A certificate that is not let in.
+/// A reason for which a certificate is rejected.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(super) enum PinError {
     #[error("its certificate holds no Ed25519 key")]
     NoKey,
-    #[error("its key {} is not a neighbour's", fingerprint(.0))]
+    #[error("its key {} is not a neighbour's", Identity::from(*.0))]
     Stranger([u8; 32]),
-    #[error("its key is {}, not the one in the study", fingerprint(.0))]
+    #[error("its key is {}, not the one in the study", Identity::from(*.0))]
     Impostor([u8; 32]),
 }
 
-/// The key in a certificate, which was proved to be held by nobody yet.
+/// Returns the key in a certificate. Nobody has proved yet that it holds the key.
 pub(super) fn key_in(certificate: &CertificateDer<'_>) -> Result<[u8; 32], PinError> {
     let certificate = ParsedCertificate::try_from(certificate).map_err(|_| PinError::NoKey)?;
     certificate
         .subject_public_key_info()
-        .strip_prefix(&HEAD)
+        .strip_prefix(&SPKI_PREFIX)
         .and_then(|key| key.try_into().ok())
         .ok_or(PinError::NoKey)
 }
 
-/// Lets in who holds a key that was written down.
+/// A verifier that accepts only certificates with pinned keys.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedKeys {
     keys: Vec<[u8; 32]>,
     side: Side,
     provider: Arc<CryptoProvider>,
@@ -131,7 +132,7 @@ enum Side {
     Dialling,
 }
 
-impl Pinned {
+impl PinnedKeys {
     fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), PinError> {
         let key = key_in(certificate)?;
         match self.side {
@@ -141,8 +142,8 @@ impl Pinned {
         }
     }
 
-    /// Whether the handshake was signed with the certificate's key.
-    fn proved(
+    /// Verifies that the handshake was signed with the certificate's key.
+    fn verify_signature(
         &self,
         message: &[u8],
         certificate: &CertificateDer<'_>,
@@ -159,7 +160,7 @@ impl From<PinError> for TlsError {
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedKeys {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -187,7 +188,7 @@ impl ServerCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.proved(message, certificate, signed)
+        self.verify_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -195,7 +196,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-impl ClientCertVerifier for Pinned {
+impl ClientCertVerifier for PinnedKeys {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -225,7 +226,7 @@ impl ClientCertVerifier for Pinned {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.proved(message, certificate, signed)
+        self.verify_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_written_down_is_not_let_in() {
+    fn a_key_that_is_not_pinned_is_rejected() {
         let ((key, mine), (other_key, other)) = (party(), party());
         let accepting = mine.pinned(vec![key.public()], Side::Accepting);
         assert_eq!(accepting.check(&mine.certificate), Ok(()));
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_other_keys_are_no_certificates() {
+    fn invalid_certificates_and_other_kinds_of_keys_are_rejected() {
         let (_, mine) = party();
         let pinned = mine.pinned(vec![[0; 32]], Side::Accepting);
         let bytes = CertificateDer::from(vec![0x30; 100]);
@@ -275,8 +276,8 @@ mod tests {
         assert_eq!(pinned.check(certificate.der()), Err(PinError::NoKey));
     }
 
-    /// A handshake in memory: what either side makes of the other.
-    fn shake(client: Arc<ClientConfig>, server: Arc<ServerConfig>) -> [Result<(), String>; 2] {
+    /// Performs a handshake in memory, and returns the result of either side.
+    fn handshake(client: Arc<ClientConfig>, server: Arc<ServerConfig>) -> [Result<(), String>; 2] {
         let name = ServerName::try_from("party").unwrap();
         let mut client = rustls::ClientConnection::new(client, name).unwrap();
         let mut server = rustls::ServerConnection::new(server).unwrap();
@@ -311,18 +312,18 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_prove_that_they_hold_their_keys() {
+    fn both_sides_must_hold_their_keys() {
         let ((alice_key, alice), (bob_key, bob), (eve_key, eve)) = (party(), party(), party());
         let server = bob.server(vec![alice_key.public()]).unwrap();
         let honest = alice.client(bob_key.public()).unwrap();
-        assert_eq!(shake(honest, server.clone()), [Ok(()), Ok(())]);
+        assert_eq!(handshake(honest, server.clone()), [Ok(()), Ok(())]);
 
         let stranger = eve.client(bob_key.public()).unwrap();
-        let [_, refused] = shake(stranger, server.clone());
+        let [_, refused] = handshake(stranger, server.clone());
         assert!(
             refused
                 .unwrap_err()
-                .contains(&fingerprint(&eve_key.public()))
+                .contains(&eve_key.identity().to_string())
         );
 
         // Alice's certificate is public; her key is not.
@@ -333,16 +334,16 @@ mod tests {
         let forged = CertifiedKey::new(vec![alice.certificate.clone()], signer.unwrap());
         let mut client = (*alice.client(bob_key.public()).unwrap()).clone();
         client.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(forged));
-        let [_, refused] = shake(Arc::new(client), server);
+        let [_, refused] = handshake(Arc::new(client), server);
         assert!(refused.unwrap_err().contains("does not hold the key"));
 
         let expects_alice = alice.client(alice_key.public()).unwrap();
         let server = bob.server(vec![alice_key.public()]).unwrap();
-        let [refused, _] = shake(expects_alice, server);
+        let [refused, _] = handshake(expects_alice, server);
         assert!(
             refused
                 .unwrap_err()
-                .contains(&fingerprint(&bob_key.public()))
+                .contains(&bob_key.identity().to_string())
         );
     }
 }

@@ -1,92 +1,91 @@
-//! Whoever is not a neighbour is turned away, and neighbours do not notice.
+//! Strangers are rejected, and neighbours are not disturbed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use radmm_node::key::fingerprint;
-use radmm_node::link::Link;
+use radmm_node::machine::Link;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
 
-use crate::party::{Party, Person, person};
+use crate::party::{KeyHolder, TestParty, key_holder};
 
-/// A party at whose door somebody knocks while it talks to a neighbour.
-struct House {
-    owner: (Party, Person, Box<dyn Link>),
-    friend: (Party, Person, Box<dyn Link>),
+/// Two connected parties, one of which a stranger connects to.
+struct Pair {
+    victim: (TestParty, KeyHolder, Box<dyn Link>),
+    neighbour: (TestParty, KeyHolder, Box<dyn Link>),
 }
 
-impl House {
+impl Pair {
     fn new() -> Self {
-        let (owner, friend) = (person(0), person(1));
-        let mut party = owner.start(vec![friend.dialling()]);
-        let mut other = friend.start(vec![owner.at(party.address())]);
-        let (_, out) = party.up(&friend);
-        let (_, back) = other.up(&owner);
+        let (victim, neighbour) = (key_holder(0), key_holder(1));
+        let mut party = victim.start(vec![neighbour.dialling()]);
+        let mut other = neighbour.start(vec![victim.at(party.address())]);
+        let (_, out) = party.up(&neighbour);
+        let (_, back) = other.up(&victim);
         Self {
-            owner: (party, owner, out),
-            friend: (other, friend, back),
+            victim: (party, victim, out),
+            neighbour: (other, neighbour, back),
         }
     }
 
     fn address(&self) -> SocketAddr {
-        self.owner.0.address()
+        self.victim.0.address()
     }
 
-    fn knock(&self) -> TcpStream {
+    fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address()).unwrap()
     }
 
-    /// What the owner says of whom it turned away.
-    fn refused(&mut self) -> String {
-        self.owner.0.refused()
+    /// Waits for the reason of a rejection by the victim.
+    fn refusal(&mut self) -> String {
+        self.victim.0.refusal()
     }
 
-    /// The neighbours still talk over the link that they had.
-    fn undisturbed(mut self) {
-        assert!(self.owner.2.send(b"still there?".to_vec()));
-        self.friend.0.hears(&self.owner.1, b"still there?");
-        assert!(self.friend.2.send(b"yes".to_vec()));
-        self.owner.0.hears(&self.friend.1, b"yes");
-        for party in [&mut self.owner.0, &mut self.friend.0] {
-            assert_eq!(party.times("down"), 0, "{:#?}", party.log);
+    /// Asserts that the link of the two parties still works and never went down.
+    fn assert_undisturbed(mut self) {
+        assert!(self.victim.2.send(b"still there?".to_vec()));
+        self.neighbour.0.receives(&self.victim.1, b"still there?");
+        assert!(self.neighbour.2.send(b"yes".to_vec()));
+        self.victim.0.receives(&self.neighbour.1, b"yes");
+        for party in [&mut self.victim.0, &mut self.neighbour.0] {
+            assert_eq!(party.count("down"), 0, "{:#?}", party.log);
         }
     }
 }
 
-/// What the owner says of somebody who sends `bytes`.
-fn said_of(bytes: &[u8]) -> String {
-    let mut house = House::new();
-    let mut stream = house.knock();
+/// Returns the reason for which a client that sends `bytes` is rejected.
+fn refusal_of(bytes: &[u8]) -> String {
+    let mut pair = Pair::new();
+    let mut stream = pair.connect();
     stream.write_all(bytes).unwrap();
-    let reason = house.refused();
-    // Whatever comes back, it ends.
+    let reason = pair.refusal();
+    // The connection is closed.
     let _ = stream.read_to_end(&mut Vec::new());
-    house.undisturbed();
+    pair.assert_undisturbed();
     reason
 }
 
 #[test]
-fn plain_text_is_refused() {
-    assert_eq!(said_of(b"hello\r\n"), "it does not speak TLS");
+fn plain_text_is_rejected() {
+    assert_eq!(refusal_of(b"hello\r\n"), "it does not speak TLS");
 }
 
 #[test]
-fn a_web_browser_is_refused() {
+fn http_1_is_rejected() {
     let request = b"GET / HTTP/1.1\r\nHost: party\r\n\r\n";
-    assert_eq!(said_of(request), "it does not speak TLS");
+    assert_eq!(refusal_of(request), "it does not speak TLS");
 }
 
 #[test]
-fn http_2_without_tls_is_refused() {
+fn http_2_without_tls_is_rejected() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    assert_eq!(said_of(preface), "it does not speak TLS");
+    assert_eq!(refusal_of(preface), "it does not speak TLS");
 }
 
 #[test]
-fn noise_is_refused() {
+fn noise_is_rejected() {
     let mut state = 1_u64;
     let mut noise = || {
         state = state
@@ -96,13 +95,13 @@ fn noise_is_refused() {
     };
     for _ in 0..5 {
         let bytes: Vec<u8> = (0..1000).map(|_| noise()).collect();
-        assert_eq!(said_of(&bytes), "it does not speak TLS");
+        assert_eq!(refusal_of(&bytes), "it does not speak TLS");
     }
 }
 
 #[test]
-fn tls_1_2_is_refused() {
-    // A record with a handshake in it: a hello of version 1.2, a random number, no session, one suite, no compression.
+fn tls_1_2_is_rejected() {
+    // A handshake record: a hello of version 1.2, a random number, no session, one suite, no compression.
     let mut hello = vec![0x03, 0x03];
     hello.extend([7; 32]);
     hello.extend([0, 0, 2, 0xc0, 0x2b, 1, 0]);
@@ -123,45 +122,42 @@ fn tls_1_2_is_refused() {
     ];
     record.extend(hello);
     assert_eq!(
-        said_of(&record),
+        refusal_of(&record),
         "it does not speak TLS 1.3 with Ed25519 keys"
     );
 }
 
 #[test]
-fn who_hangs_up_is_refused() {
-    let mut house = House::new();
-    drop(house.knock());
-    assert_eq!(house.refused(), "it hung up");
-    house.undisturbed();
+fn a_client_that_disconnects_is_reported() {
+    let mut pair = Pair::new();
+    drop(pair.connect());
+    assert_eq!(pair.refusal(), "it closed the connection");
+    pair.assert_undisturbed();
 }
 
 #[test]
-fn an_unknown_key_is_refused() {
-    let mut house = House::new();
-    let stranger = person(2);
-    let mut party = stranger.start(vec![house.owner.1.at(house.address())]);
-    let shown = fingerprint(&stranger.key.public());
+fn an_unknown_key_is_rejected() {
+    let mut pair = Pair::new();
+    let stranger = key_holder(2);
+    let mut party = stranger.start(vec![pair.victim.1.at(pair.address())]);
+    let shown = stranger.key.identity();
     let expected = format!("its key {shown} is not a neighbour's");
-    assert_eq!(house.refused(), expected);
+    assert_eq!(pair.refusal(), expected);
     let reason = party.unreachable();
-    assert!(
-        reason.starts_with("it does not take this side's key"),
-        "{reason}"
-    );
-    house.undisturbed();
+    assert!(reason.starts_with("it rejects this side's key"), "{reason}");
+    pair.assert_undisturbed();
 }
 
 #[test]
-fn a_party_of_the_study_that_is_no_neighbour_is_refused() {
-    // On a path of three, the ends are no neighbours, although the middle knows both.
-    let (left, middle, right) = (person(0), person(1), person(2));
+fn a_party_of_the_study_that_is_not_a_neighbour_is_rejected() {
+    // On a path of three, the ends are not neighbours, although the middle knows both.
+    let (left, middle, right) = (key_holder(0), key_holder(1), key_holder(2));
     let mut left_party = left.start(vec![middle.dialling()]);
     let address = left_party.address();
     let mut middle_party = middle.start(vec![left.at(address), right.dialling()]);
     let pretended = right.start(vec![left.at(address)]);
-    let shown = fingerprint(&right.key.public());
-    assert!(left_party.refused().contains(&shown));
+    let shown = right.key.identity().to_string();
+    assert!(left_party.refusal().contains(&shown));
     drop(pretended);
     let mut right_party = right.start(vec![middle.at(middle_party.address())]);
     right_party.up(&middle);
@@ -169,28 +165,25 @@ fn a_party_of_the_study_that_is_no_neighbour_is_refused() {
 }
 
 #[test]
-fn a_party_with_another_key_is_not_reached() {
-    let mut house = House::new();
-    let (owner, friend) = (house.owner.1.clone(), house.friend.1.clone());
-    let mut expected = owner.at(house.address());
-    expected.key = person(0).key.public();
-    let mut misled = friend.start(vec![expected]);
-    let shown = fingerprint(&owner.key.public());
+fn a_party_with_another_key_than_expected_is_unreachable() {
+    let mut pair = Pair::new();
+    let (victim, neighbour) = (pair.victim.1.clone(), pair.neighbour.1.clone());
+    let mut expected = victim.at(pair.address());
+    expected.key = key_holder(0).key.public();
+    let mut misled = neighbour.start(vec![expected]);
+    let shown = victim.key.identity();
     let reason = format!("its key is {shown}, not the one in the study");
     assert_eq!(misled.unreachable(), reason);
-    let reason = house.refused();
-    assert!(
-        reason.starts_with("it does not take this side's key"),
-        "{reason}"
-    );
-    house.undisturbed();
+    let reason = pair.refusal();
+    assert!(reason.starts_with("it rejects this side's key"), "{reason}");
+    pair.assert_undisturbed();
 }
 
-/// Trusts everyone, and has no key.
+/// A verifier that trusts every server.
 #[derive(Debug)]
-struct Anyone;
+struct TrustAll;
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for TrustAll {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -226,52 +219,48 @@ impl ServerCertVerifier for Anyone {
 }
 
 #[test]
-fn who_has_no_key_is_refused() {
-    let mut house = House::new();
+fn a_client_without_a_certificate_is_rejected() {
+    let mut pair = Pair::new();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_custom_certificate_verifier(Arc::new(TrustAll))
         .with_no_client_auth();
     let name = ServerName::try_from("party").unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = house.knock();
-    // As far as it comes.
+    let mut stream = pair.connect();
     let _ = rustls::Stream::new(&mut client, &mut stream).read_to_end(&mut Vec::new());
-    assert_eq!(
-        house.refused(),
-        "it presents no certificate, and so proves nothing"
-    );
-    house.undisturbed();
+    assert_eq!(pair.refusal(), "it presents no certificate");
+    pair.assert_undisturbed();
 }
 
 #[test]
-fn neighbours_get_past_a_crowd_that_says_nothing() {
-    let (owner, friend) = (person(0), person(1));
-    let mut party = owner.start(vec![friend.dialling()]);
+fn neighbours_connect_despite_many_idle_strangers() {
+    let (victim, neighbour) = (key_holder(0), key_holder(1));
+    let mut party = victim.start(vec![neighbour.dialling()]);
     let address = party.address();
-    let crowd: Vec<TcpStream> = (0..200)
+    let strangers: Vec<TcpStream> = (0..200)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
-    let reason = party.refused();
+    let reason = party.refusal();
     assert!(reason.contains("more than 64 connections"), "{reason}");
-    let mut other = friend.start(vec![owner.at(address)]);
-    let (_, link) = other.up(&owner);
+    let mut other = neighbour.start(vec![victim.at(address)]);
+    let (_, link) = other.up(&victim);
     assert!(link.send(vec![1]));
-    party.hears(&friend, &[1]);
-    drop(crowd);
+    party.receives(&neighbour, &[1]);
+    drop(strangers);
 }
 
 #[test]
-fn a_crowd_is_told_of_in_few_words() {
-    let mut house = House::new();
+fn reports_of_many_strangers_are_rate_limited() {
+    let mut pair = Pair::new();
     for _ in 0..100 {
-        let mut stream = house.knock();
+        let mut stream = pair.connect();
         stream.write_all(b"hello\r\n").unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     }
-    assert!(house.owner.0.times("refused") < 100);
-    house.undisturbed();
+    assert!(pair.victim.0.count("refused") < 100);
+    pair.assert_undisturbed();
 }

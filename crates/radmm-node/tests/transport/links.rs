@@ -1,4 +1,4 @@
-//! Links come up, carry frames, go down, and come back.
+//! Links come up, carry frames, go down, and are restored.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,80 +6,80 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use radmm_node::link::Event;
+use radmm_node::machine::LinkEvent;
 use radmm_node::transport::TransportError;
 
-use crate::party::{LARGEST, Party, Person, free, person};
+use crate::party::{KeyHolder, MAX_FRAME, TestParty, free_address, key_holder};
 
-/// Says something in both directions.
-fn exchange(one: (&mut Party, &Person), other: (&mut Party, &Person)) {
-    let (one, one_person) = one;
-    let (other, other_person) = other;
-    let (_, there) = one.up(other_person);
-    let (_, back) = other.up(one_person);
-    for size in [0, 1, 1000, LARGEST] {
+/// Sends frames in both directions.
+fn exchange(one: (&mut TestParty, &KeyHolder), other: (&mut TestParty, &KeyHolder)) {
+    let (one, one_holder) = one;
+    let (other, other_holder) = other;
+    let (_, there) = one.up(other_holder);
+    let (_, back) = other.up(one_holder);
+    for size in [0, 1, 1000, MAX_FRAME] {
         let frame = vec![size as u8; size];
         assert!(there.send(frame.clone()));
-        other.hears(one_person, &frame);
+        other.receives(one_holder, &frame);
         assert!(back.send(frame.clone()));
-        one.hears(other_person, &frame);
+        one.receives(other_holder, &frame);
     }
 }
 
 #[test]
-fn frames_go_both_ways_whoever_dials() {
+fn frames_go_both_ways_whichever_side_dials() {
     for (first, second) in [(3, 7), (7, 3)] {
-        let (listening, dialling) = (person(first), person(second));
+        let (listening, dialling) = (key_holder(first), key_holder(second));
         let mut there = listening.start(vec![dialling.dialling()]);
-        let mut settings = dialling.settings(vec![listening.at(there.address())]);
-        settings.listen = None;
-        let mut here = Party::start(settings).unwrap();
-        assert_eq!(here.network.local_address(), None);
+        let mut config = dialling.config(vec![listening.at(there.address())]);
+        config.listen = None;
+        let mut here = TestParty::start(config).unwrap();
+        assert_eq!(here.transport.local_address(), None);
         exchange((&mut here, &dialling), (&mut there, &listening));
     }
 }
 
 #[test]
-fn if_both_dial_at_once_there_is_one_link() {
+fn simultaneous_dials_give_one_link() {
     for _ in 0..10 {
-        let (low, high) = (person(0), person(1));
-        let (low_address, high_address) = (free(), free());
-        let mut low_settings = low.settings(vec![high.at(high_address)]);
-        low_settings.listen = Some(low_address);
-        let mut high_settings = high.settings(vec![low.at(low_address)]);
-        high_settings.listen = Some(high_address);
+        let (low, high) = (key_holder(0), key_holder(1));
+        let (low_address, high_address) = (free_address(), free_address());
+        let mut low_config = low.config(vec![high.at(high_address)]);
+        low_config.listen = Some(low_address);
+        let mut high_config = high.config(vec![low.at(low_address)]);
+        high_config.listen = Some(high_address);
         let barrier = Barrier::new(2);
-        let start = |settings| {
+        let start = |config| {
             barrier.wait();
-            Party::start(settings).unwrap()
+            TestParty::start(config).unwrap()
         };
         let (mut low_party, mut high_party) = thread::scope(|scope| {
-            let low_party = scope.spawn(|| start(low_settings));
-            let high_party = start(high_settings);
+            let low_party = scope.spawn(|| start(low_config));
+            let high_party = start(high_config);
             (low_party.join().unwrap(), high_party)
         });
         exchange((&mut low_party, &low), (&mut high_party, &high));
         for party in [&mut low_party, &mut high_party] {
-            assert_eq!(party.times("up"), 1, "{:#?}", party.log);
-            assert_eq!(party.times("down"), 0, "{:#?}", party.log);
+            assert_eq!(party.count("up"), 1, "{:#?}", party.log);
+            assert_eq!(party.count("down"), 0, "{:#?}", party.log);
         }
     }
 }
 
 #[test]
-fn a_killed_party_comes_back_and_its_link_too() {
+fn a_restarted_party_gets_a_new_link() {
     for (first, second) in [(0, 1), (1, 0)] {
-        let (steady, mortal) = (person(first), person(second));
-        let (steady_address, mortal_address) = (free(), free());
-        let mut settings = steady.settings(vec![mortal.at(mortal_address)]);
-        settings.listen = Some(steady_address);
-        let mut party = Party::start(settings).unwrap();
+        let (steady, mortal) = (key_holder(first), key_holder(second));
+        let (steady_address, mortal_address) = (free_address(), free_address());
+        let mut config = steady.config(vec![mortal.at(mortal_address)]);
+        config.listen = Some(steady_address);
+        let mut party = TestParty::start(config).unwrap();
         for _ in 0..3 {
             let mut other = loop {
-                let mut settings = mortal.settings(vec![steady.at(steady_address)]);
-                settings.listen = Some(mortal_address);
-                // A killed party's port is not free at once.
-                match Party::start(settings) {
+                let mut config = mortal.config(vec![steady.at(steady_address)]);
+                config.listen = Some(mortal_address);
+                // The port of a killed party is not free at once.
+                match TestParty::start(config) {
                     Ok(party) => break party,
                     Err(TransportError::Listen { .. }) => thread::yield_now(),
                     Err(error) => panic!("{error}"),
@@ -89,15 +89,15 @@ fn a_killed_party_comes_back_and_its_link_too() {
             drop(other);
             party.down(&mortal);
         }
-        assert_eq!(party.times("up"), party.times("down"));
+        assert_eq!(party.count("up"), party.count("down"));
     }
 }
 
 #[test]
-fn what_was_queued_arrives_before_a_link_is_closed() {
+fn queued_frames_arrive_before_a_link_closes() {
     for (first, second) in [(3, 7), (7, 3)] {
         for at_end in [false, true] {
-            let (listening, dialling) = (person(first), person(second));
+            let (listening, dialling) = (key_holder(first), key_holder(second));
             let mut there = listening.start(vec![dialling.dialling()]);
             let mut here = dialling.start(vec![listening.at(there.address())]);
             let (_, out) = here.up(&listening);
@@ -105,24 +105,24 @@ fn what_was_queued_arrives_before_a_link_is_closed() {
             for number in 0..8 {
                 assert!(out.send(vec![number; 80_000]));
             }
-            // The other side has to read, or not everything can leave.
-            let network = here.network;
+            // The other side has to read, or not all frames can leave.
+            let transport = here.transport;
             let ending = thread::spawn(move || match at_end {
-                true => network.shutdown(),
+                true => transport.shutdown(),
                 false => {
                     out.close();
-                    assert!(!out.send(vec![]), "a closed link takes nothing");
+                    assert!(!out.send(vec![]), "a closed link rejects frames");
                     here.events
                         .into_iter()
-                        .any(|event| matches!(event, Event::Down { .. }));
-                    drop(network);
+                        .any(|event| matches!(event, LinkEvent::Down { .. }));
+                    drop(transport);
                 }
             });
             for number in 0..8 {
-                there.hears(&dialling, &vec![number; 80_000]);
+                there.receives(&dialling, &vec![number; 80_000]);
             }
             assert_eq!(there.down(&dialling), "it has closed the link");
-            assert!(!back.send(vec![]), "a link that has gone takes nothing");
+            assert!(!back.send(vec![]), "a link that is down rejects frames");
             ending.join().unwrap();
         }
     }
@@ -130,7 +130,7 @@ fn what_was_queued_arrives_before_a_link_is_closed() {
 
 #[test]
 fn a_closed_link_goes_down_on_both_sides() {
-    let (listening, dialling) = (person(0), person(1));
+    let (listening, dialling) = (key_holder(0), key_holder(1));
     let mut there = listening.start(vec![dialling.dialling()]);
     let mut here = dialling.start(vec![listening.at(there.address())]);
     for _ in 0..3 {
@@ -144,22 +144,22 @@ fn a_closed_link_goes_down_on_both_sides() {
 }
 
 #[test]
-fn a_party_that_is_not_there_is_told_of_once() {
-    let (here, away) = (person(0), person(1));
-    let address = free();
+fn an_unreachable_party_is_reported_once() {
+    let (here, away) = (key_holder(0), key_holder(1));
+    let address = free_address();
     let mut party = here.start(vec![away.at(address)]);
     let reason = party.unreachable();
     assert!(reason.contains("connection refused"), "{reason}");
-    let mut settings = away.settings(vec![here.dialling()]);
-    settings.listen = Some(address);
-    let mut other = Party::start(settings).unwrap();
+    let mut config = away.config(vec![here.dialling()]);
+    config.listen = Some(address);
+    let mut other = TestParty::start(config).unwrap();
     exchange((&mut party, &here), (&mut other, &away));
-    assert_eq!(party.times("unreachable"), 1);
+    assert_eq!(party.count("unreachable"), 1);
 }
 
 #[test]
-fn a_name_that_is_not_known_is_told() {
-    let (here, away) = (person(0), person(1));
+fn an_unknown_host_name_is_reported() {
+    let (here, away) = (key_holder(0), key_holder(1));
     let mut neighbour = away.dialling();
     neighbour.address = Some("nobody.invalid:1".into());
     let reason = here.start(vec![neighbour]).unreachable();
@@ -168,30 +168,33 @@ fn a_name_that_is_not_known_is_told() {
 
 #[test]
 fn an_address_in_use_is_an_error() {
-    let (one, other) = (person(0), person(1));
+    let (one, other) = (key_holder(0), key_holder(1));
     let party = one.start(vec![other.dialling()]);
-    let mut settings = other.settings(vec![one.dialling()]);
-    settings.listen = Some(party.address());
-    let error = Party::start(settings).err().unwrap().to_string();
+    let mut config = other.config(vec![one.dialling()]);
+    config.listen = Some(party.address());
+    let error = TestParty::start(config).err().unwrap().to_string();
     assert!(error.contains("another program listens there"), "{error}");
 }
 
 #[test]
-fn neighbours_that_cannot_be_are_errors() {
-    let (me, one, other) = (person(0), person(1), person(2));
-    let error = |settings| Party::start(settings).err().unwrap();
-    let myself = me.settings(vec![me.dialling()]);
-    assert!(matches!(error(myself), TransportError::Myself(_)));
+fn invalid_neighbours_are_errors() {
+    let (me, one, other) = (key_holder(0), key_holder(1), key_holder(2));
+    let error = |config| TestParty::start(config).err().unwrap();
+    let myself = me.config(vec![me.dialling()]);
+    assert!(matches!(error(myself), TransportError::SelfNeighbour(_)));
     let mut copy = other.dialling();
     copy.key = one.key.public();
-    let twice = me.settings(vec![one.dialling(), copy]);
-    assert!(matches!(error(twice), TransportError::Twice(..)));
-    let mut apart = me.settings(vec![one.dialling()]);
+    let twice = me.config(vec![one.dialling(), copy]);
+    assert!(matches!(
+        error(twice),
+        TransportError::DuplicateNeighbour(..)
+    ));
+    let mut apart = me.config(vec![one.dialling()]);
     apart.listen = None;
-    assert!(matches!(error(apart), TransportError::Apart(_)));
+    assert!(matches!(error(apart), TransportError::NoAddress(_)));
 }
 
-/// Carries bytes between who connects and `to`, until told to stop: then it keeps connections open and carries nothing.
+/// Relays bytes between clients and `to`. Once `stopped` is set, it keeps connections open and relays nothing.
 fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -224,14 +227,14 @@ fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
 }
 
 #[test]
-fn who_comes_back_is_told_that_its_old_link_was_not_missed_yet() {
-    let (steady, mortal) = (person(0), person(1));
+fn a_restarted_party_learns_that_its_old_link_is_still_open() {
+    let (steady, mortal) = (key_holder(0), key_holder(1));
     let mut other = mortal.start(vec![steady.dialling()]);
     let stopped = Arc::new(AtomicBool::new(false));
     let address = relay(other.address(), stopped.clone());
     let mut party = steady.start(vec![mortal.at(address)]);
     let _links = (party.up(&mortal), other.up(&steady));
-    // Nobody tells the steady one that the other has gone.
+    // The steady party does not see that the other is gone.
     stopped.store(true, Ordering::SeqCst);
     drop(other);
     let reason = mortal.start(vec![steady.at(party.address())]).unreachable();
@@ -239,8 +242,8 @@ fn who_comes_back_is_told_that_its_old_link_was_not_missed_yet() {
 }
 
 #[test]
-fn a_half_dead_link_is_found() {
-    let (listening, dialling) = (person(0), person(1));
+fn a_half_dead_link_goes_down() {
+    let (listening, dialling) = (key_holder(0), key_holder(1));
     let mut there = listening.start(vec![dialling.dialling()]);
     let stopped = Arc::new(AtomicBool::new(false));
     let address = relay(there.address(), stopped.clone());
@@ -249,7 +252,7 @@ fn a_half_dead_link_is_found() {
     stopped.store(true, Ordering::SeqCst);
     for reason in [here.down(&listening), there.down(&dialling)] {
         assert!(
-            reason.starts_with("nothing was heard from it for"),
+            reason.starts_with("nothing was received from it for"),
             "{reason}"
         );
     }

@@ -1,4 +1,4 @@
-//! The transport over real sockets.
+//! Tests of the transport over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! A party that only talks.
+//! A party that is only a transport.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -8,68 +8,68 @@ use std::time::Duration;
 
 use radmm::public::graph::NodeId;
 use radmm_node::key::SecretKey;
-use radmm_node::link::{Credit, Event, Link, Serial};
-use radmm_node::transport::{Neighbour, Network, Settings, TransportError};
+use radmm_node::machine::{Credit, Link, LinkEvent, Serial};
+use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
 
-/// Nothing takes that long; a test that waits for longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Frames of tests are no longer than this, unless they are meant to be too long.
-pub const LARGEST: usize = 100_000;
+/// The longest frame in bytes.
+pub const MAX_FRAME: usize = 100_000;
 
-/// Who somebody is.
+/// The number and key of a party.
 #[derive(Clone)]
-pub struct Person {
+pub struct KeyHolder {
     pub id: NodeId,
     pub key: Arc<SecretKey>,
 }
 
-pub fn person(id: u32) -> Person {
-    Person {
+pub fn key_holder(id: u32) -> KeyHolder {
+    KeyHolder {
         id: NodeId(id),
         key: Arc::new(SecretKey::generate().unwrap()),
     }
 }
 
-impl Person {
-    /// As others know them, at `address`.
-    pub fn at(&self, address: SocketAddr) -> Neighbour {
-        Neighbour {
+impl KeyHolder {
+    /// Returns the endpoint of this party at `address`.
+    pub fn at(&self, address: SocketAddr) -> PeerEndpoint {
+        PeerEndpoint {
             address: Some(address.to_string()),
             ..self.dialling()
         }
     }
 
-    /// As others know them who are dialled by them.
-    pub fn dialling(&self) -> Neighbour {
-        Neighbour {
+    /// Returns the endpoint of this party without an address: it dials.
+    pub fn dialling(&self) -> PeerEndpoint {
+        PeerEndpoint {
             id: self.id,
             key: self.key.public(),
             address: None,
         }
     }
 
-    pub fn settings(&self, neighbours: Vec<Neighbour>) -> Settings {
-        Settings {
+    pub fn config(&self, neighbours: Vec<PeerEndpoint>) -> TransportConfig {
+        TransportConfig {
             me: self.id,
             key: self.key.clone(),
             listen: Some(([127, 0, 0, 1], 0).into()),
             neighbours,
-            largest_frame: LARGEST,
+            largest_frame: MAX_FRAME,
         }
     }
 
-    pub fn start(&self, neighbours: Vec<Neighbour>) -> Party {
-        Party::start(self.settings(neighbours)).unwrap()
+    pub fn start(&self, neighbours: Vec<PeerEndpoint>) -> TestParty {
+        TestParty::start(self.config(neighbours)).unwrap()
     }
 }
 
-/// A port that was free a moment ago. Not one that the operating system gives to whoever dials: by the time that a
-/// party listens on it, it might be taken.
-pub fn free() -> SocketAddr {
+/// Returns an address whose port was free a moment ago. It is outside the range from which the operating system takes the ports
+/// of outgoing connections, which might take it before a party listens on it.
+pub fn free_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
-        // Tests that run at the same time in other processes look elsewhere.
+        // Tests that run at the same time in other processes use other ports.
         let offset = std::process::id() % 300 * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
         let address = SocketAddr::from(([127, 0, 0, 1], 10_000 + (offset % 20_000) as u16));
         if TcpListener::bind(address).is_ok() {
@@ -78,33 +78,34 @@ pub fn free() -> SocketAddr {
     }
 }
 
-pub struct Party {
-    pub network: Network,
-    pub events: Receiver<Event>,
-    /// What happened, in short.
+/// A transport with a log of its events.
+pub struct TestParty {
+    pub transport: Transport,
+    pub events: Receiver<LinkEvent>,
+    /// All events so far, in short.
     pub log: Vec<String>,
 }
 
-impl Party {
-    pub fn start(settings: Settings) -> Result<Self, TransportError> {
+impl TestParty {
+    pub fn start(config: TransportConfig) -> Result<Self, TransportError> {
         let (sender, events) = channel();
-        let network = Network::start(settings, sender)?;
+        let transport = Transport::start(config, sender)?;
         Ok(Self {
-            network,
+            transport,
             events,
             log: Vec::new(),
         })
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.network.local_address().unwrap()
+        self.transport.local_address().unwrap()
     }
 
-    /// Waits for what `wanted` picks. Everything else is read, noted and forgotten.
-    pub fn until<T>(&mut self, wanted: impl Fn(Event) -> Option<T>) -> T {
+    /// Waits for an event that `wanted` picks. All others are logged and dropped.
+    pub fn until<T>(&mut self, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
         loop {
-            let Ok(event) = self.events.recv_timeout(PATIENCE) else {
-                panic!("it did not happen; what did: {:#?}", self.log);
+            let Ok(event) = self.events.recv_timeout(TIMEOUT) else {
+                panic!("no such event; events so far: {:#?}", self.log);
             };
             self.log.push(short(&event));
             if let Some(found) = wanted(event) {
@@ -113,9 +114,9 @@ impl Party {
         }
     }
 
-    pub fn up(&mut self, peer: &Person) -> (Serial, Box<dyn Link>) {
+    pub fn up(&mut self, peer: &KeyHolder) -> (Serial, Box<dyn Link>) {
         self.until(|event| match event {
-            Event::Up {
+            LinkEvent::Up {
                 peer: who,
                 serial,
                 link,
@@ -124,19 +125,19 @@ impl Party {
         })
     }
 
-    pub fn down(&mut self, peer: &Person) -> String {
+    pub fn down(&mut self, peer: &KeyHolder) -> String {
         self.until(|event| match event {
-            Event::Down {
+            LinkEvent::Down {
                 peer: who, reason, ..
             } if who == peer.id => Some(reason),
             _ => None,
         })
     }
 
-    /// A frame, and that it has not been read yet.
-    pub fn unread(&mut self, peer: &Person) -> (Vec<u8>, Credit) {
+    /// Waits for a frame, and returns it with its credit.
+    pub fn unread(&mut self, peer: &KeyHolder) -> (Vec<u8>, Credit) {
         self.until(|event| match event {
-            Event::Frame {
+            LinkEvent::Frame {
                 peer: who,
                 bytes,
                 credit,
@@ -146,26 +147,26 @@ impl Party {
         })
     }
 
-    pub fn hears(&mut self, peer: &Person, bytes: &[u8]) {
+    pub fn receives(&mut self, peer: &KeyHolder, bytes: &[u8]) {
         assert_eq!(self.unread(peer).0, bytes);
     }
 
-    pub fn refused(&mut self) -> String {
+    pub fn refusal(&mut self) -> String {
         self.until(|event| match event {
-            Event::Refused { reason, .. } => Some(reason),
+            LinkEvent::Refused { reason, .. } => Some(reason),
             _ => None,
         })
     }
 
     pub fn unreachable(&mut self) -> String {
         self.until(|event| match event {
-            Event::Unreachable { reason, .. } => Some(reason),
+            LinkEvent::Unreachable { reason, .. } => Some(reason),
             _ => None,
         })
     }
 
-    /// How often something is in the log, and in what has happened since.
-    pub fn times(&mut self, what: &str) -> usize {
+    /// Counts the events of a kind so far.
+    pub fn count(&mut self, what: &str) -> usize {
         let new = self.events.try_iter().map(|event| short(&event));
         self.log.extend(new);
         self.log
@@ -175,17 +176,17 @@ impl Party {
     }
 }
 
-fn short(event: &Event) -> String {
+fn short(event: &LinkEvent) -> String {
     match event {
-        Event::Up { peer, serial, .. } => format!("up: {peer}, {}", serial.0),
-        Event::Down {
+        LinkEvent::Up { peer, serial, .. } => format!("up: {peer}, {}", serial.0),
+        LinkEvent::Down {
             peer,
             serial,
             reason,
         } => format!("down: {peer}, {}: {reason}", serial.0),
-        Event::Frame { peer, bytes, .. } => format!("frame: {peer}: {} bytes", bytes.len()),
-        Event::Unreachable { peer, reason } => format!("unreachable: {peer}: {reason}"),
-        Event::Refused { address, reason } => format!("refused: {address}: {reason}"),
-        Event::Stop => "stop".into(),
+        LinkEvent::Frame { peer, bytes, .. } => format!("frame: {peer}: {} bytes", bytes.len()),
+        LinkEvent::Unreachable { peer, reason } => format!("unreachable: {peer}: {reason}"),
+        LinkEvent::Refused { address, reason } => format!("refused: {address}: {reason}"),
+        LinkEvent::Stop => "stop".into(),
     }
 }

@@ -1,47 +1,47 @@
-//! What a neighbour can make a party keep in memory, and what it cannot.
+//! Bounds on the memory that a neighbour can make a party use.
 
-use radmm_node::link::UNREAD;
+use radmm_node::machine::MAX_UNREAD_FRAMES;
 
-use crate::party::{LARGEST, Party, person};
+use crate::party::{MAX_FRAME, TestParty, key_holder};
 
 #[test]
 fn a_frame_above_the_limit_ends_the_link() {
     for sender_dials in [false, true] {
-        let (strict, wordy) = (person(0), person(1));
-        let mut settings = strict.settings(vec![]);
-        settings.largest_frame = 1000;
+        let (strict, wordy) = (key_holder(0), key_holder(1));
+        let mut config = strict.config(vec![]);
+        config.largest_frame = 1000;
         let (mut taking, mut sending) = match sender_dials {
             true => {
-                settings.neighbours = vec![wordy.dialling()];
-                let taking = Party::start(settings).unwrap();
+                config.neighbours = vec![wordy.dialling()];
+                let taking = TestParty::start(config).unwrap();
                 let address = taking.address();
                 (taking, wordy.start(vec![strict.at(address)]))
             }
             false => {
                 let sending = wordy.start(vec![strict.dialling()]);
-                settings.neighbours = vec![wordy.at(sending.address())];
-                (Party::start(settings).unwrap(), sending)
+                config.neighbours = vec![wordy.at(sending.address())];
+                (TestParty::start(config).unwrap(), sending)
             }
         };
         let (_, link) = sending.up(&strict);
         assert!(link.send(vec![1; 1000]));
-        taking.hears(&wordy, &[1; 1000]);
+        taking.receives(&wordy, &[1; 1000]);
         assert!(link.send(vec![1; 1001]));
         let reason = taking.down(&wordy);
         assert!(reason.contains("more than 1000 bytes"), "{reason}");
         sending.down(&strict);
-        // It may try again.
+        // A new link may come up.
         let (_, link) = sending.up(&strict);
         assert!(link.send(vec![2; 10]));
-        taking.hears(&wordy, &[2; 10]);
+        taking.receives(&wordy, &[2; 10]);
     }
 }
 
 #[test]
-fn who_does_not_read_is_sent_no_more_and_others_are() {
-    const FRAME: usize = LARGEST / 2;
+fn a_neighbour_that_does_not_read_loses_its_link_and_others_do_not() {
+    const FRAME: usize = MAX_FRAME / 2;
     for idle_dials in [false, true] {
-        let (idle, speaker, lively) = (person(0), person(1), person(2));
+        let (idle, speaker, lively) = (key_holder(0), key_holder(1), key_holder(2));
         let (mut idle_party, mut party) = match idle_dials {
             true => {
                 let party = speaker.start(vec![idle.dialling(), lively.dialling()]);
@@ -61,31 +61,31 @@ fn who_does_not_read_is_sent_no_more_and_others_are() {
         let mut unread = Vec::new();
         let mut sent = 0;
         while to_idle.send(vec![sent; FRAME]) {
-            if unread.len() < UNREAD {
+            if unread.len() < MAX_UNREAD_FRAMES {
                 unread.push(idle_party.unread(&speaker));
             }
             sent += 1;
-            // Others talk in the meantime, which gives frames time to leave.
+            // Other links work in the meantime, which gives frames time to leave.
             assert!(to_lively.send(vec![sent]));
-            lively_party.hears(&speaker, &[sent]);
+            lively_party.receives(&speaker, &[sent]);
             assert!(from_lively.send(vec![sent]));
-            party.hears(&lively, &[sent]);
+            party.receives(&lively, &[sent]);
             assert!(sent < 40, "nothing holds the sender back");
         }
         assert_eq!(party.down(&idle), "it does not read what it is sent");
-        assert_eq!(unread.len(), UNREAD);
+        assert_eq!(unread.len(), MAX_UNREAD_FRAMES);
         assert_eq!(
-            idle_party.times("frame"),
-            UNREAD,
-            "more than agreed on is unread"
+            idle_party.count("frame"),
+            MAX_UNREAD_FRAMES,
+            "more frames than allowed are unread"
         );
 
-        // As soon as it reads, there is a link again.
+        // As soon as it reads, a new link comes up.
         drop(unread);
         let (_, to_idle) = party.up(&idle);
         assert!(to_idle.send(vec![99]));
         idle_party.until(|event| match event {
-            radmm_node::link::Event::Frame { bytes, .. } => (bytes == [99]).then_some(()),
+            radmm_node::machine::LinkEvent::Frame { bytes, .. } => (bytes == [99]).then_some(()),
             _ => None,
         });
     }

@@ -17,7 +17,7 @@ const MAX_KEY: usize = 120;
 pub struct Difference {
     /// The key with its section: `[algorithm] penalty`, `[[parties]] birch: address`.
     pub key: String,
-    /// The value in my study as JSON, cut short if long; `absent` if there is none.
+    /// The value in my study as JSON, cut short if long; `absent` if the key is missing.
     pub mine: String,
     /// The value in the other study.
     pub theirs: String,

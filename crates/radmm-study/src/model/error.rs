@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a text is not a model: the file, the field, and the remedy.
+/// The reason why a text is not a model: the file, the field, and the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelError {
     /// The text is not JSON.
@@ -57,7 +57,7 @@ pub enum ModelError {
     },
 }
 
-/// Why weights do not belong to a study.
+/// The reason why weights do not belong to a study.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadWeights {
     /// Too many or too few.

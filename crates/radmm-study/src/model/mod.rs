@@ -28,7 +28,7 @@ pub struct ModelFile {
     trained: Trained,
 }
 
-/// How a party's training ended.
+/// The result of a party's training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
     /// The party's name.

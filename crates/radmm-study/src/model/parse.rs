@@ -1,4 +1,4 @@
-//! From the text of a model file to a model.
+//! The parser of model files.
 //!
 //! `data` and `problem` have the keys and forms of a study's sections. They are converted to the TOML of a study and read by
 //! its parser, so that there is one parser for both, with one set of checks.
@@ -218,7 +218,7 @@ fn columns(top: &Fields<'_>, schema: &Schema) -> Result<(), ModelError> {
     }
 }
 
-/// The sections of a study that stand in a model.
+/// The sections of a study that a model file has.
 const KNOWN: KnownNames = KnownNames {
     keys: &[],
     sections: &["data", "problem"],

@@ -326,8 +326,8 @@ fn format(section: &Section<'_>, source: &RowSource) -> Result<Format, StudyErro
         }
         (RowSource::Builtin(_), None) => Ok(Format::Csv),
         (RowSource::File(name), _) => {
-            let told = written.or_else(|| Format::of(Path::new(name)));
-            Ok(told.unwrap_or(Format::Csv))
+            let format = written.or_else(|| Format::of(Path::new(name)));
+            Ok(format.unwrap_or(Format::Csv))
         }
         (RowSource::Parties, _) => Ok(written.unwrap_or(Format::Csv)),
     }

@@ -1,4 +1,4 @@
-//! From TOML to a checked study: one file for each section.
+//! The parser of study files: one file for each section.
 //!
 //! [`reader`] finds sections and rejects unknown keys, [`entry`] turns one value into a number, a string or a choice,
 //! and [`suggest`] finds the name that was probably meant.

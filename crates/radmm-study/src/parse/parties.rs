@@ -57,7 +57,7 @@ pub(crate) fn read(top: &Section<'_>) -> Result<Vec<StudyParty>, StudyError> {
     Ok(parties)
 }
 
-/// Checks a party's name: names stand in tables, in logs and before colons.
+/// Checks a party's name, which is used in tables, in logs and before colons.
 pub(crate) fn check_name(entry: &Entry<'_>, name: &str) -> Result<(), StudyError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     if let Some(c) = name.chars().find(|c| !plain(*c)) {

@@ -32,7 +32,7 @@ const EPSILON: Range = Range {
     needed: "above 0 and at most 1000: the total ε of every party over the whole run",
 };
 
-/// Where noise enters.
+/// The point where noise enters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EntryPoint {
     Objective,

@@ -14,7 +14,7 @@ pub(crate) struct Document<'a> {
     pub text: &'a str,
 }
 
-/// The names that may stand at the top of a file.
+/// The names that are allowed at the top of a file.
 pub(crate) struct KnownNames {
     pub keys: &'static [&'static str],
     /// Written `[name]`.
@@ -216,7 +216,7 @@ impl KnownNames {
             let advice = match nearest(name, self.keys) {
                 Some(key) => format!("did you mean {key:?}?"),
                 None => format!(
-                    "only {} may stand before the first section",
+                    "only {} is allowed before the first section",
                     quoted(self.keys)
                 ),
             };

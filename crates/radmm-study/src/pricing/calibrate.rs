@@ -139,7 +139,7 @@ impl PartyQueries<'_> {
 /// The relative distance of a total to its limit below which a ledger decides that is charged one query after the other.
 const ROUNDINGS: f64 = 1e-12;
 
-/// Why there is no total.
+/// The reason why there is no total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PricingError {
     /// The condition of the paper's theorem that fails.
@@ -234,7 +234,7 @@ mod tests {
         constants.problem()
     }
 
-    /// What an answer on the grid costs, relative to its price in exact arithmetic.
+    /// The price of an answer on the grid, relative to that in exact arithmetic.
     const ON_GRID: f64 = 1.0 + 1.0 / 1024.0;
 
     const QUERY: Query = Query::Minimise {

@@ -1,4 +1,4 @@
-//! What a study costs, before a row is read: from a total ε to the noise of every party, and from noise to ε.
+//! The price of a study, before a row is read: from a total ε to the noise of every party, and from noise to ε.
 //!
 //! When a party is queried, and at which price, depends on the study, the graph and the number of its rows alone.
 //! [`plan`] lists the queries, [`calibrate`] finds the least noise that keeps them within a total, and [`noise_check`]

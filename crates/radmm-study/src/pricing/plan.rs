@@ -47,7 +47,7 @@ pub struct PartySize {
     pub rows: usize,
 }
 
-/// Why the privacy that a study asks for is unattainable.
+/// The reason why the privacy that a study asks for is unattainable.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum UnattainableBudget {
     /// No noise is enough for the total.
@@ -303,7 +303,7 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// Why these parties cannot keep the study's total, by the one that is farthest from it.
+    /// Returns the reason why these parties cannot keep the study's total, for the one that is farthest from it.
     fn worst(&self, parties: &[usize], template: &Mechanism, wanted: f64) -> UnattainableBudget {
         let delta = self.study.privacy.delta;
         let least = self.per_party(|_| 0, |queries, _| queries.least_total(template, delta));
@@ -318,7 +318,7 @@ impl Plan<'_> {
         self.party(worst.0).out_of_reach(worst.1, wanted)
     }
 
-    /// Returns why node `i` has no total.
+    /// Returns the reason why node `i` has no total.
     pub fn unattainable(&self, i: usize, error: &PricingError) -> UnattainableBudget {
         self.party(i).unattainable(error)
     }
@@ -332,7 +332,7 @@ fn guarantee(study: &Study, epsilon: f64) -> Guarantee {
     }
 }
 
-/// Returns the bits of the amount of noise, by which two parties' noise is told apart.
+/// Returns the bits of the amount of noise, which differ if two parties' noise does.
 pub fn amount_bits(mechanism: &Mechanism) -> u64 {
     calibrate::amount(mechanism).map_or(0, f64::to_bits)
 }

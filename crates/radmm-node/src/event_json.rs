@@ -1,0 +1,158 @@
+//! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
+
+use radmm::account::{Event, Ideal};
+use radmm::private::Law;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The JSON form of an [`Event`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "release", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum EventJson {
+    Exact {
+        #[serde(deserialize_with = "or_infinite")]
+        slack: f64,
+    },
+    Objective {
+        #[serde(deserialize_with = "or_infinite")]
+        sensitivity: f64,
+        #[serde(deserialize_with = "or_infinite")]
+        spread: f64,
+        one_signed: bool,
+        noise: NoiseFamily,
+        amount: f64,
+        #[serde(deserialize_with = "or_infinite")]
+        slack: f64,
+    },
+    Additive {
+        #[serde(deserialize_with = "or_infinite")]
+        sensitivity: f64,
+        noise: NoiseFamily,
+        amount: f64,
+        #[serde(deserialize_with = "or_infinite")]
+        slack: f64,
+    },
+}
+
+/// The family of a noise distribution, whose amount is a rate or a σ.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NoiseFamily {
+    Gamma,
+    Gaussian,
+}
+
+/// Reads `null` as infinity.
+fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+}
+
+impl From<&Event> for EventJson {
+    fn from(event: &Event) -> Self {
+        let slack = event.slack;
+        let parts = |law| match law {
+            Law::Gamma { rate } => (NoiseFamily::Gamma, rate),
+            Law::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
+        };
+        match event.ideal {
+            Ideal::Exact => Self::Exact { slack },
+            Ideal::Objective {
+                sensitivity,
+                spread,
+                one_signed,
+                law,
+            } => {
+                let (noise, amount) = parts(law);
+                Self::Objective {
+                    sensitivity,
+                    spread,
+                    one_signed,
+                    noise,
+                    amount,
+                    slack,
+                }
+            }
+            Ideal::Additive { sensitivity, law } => {
+                let (noise, amount) = parts(law);
+                Self::Additive {
+                    sensitivity,
+                    noise,
+                    amount,
+                    slack,
+                }
+            }
+        }
+    }
+}
+
+impl From<EventJson> for Event {
+    fn from(json: EventJson) -> Self {
+        let law = |noise, amount| match noise {
+            NoiseFamily::Gamma => Law::Gamma { rate: amount },
+            NoiseFamily::Gaussian => Law::Gaussian { sigma: amount },
+        };
+        match json {
+            EventJson::Exact { slack } => Self {
+                ideal: Ideal::Exact,
+                slack,
+            },
+            EventJson::Objective {
+                sensitivity,
+                spread,
+                one_signed,
+                noise,
+                amount,
+                slack,
+            } => Self {
+                ideal: Ideal::Objective {
+                    sensitivity,
+                    spread,
+                    one_signed,
+                    law: law(noise, amount),
+                },
+                slack,
+            },
+            EventJson::Additive {
+                sensitivity,
+                noise,
+                amount,
+                slack,
+            } => Self {
+                ideal: Ideal::Additive {
+                    sensitivity,
+                    law: law(noise, amount),
+                },
+                slack,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_event_is_read_back_to_the_bit() {
+        let mut ideals = vec![Ideal::Exact];
+        for law in [Law::Gamma { rate: 0.1 + 0.2 }, Law::Gaussian { sigma: 7.0 }] {
+            ideals.push(Ideal::Objective {
+                sensitivity: 1.0 / 3.0,
+                spread: 5e-324,
+                one_signed: true,
+                law,
+            });
+            ideals.push(Ideal::Additive {
+                sensitivity: 0.7,
+                law,
+            });
+        }
+        for ideal in ideals {
+            for slack in [0.0, 1e-17 / 3.0, f64::INFINITY] {
+                let event = Event { ideal, slack };
+                let text = serde_json::to_string(&EventJson::from(&event)).unwrap();
+                let read: EventJson = serde_json::from_str(&text).unwrap();
+                assert_eq!(Event::from(read), event, "{text}");
+            }
+        }
+    }
+}

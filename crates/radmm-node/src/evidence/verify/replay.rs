@@ -1,0 +1,262 @@
+//! Checks one transcript by replaying it from its first message to its last.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use radmm::account::Event;
+use radmm::private::Mechanism;
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::release::{Precision, Release};
+use radmm::trace::{Expected, Tracer};
+use radmm_study::{Study, instantiate};
+
+use super::{CheckedTranscript, Fault};
+use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
+use crate::public_facts::{PublicFacts, study_total};
+use crate::setup::plan_party;
+
+/// The result of replaying a transcript.
+pub(super) struct ReplayedTranscript {
+    pub checked: CheckedTranscript,
+    pub faults: Vec<Fault>,
+    /// The messages without a valid signature.
+    pub forged: BTreeSet<(u32, NodeId)>,
+    pub node: NodeId,
+    pub summary: TranscriptSummary,
+    /// The public facts about its party, if the study has noise for it.
+    pub facts: Option<PublicFacts>,
+}
+
+/// A transcript that is being replayed.
+struct Replay<'a> {
+    study: &'a Study,
+    graph: &'a Graph,
+    path: &'a Path,
+    transcript: &'a Transcript,
+    faults: Vec<Fault>,
+}
+
+impl ReplayedTranscript {
+    /// Checks everything that one transcript alone shows.
+    pub(super) fn new(study: &Study, graph: &Graph, path: &Path, transcript: &Transcript) -> Self {
+        let mut replay = Replay {
+            study,
+            graph,
+            path,
+            transcript,
+            faults: Vec::new(),
+        };
+        let forged = replay.check_signatures();
+        replay.check_completeness();
+        let (recycled, answered) = replay.check_values();
+        let mechanism = replay.check_charges();
+        let spent = study_total(study, transcript.charges.iter().map(|charge| charge.event));
+        if let Err(error) = &spent {
+            replay.fault(transcript.node, None, format!("no total: {error}"));
+        }
+        let node = transcript.node;
+        let charges = transcript.charges.iter();
+        let facts = |mechanism| PublicFacts {
+            study: study.clone(),
+            graph: graph.clone(),
+            node,
+            rows: transcript.rows as usize,
+            mechanism,
+            seeded: !transcript.protects && study.privacy.unprotected().is_none(),
+            limit: None,
+        };
+        Self {
+            checked: CheckedTranscript {
+                file: path.to_owned(),
+                party: replay.name(node).to_owned(),
+                rows: transcript.rows,
+                protects: transcript.protects,
+                iterations: transcript.iterations,
+                of: study.algorithm.iterations,
+                finished: transcript.finished,
+                messages: transcript.messages.len(),
+                signed: transcript.messages.len() - forged.len(),
+                recycled,
+                answered,
+                charges: transcript.charges.len(),
+                total: spent.ok(),
+            },
+            faults: replay.faults,
+            forged,
+            node,
+            summary: TranscriptSummary {
+                iterations: transcript.iterations,
+                finished: transcript.finished,
+                charges: charges.map(|c| (c.iteration, c.event)).collect(),
+                sha256: transcript.sha256,
+            },
+            facts: mechanism.map(facts),
+        }
+    }
+
+    pub(super) fn file(&self) -> &PathBuf {
+        &self.checked.file
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn name(&self, id: NodeId) -> &'a str {
+        &self.study.parties[id.0 as usize].name
+    }
+
+    fn fault(&mut self, party: NodeId, iteration: Option<u32>, what: impl Into<String>) {
+        self.faults.push(Fault {
+            file: self.path.to_owned(),
+            party: Some(self.name(party).to_owned()),
+            iteration,
+            what: what.into(),
+        });
+    }
+
+    /// Checks the signatures of all messages; returns the messages without a valid one.
+    fn check_signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
+        let digest = self.study.digest();
+        let mut forged = BTreeSet::new();
+        for (&(t, from), signed) in &self.transcript.messages {
+            let key = self.study.parties[from.0 as usize].key.bytes();
+            if !signed.is_signed_by(&key, &digest) {
+                self.fault(from, Some(t), "the message has no valid signature");
+                forged.insert((t, from));
+            }
+        }
+        forged
+    }
+
+    /// Checks that no message is missing up to the end of the transcript.
+    fn check_completeness(&mut self) {
+        let Transcript {
+            node,
+            iterations,
+            finished,
+            ..
+        } = *self.transcript;
+        for id in neighbourhood(self.graph, node) {
+            // All values of the last iteration are there only if the party has finished.
+            let end = match id == node || finished {
+                true => iterations + 1,
+                false => iterations,
+            };
+            let there = |t: &u32| self.transcript.messages.contains_key(&(*t, id));
+            let mut missing = (0..end).filter(|t| !there(t));
+            if let Some(first) = missing.next() {
+                let what = match missing.count() {
+                    0 => "the message is missing".to_owned(),
+                    more => format!("the message is missing, and {more} after it"),
+                };
+                self.fault(id, Some(first), what);
+            }
+        }
+    }
+
+    /// Checks the party's values up to the first fault; returns how many follow from messages alone and how many from answers.
+    fn check_values(&mut self) -> (usize, usize) {
+        let (mut recycled, mut answered) = (0, 0);
+        let (study, graph, node) = (self.study, self.graph, self.transcript.node);
+        let columns = study.data.schema.width();
+        let value = |t, id| {
+            let signed = self.transcript.messages.get(&(t, id));
+            signed.map(|signed| signed.message.release.clone())
+        };
+        for id in neighbourhood(graph, node) {
+            let start = instantiate::start(study, id, columns);
+            let start = Release::of(start, Precision::Grid);
+            if value(0, id).is_some_and(|first| Some(first) != start) {
+                self.fault(id, Some(0), "the value is not the study's initial one");
+                return (0, 0);
+            }
+        }
+        let Some(start) = value(0, node) else {
+            return (0, 0);
+        };
+        let method = &study.algorithm.method;
+        let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
+        let mut tracer = Tracer::new(algorithm, start);
+        for t in 0..self.transcript.iterations {
+            let around = graph.neighbours(node).iter();
+            let received: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
+            // Missing messages have been reported.
+            let (Some(received), Some(sent)) = (received, value(t + 1, node)) else {
+                break;
+            };
+            let mut charges = self.transcript.charges.iter();
+            let charge = charges.find(|charge| charge.iteration == t + 1);
+            let answer = charge.and_then(|charge| charge.answer.as_ref());
+            let (follows, counter, wrong) = match tracer.expect(&received) {
+                Expected::Recycled(value) => (
+                    value.as_ref() == Some(&sent),
+                    &mut recycled,
+                    "the recycled value does not follow from the messages before it",
+                ),
+                Expected::Asked(_) => match answer {
+                    None => (
+                        false,
+                        &mut answered,
+                        "the rows were asked, and there is no answer on record",
+                    ),
+                    Some(answer) => (
+                        tracer.answered(&received, answer).as_ref() == Some(&sent),
+                        &mut answered,
+                        "the value does not follow from the answer on record",
+                    ),
+                },
+            };
+            if !follows {
+                self.fault(node, Some(t + 1), wrong);
+                break;
+            }
+            *counter += 1;
+            tracer.said(sent);
+        }
+        (recycled, answered)
+    }
+
+    /// Checks that the charges are those that the study asks of such a party; returns its noise.
+    fn check_charges(&mut self) -> Option<Mechanism> {
+        let Transcript {
+            node, iterations, ..
+        } = *self.transcript;
+        let planned = plan_party(self.study, self.graph, node, self.transcript.rows as usize);
+        let (mechanism, planned) = match planned {
+            Ok(planned) => planned,
+            Err(error) => {
+                self.fault(node, None, error.to_string());
+                return None;
+            }
+        };
+        let found = &self.transcript.charges;
+        let event_at = |t: u32| found.iter().find(|c| c.iteration == t).map(|c| c.event);
+        let mut due: Vec<(u32, Event)> = planned;
+        // The last answer may have been charged before its value was sent.
+        due.retain(|(t, _)| *t <= iterations || *t == iterations + 1 && event_at(*t).is_some());
+        for &(t, event) in &due {
+            match event_at(t) {
+                None => self.fault(
+                    node,
+                    Some(t),
+                    "the study charges here, and the transcript does not",
+                ),
+                Some(found) if found != event => self.fault(
+                    node,
+                    Some(t),
+                    format!(
+                        "the charge is not the study's for {} rows: {found:?} instead of {event:?}",
+                        self.transcript.rows
+                    ),
+                ),
+                Some(_) => {}
+            }
+        }
+        for charge in found {
+            if due.iter().all(|(t, _)| *t != charge.iteration) {
+                let what = "there is a charge, and the study has none here";
+                self.fault(node, Some(charge.iteration), what);
+            }
+        }
+        Some(mechanism)
+    }
+}

@@ -1,0 +1,264 @@
+//! Forged evidence that looks right at first sight.
+
+use radmm_study::SiteFile;
+use sha2::{Digest, Sha256};
+
+use super::*;
+
+/// Truncates alder's transcript, and restates the totals of the rest.
+fn cut_off(evidence: &Evidence, end: u32) {
+    let within = |t: &Value| t.as_u64().is_none_or(|t| t <= u64::from(end));
+    evidence.edit(0, |lines| {
+        lines[0]["iterations"] = end.into();
+        lines[0]["finished"] = false.into();
+        lines.retain(|line| within(&line["iteration"]) && within(&line["charge"]["iteration"]));
+    });
+    let verification = verify(&evidence.world.study, &evidence.transcripts[..1], &[]).unwrap();
+    assert!(verification.holds(), "{:?}", verification.faults);
+    let CheckedTranscript {
+        charges,
+        recycled,
+        total,
+        ..
+    } = verification.transcripts[0].clone();
+    let hash = Sha256::digest(fs::read(&evidence.transcripts[0]).unwrap());
+    evidence.restate(0, &evidence.key(0), |stated| {
+        assert!(total.unwrap().epsilon < stated["epsilon"].as_f64().unwrap());
+        stated["epsilon"] = total.unwrap().epsilon.into();
+        stated["iterations"] = end.into();
+        stated["finished"] = false.into();
+        stated["data_steps"] = charges.into();
+        stated["recycled_steps"] = recycled.into();
+        stated["transcript_sha256"] = hex::encode(&hash).into();
+    });
+}
+
+#[test]
+fn a_truncated_transcript_is_found_by_the_messages_of_others() {
+    let evidence = Evidence::ring();
+    cut_off(&evidence, 4);
+    let study = &evidence.world.study;
+    // Alone it holds, and so it does beside a party that is not a neighbour.
+    let far = [
+        evidence.transcripts[0].clone(),
+        evidence.transcripts[2].clone(),
+    ];
+    let verification = verify(study, &far, &evidence.statements[..1]).unwrap();
+    assert!(verification.holds() && verification.statements[0].compared);
+    let near = evidence.transcripts[1].display();
+    for order in [[0, 1], [1, 0]] {
+        let two = order.map(|i: usize| evidence.transcripts[i].clone());
+        let faults = verify(study, &two, &[]).unwrap().faults;
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        let expected = format!(
+            "{}: alder, iteration 5: its own transcript ends at iteration 4, and the transcript of birch ({near}) has this message, with its signature, and 4 after it",
+            evidence.transcripts[0].display()
+        );
+        assert_eq!(faults[0].to_string(), expected);
+    }
+    // The statement alone shows it too.
+    let verification = verify(
+        study,
+        &evidence.transcripts[1..2],
+        &evidence.statements[..1],
+    )
+    .unwrap();
+    let expected = format!(
+        "it states iterations = 4, and of iteration 5 the transcript of birch ({near}) has this message"
+    );
+    assert_eq!(verification.faults.len(), 1, "{:?}", verification.faults);
+    assert!(verification.faults[0].what.starts_with(&expected));
+}
+
+#[test]
+fn no_party_is_blamed_for_messages_that_others_forged() {
+    let evidence = Evidence::ring();
+    cut_off(&evidence, 4);
+    // Birch has alder's last values, but not alder's signatures.
+    evidence.edit(1, |lines| {
+        for t in 5..10 {
+            evidence.nudge(message(lines, 0, t), 1);
+        }
+    });
+    let two = &evidence.transcripts[..2];
+    let faults = verify(&evidence.world.study, two, &[]).unwrap().faults;
+    let ends = faults.iter().filter(|fault| fault.what.contains("ends at"));
+    assert_eq!(ends.count(), 0, "{faults:?}");
+    assert!(faults.iter().all(|fault| fault.file == two[1]));
+}
+
+/// Runs one study on rows with these limits, in TOML.
+fn limited(study: &str, limits: &str) -> Evidence {
+    let site = format!("key = \"k\"\nstate = \"s\"\n[data]\nshare = true\n[limit]\n{limits}");
+    let (site, _) = SiteFile::parse(&site, "site.toml").unwrap();
+    let mut world = World::of(&study.replace("TOPOLOGY", "ring"), 1);
+    world.run(0);
+    Evidence::under(world, site.limit.as_ref())
+}
+
+fn pure() -> String {
+    let study = STUDY.replace("\"gaussian\"", "\"gamma\"");
+    study.replace("sigma = 5", "rate = 0.5")
+}
+
+#[test]
+fn the_statements_of_honest_sites_hold() {
+    for limits in [
+        "epsilon = 0.1\ndelta = 1e-4\npure = 1",
+        "epsilon = 20\ndelta = 1e-4",
+        "epsilon = 500\ndelta = 1e-9\npure = 800",
+        "epsilon = 3000\ndelta = 0.1",
+        "epsilon = 5",
+    ] {
+        for study in [STUDY.to_owned(), pure()] {
+            let verification = limited(&study, limits).verification();
+            assert!(verification.holds(), "{limits}: {:?}", verification.faults);
+            assert!(verification.statements.iter().all(|stated| stated.site));
+        }
+    }
+    let verification = Evidence::ring().verification();
+    assert!(verification.statements.iter().all(|stated| !stated.site));
+}
+
+#[test]
+fn a_balance_below_the_study_is_found() {
+    let evidence = limited(&pure(), "epsilon = 500\ndelta = 1e-4\npure = 800");
+    let found = |change: fn(&mut Value), expected: &str| {
+        let before = fs::read(&evidence.statements[0]).unwrap();
+        evidence.restate(0, &evidence.key(0), |stated| change(&mut stated["site"]));
+        let verification = verify(
+            &evidence.world.study,
+            &evidence.transcripts[..1],
+            &evidence.statements[..1],
+        );
+        fs::write(&evidence.statements[0], before).unwrap();
+        let faults = verification.unwrap().faults;
+        assert_eq!(faults.len(), 1, "{expected}: {faults:?}");
+        assert!(
+            faults[0].to_string().contains(expected),
+            "{expected}: {faults:?}"
+        );
+    };
+    let totals = "alder: it states site.totals with epsilon = ";
+    // The pure total is this study's to the bit, the other one is above the tight bound.
+    found(|site| site["totals"][0]["epsilon"] = 0.01.into(), totals);
+    found(|site| site["totals"][1]["epsilon"] = 0.01.into(), totals);
+    found(
+        |site| {
+            let epsilon = site["totals"][0]["epsilon"].as_f64().unwrap();
+            site["totals"][0]["epsilon"] = (epsilon * 0.999_999).into();
+        },
+        totals,
+    );
+    found(
+        |site| site["charges"] = 4.into(),
+        "alder: it states site.charges = 4, and this study alone has 5",
+    );
+    found(
+        |site| site["charges"] = 6.into(),
+        "it states site.charges = 6 of one study, and this one has 5",
+    );
+    found(|site| site["studies"] = 0.into(), "site.studies = 0");
+    found(|site| site["totals"] = json!([]), "site: totals: must be");
+    found(
+        |site| site["audited"] = true.into(),
+        "unknown field \"audited\"",
+    );
+    found(|site| *site = Value::Null, "site: must be an object");
+    found(
+        |site| site["totals"][0]["relation"] = "nobody".into(),
+        "site: totals: relation: must be \"one row",
+    );
+    found(
+        |site| site["totals"][1]["delta"] = 2.into(),
+        "it states site.totals at delta = 2",
+    );
+    found(
+        |site| site["totals"][1]["epsilon"] = "0.1".into(),
+        "site: totals: epsilon: must be a number",
+    );
+}
+
+#[test]
+fn a_finite_pure_total_of_gaussian_noise_is_found() {
+    let evidence = limited(STUDY, "epsilon = 800");
+    evidence.restate(2, &evidence.key(2), |stated| {
+        assert!(stated["site"]["totals"][0]["epsilon"].is_null());
+        stated["site"]["totals"][0]["epsilon"] = 700.into();
+    });
+    let faults = evidence.verification().faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].what.ends_with("this study alone comes to inf"));
+}
+
+#[test]
+fn duplicate_keys_are_rejected_everywhere() {
+    let evidence = limited(STUDY, "epsilon = 500\ndelta = 1e-4");
+    let assert_first_fault = |what: &str| {
+        let faults = evidence.verification().faults;
+        assert!(!faults.is_empty(), "{what}");
+        assert!(faults[0].to_string().contains(what), "{faults:?}");
+    };
+    // The signature is over the last value of a key, so that it would be valid with any value before it.
+    let stated = fs::read_to_string(&evidence.statements[0]).unwrap();
+    let at = stated.find("\"epsilon\"").unwrap();
+    let at_site = at + 1 + stated[at + 1..].find("\"epsilon\"").unwrap();
+    for at in [at, at_site] {
+        let forged = format!("{}\"epsilon\": 0.01, {}", &stated[..at], &stated[at..]);
+        fs::write(&evidence.statements[0], forged).unwrap();
+        assert_first_fault("it is not a signed privacy statement: duplicate key \"epsilon\"");
+    }
+    let forged = stated.replacen('{', "{\"epsilon\": 0.01, ", 1);
+    fs::write(&evidence.statements[0], forged).unwrap();
+    assert_first_fault("unknown field `epsilon`");
+    fs::write(&evidence.statements[0], stated).unwrap();
+
+    let whole = fs::read_to_string(&evidence.transcripts[0]).unwrap();
+    for (key, line) in [("rows", 1), ("amount", 2), ("signature", 7)] {
+        let key = format!("\"{key}\":");
+        let forged = whole.replacen(&key, &format!("{key}1,{key}"), 1);
+        fs::write(&evidence.transcripts[0], forged).unwrap();
+        assert_first_fault(&format!(
+            "line {line}: duplicate key {}",
+            key.trim_end_matches(':')
+        ));
+    }
+}
+
+#[test]
+fn parties_without_a_transcript_are_named() {
+    let evidence = Evidence::ring();
+    assert!(evidence.verification().missing.is_empty());
+    let study = &evidence.world.study;
+    let some = [
+        evidence.transcripts[3].clone(),
+        evidence.transcripts[0].clone(),
+    ];
+    let verification = verify(study, &some, &[]).unwrap();
+    assert_eq!(verification.missing, ["birch", "cedar", "rowan"]);
+    // An unreadable transcript counts as missing.
+    fs::write(&some[0], "{}\n").unwrap();
+    let verification = verify(study, &some, &[]).unwrap();
+    assert_eq!(verification.missing, ["birch", "cedar", "maple", "rowan"]);
+}
+
+#[test]
+fn a_transcript_is_not_compared_with_itself() {
+    let evidence = Evidence::ring();
+    let study = &evidence.world.study;
+    let copy = evidence.transcripts[0].with_extension("copy");
+    fs::copy(&evidence.transcripts[0], &copy).unwrap();
+    for second in [&evidence.transcripts[0], &copy] {
+        let two = [evidence.transcripts[0].clone(), second.clone()];
+        let error = verify(study, &two, &[]).unwrap_err().to_string();
+        assert!(error.contains("the same transcript as"), "{error}");
+        assert!(error.starts_with(&second.display().to_string()), "{error}");
+    }
+    // Two different transcripts of one party are a fault.
+    cut_off(&evidence, 4);
+    let two = [evidence.transcripts[0].clone(), copy];
+    let faults = verify(study, &two, &[]).unwrap().faults;
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[0].what.starts_with("its transcript differs from"));
+    assert!(faults[1].what.starts_with("its own transcript ends at"));
+}

@@ -1,0 +1,230 @@
+//! Frames of neighbours: decoding, signatures, order, equivocation.
+
+use radmm::message::Message;
+use radmm::node::ProtocolError;
+use radmm::private::Recorded;
+use radmm::public::graph::NodeId;
+use radmm::public::release::Release;
+
+use super::frame::{Frame, SignedMessage};
+use super::party::{EdgeState, Party, PartyError};
+
+/// The verdict on a value of this iteration.
+pub(super) enum Verdict {
+    Accepted,
+    /// The value cannot be right, for this reason.
+    Rejected(String),
+}
+
+impl Party {
+    pub(super) fn receive_frame(&mut self, index: usize, bytes: &[u8]) -> Result<(), PartyError> {
+        let frame = match Frame::decode(bytes) {
+            Ok(frame) => frame,
+            Err(malformed) => return self.reject(index, malformed.to_string(), &[bytes]),
+        };
+        match frame {
+            Frame::Hello(hello) => self.receive_hello(index, hello, bytes),
+            Frame::Study(theirs) => {
+                self.receive_study(index, &theirs);
+                Ok(())
+            }
+            Frame::Value(own) if self.proves_rollback(index, &own) => {
+                Err(PartyError::StateRolledBack {
+                    peer: self.edges[index].peer.name.clone(),
+                    iteration: own.message.iteration,
+                })
+            }
+            Frame::Value(_) | Frame::Ack { .. } | Frame::AckConfirmed { .. }
+                if !self.edges[index].handshake_done =>
+            {
+                self.reject(index, "a frame before its hello".to_owned(), &[bytes])
+            }
+            Frame::Value(signed) => self.receive_value(index, signed, bytes),
+            Frame::Ack { through } => match through == self.iterations {
+                true => self.receive_ack(index),
+                false => Ok(()),
+            },
+            Frame::AckConfirmed { mutual } => self.receive_ack_confirmed(index, mutual),
+            Frame::Bye(reason) => {
+                self.report_disconnect(index, printable(&reason));
+                self.close_link(index);
+                Ok(())
+            }
+        }
+    }
+
+    /// Handles a value of a neighbour.
+    fn receive_value(
+        &mut self,
+        index: usize,
+        signed: SignedMessage,
+        bytes: &[u8],
+    ) -> Result<(), PartyError> {
+        let edge = &self.edges[index];
+        let Message {
+            from, iteration, ..
+        } = signed.message;
+        if from != edge.peer.id || !signed.is_signed_by(&edge.peer.key, &self.digest) {
+            let what = format!("a value for iteration {iteration} without its signature");
+            return self.reject(index, what, &[bytes]);
+        }
+        let now = self.node.iteration();
+        let in_inbox = self.in_inbox(from);
+        if !self.is_finished() && iteration == now && in_inbox.is_none() {
+            match self.accept(index, signed, &mut |_| None)? {
+                Verdict::Accepted => self.accept_early()?,
+                Verdict::Rejected(what) => return self.reject(index, what, &[bytes]),
+            }
+        } else if iteration <= now {
+            let study = self.study_record.number;
+            let persisted = self.store.received(study, iteration, from)?;
+            let in_inbox = in_inbox.filter(|before| before.message.iteration == iteration);
+            let before = persisted.as_ref().or(in_inbox);
+            if let Some(before) = before.filter(|before| before.message != signed.message) {
+                let first = before.to_bytes();
+                return Err(self.equivocation(index, iteration, &first, bytes));
+            }
+        } else if iteration == now + 1 && iteration <= self.iterations {
+            match &edge.early {
+                Some(early) if early.message != signed.message => {
+                    let first = early.to_bytes();
+                    return Err(self.equivocation(index, iteration, &first, bytes));
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(what) = self.invalid_form(&signed.message) {
+                        return self.reject(index, what, &[bytes]);
+                    }
+                    self.edges[index].early = Some(signed);
+                }
+            }
+        } else {
+            let what = format!(
+                "a value for iteration {iteration}, while this party is at {now} and no neighbour can be beyond {}",
+                now + 1
+            );
+            return self.reject(index, what, &[bytes]);
+        }
+        let edge = &mut self.edges[index];
+        edge.at = edge.at.max(iteration);
+        self.send_due_values(index)
+    }
+
+    /// Returns the reason for which the form of a value is invalid, if it is.
+    fn invalid_form(&self, message: &Message) -> Option<String> {
+        let (columns, precision) = (
+            self.node.curator().columns(),
+            self.node.curator().precision(),
+        );
+        let got = message.release.values().len();
+        let t = message.iteration;
+        if got != columns {
+            return Some(format!(
+                "a vector of dimension {got} for iteration {t}; {columns} is right"
+            ));
+        }
+        (message.release.precision() != precision)
+            .then(|| format!("values for iteration {t} in another form than the study's precision"))
+    }
+
+    /// Accepts a value of this iteration unless it cannot be right, and advances the node if it was the last one missing.
+    pub(super) fn accept(
+        &mut self,
+        index: usize,
+        signed: SignedMessage,
+        recall: &mut dyn FnMut(u32) -> Option<Recorded>,
+    ) -> Result<Verdict, PartyError> {
+        if let Some(what) = self.invalid_form(&signed.message) {
+            return Ok(Verdict::Rejected(what));
+        }
+        let t = signed.message.iteration;
+        let value = &signed.message.release;
+        let edge = &mut self.edges[index];
+        let follows = match t {
+            0 => Some(*value == edge.start),
+            _ => {
+                let verifier = edge.verifier.as_mut();
+                verifier.and_then(|verifier| verifier.agrees(value))
+            }
+        };
+        match follows {
+            Some(true) => {}
+            Some(false) => {
+                let bytes = signed.to_bytes();
+                let what = format!(
+                    "its value of iteration {t} does not follow from the messages before it, or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which"
+                );
+                return Err(self.proved_dishonest(index, what, &[&bytes]));
+            }
+            None if t > 0 => edge.verifier = None,
+            None => {}
+        }
+        let outputs = match self.node.recall(signed.message.clone(), recall) {
+            Ok(outputs) => outputs,
+            Err(error @ ProtocolError::Equivocation { .. }) => {
+                return Err(self.proved_dishonest(index, error.to_string(), &[&signed.to_bytes()]));
+            }
+            // The form was checked before; what is left is a value out of turn.
+            Err(error) => return Ok(Verdict::Rejected(error.to_string())),
+        };
+        self.inbox.push(signed);
+        if !outputs.is_empty() {
+            self.close_iteration();
+            self.perform(outputs)?;
+            self.own = self.node.model().clone();
+        }
+        Ok(Verdict::Accepted)
+    }
+
+    /// Derives from a full inbox the values that neighbours must send next, and how far apart all are.
+    fn close_iteration(&mut self) {
+        let distance = |release: &Release| {
+            let pairs = release.values().iter().zip(self.own.values());
+            pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+        };
+        let releases = self.inbox.iter().map(|signed| &signed.message.release);
+        self.consensus = releases.map(distance).fold(0.0, f64::max);
+        let value_of = |id: NodeId| match id == self.node.id() {
+            true => Some(self.own.clone()),
+            false => {
+                let mut values = self.inbox.iter().map(|signed| &signed.message);
+                let found = values.find(|message| message.from == id);
+                found.map(|message| message.release.clone())
+            }
+        };
+        for edge in &mut self.edges {
+            if let Some(verifier) = &mut edge.verifier {
+                verifier.close_iteration(value_of);
+            }
+        }
+    }
+
+    /// Accepts the values that came early and are of this iteration now.
+    fn accept_early(&mut self) -> Result<(), PartyError> {
+        loop {
+            let now = self.node.iteration();
+            let is_due = |edge: &EdgeState| {
+                let early = edge.early.as_ref();
+                early.is_some_and(|early| early.message.iteration == now)
+            };
+            let Some(index) = self.edges.iter().position(is_due) else {
+                return Ok(());
+            };
+            let Some(early) = self.edges[index].early.take() else {
+                return Ok(());
+            };
+            let bytes = early.to_bytes();
+            match self.accept(index, early, &mut |_| None)? {
+                Verdict::Accepted => {}
+                Verdict::Rejected(what) => self.reject(index, what, &[&bytes])?,
+            }
+        }
+    }
+}
+
+/// Replaces control characters, since peers' texts are written into our logs.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}

@@ -1,0 +1,331 @@
+//! Parties on wires in memory, with disks that lose power: whatever is cut, killed or delayed, in whatever order, the same bytes
+//! are sent, and only once.
+
+mod misbehaviour;
+mod recovery;
+mod world;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use radmm::account::{Budget, Ledger};
+use radmm::message::Message;
+use radmm::node::{Node, Stop};
+use radmm::private::Recorded;
+use radmm::public::graph::{Graph, NodeId};
+use radmm::public::release::{Release, SPACING};
+use radmm_study::{Study, instantiate};
+
+use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
+use super::link::{Credit, Link, LinkEvent, Serial};
+use super::party::{Party, PartyError, PartyParts, Peer, PeerState};
+use crate::key::SecretKey;
+use crate::runtime::Notice;
+use crate::store::faulty_storage::FaultyDisk;
+use crate::store::{Store, StudyRecord};
+
+use world::*;
+pub(crate) use world::{STUDY, World, mechanisms};
+
+#[test]
+fn undisturbed_parties_compute_what_bare_nodes_compute() {
+    for topology in ["ring", "star", "complete", "path"] {
+        let mut world = World::new(topology, 1);
+        world.run(0);
+        assert_eq!(world.models(), world.undisturbed(), "{topology}");
+        world.assert_ledgers_are_the_plan();
+    }
+}
+
+#[test]
+fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
+    let mut faults = FaultCounts::default();
+    for seed in 0..12 {
+        let topology = ["ring", "complete", "star"][seed as usize % 3];
+        let mut world = World::new(topology, seed);
+        world.run(60);
+        assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
+        world.assert_ledgers_are_the_plan();
+        faults += world.faults;
+    }
+    assert!(
+        faults.kills > 100 && faults.cuts > 100 && faults.disks > 50,
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_party_that_leaves_with_confirmed_acks_leaves_nobody_waiting() {
+    let mut unconfirmed = 0;
+    for seed in 30..60 {
+        let mut world = World::new(["ring", "star", "complete"][seed as usize % 3], seed);
+        unconfirmed += world.all_leave();
+        assert_eq!(world.sent.len(), 5 * 10, "everybody has sent all values");
+    }
+    // The sender of the last frame cannot know whether it arrived: that happened, and nobody waited for ever.
+    assert!(unconfirmed > 0);
+}
+
+/// A link whose peer is gone.
+struct DeadLink;
+
+impl Link for DeadLink {
+    fn send(&self, _: Vec<u8>) -> bool {
+        false
+    }
+
+    fn close(&self) {}
+}
+
+#[test]
+fn the_last_frames_are_read_although_nothing_can_be_sent() {
+    let mut world = World::new("ring", 2);
+    let serial = world.serials.next();
+    let peer = NodeId(1);
+    let hello = Frame::Hello(Hello {
+        version: PROTOCOL,
+        study: world.study.digest(),
+        from: peer,
+        at: 0,
+        persisted: None,
+        received: None,
+        probe: false,
+    });
+    let party = world.hosts[0].party.as_mut().unwrap();
+    let link = Box::new(DeadLink);
+    party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
+    for frame in [hello, Frame::Bye("its operator stopped it".to_owned())] {
+        let event = LinkEvent::Frame {
+            peer,
+            serial,
+            bytes: frame.encode(),
+            credit: Credit::new(|| ()),
+        };
+        party.handle(event).unwrap();
+    }
+    let gone = Notice::Disconnected {
+        peer: "birch".to_owned(),
+        reason: "its operator stopped it".to_owned(),
+    };
+    let notices = party.take_notices();
+    assert!(notices.contains(&gone), "{notices:?}");
+}
+
+#[test]
+fn with_secret_noise_nothing_is_answered_twice() {
+    // `deliver` checks that no two values are sent for one iteration.
+    for seed in 20..24 {
+        let mut world = World::new("ring", seed);
+        for i in 0..5 {
+            world.hosts[i as usize].party = None;
+            world.hosts[i as usize].disk = FaultyDisk::default();
+        }
+        world.secret = true;
+        world.run(60);
+        world.assert_ledgers_are_the_plan();
+        // The noise is another one.
+        assert_ne!(world.models(), world.undisturbed());
+    }
+}
+
+#[test]
+fn a_full_disk_stops_a_party_before_anything_leaves() {
+    let mut world = World::new("ring", 3);
+    for (a, b) in world.edges() {
+        world.connect(a, b).unwrap();
+    }
+    world.hosts[0].disk.fill();
+    let before = world.hosts[0].party.as_ref().unwrap().iteration();
+    let mut halted = None;
+    'outer: for _ in 0..100 {
+        for (a, b) in world.edges() {
+            for (from, to) in [(a, b), (b, a)] {
+                match world.deliver(from, to) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        halted = Some(error);
+                        break 'outer;
+                    }
+                }
+            }
+        }
+    }
+    let (who, error) = halted.unwrap();
+    assert_eq!((who, before), (0, 0));
+    let text = error.to_string();
+    assert!(text.contains("the disk is full"), "{text}");
+    // It sent nothing beyond its start.
+    let sent: Vec<u32> = world
+        .sent
+        .keys()
+        .filter(|key| key.0 == 0)
+        .map(|key| key.1)
+        .collect();
+    assert_eq!(sent, [0]);
+}
+
+/// Lets a dishonest birch send frames to alder, who is at the iteration after the start.
+fn sent_by_dishonest_birch(
+    topology: &str,
+    frames: impl FnOnce(&mut World) -> Vec<Vec<u8>>,
+) -> (World, Option<PartyError>) {
+    let mut world = World::new(topology, 5);
+    for (a, b) in world.edges() {
+        world.connect(a, b).unwrap();
+    }
+    // Hellos and starts, and the first answers.
+    for _ in 0..3 {
+        for (a, b) in world.edges() {
+            world.deliver(a, b).unwrap();
+            world.deliver(b, a).unwrap();
+        }
+    }
+    let frames = frames(&mut world);
+    let (serial, _) = world.wires[&(0, 1)];
+    let mut halted = None;
+    for bytes in frames {
+        let event = LinkEvent::Frame {
+            peer: NodeId(1),
+            serial,
+            bytes,
+            credit: Credit::new(|| ()),
+        };
+        let party = world.hosts[0].party.as_mut().unwrap();
+        if let Err(error) = party.handle(event) {
+            halted = Some(error);
+        }
+    }
+    (world, halted)
+}
+
+fn value_of_birch(world: &World, iteration: u32, values: Vec<f64>) -> Vec<u8> {
+    let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap();
+    let message = Message {
+        from: NodeId(1),
+        iteration,
+        release: Release::of(values, radmm::public::release::Precision::Grid).unwrap(),
+    };
+    SignedMessage::new(message, &world.study.digest(), &key).to_bytes()
+}
+
+fn misbehaviours(world: &mut World) -> Vec<String> {
+    let notices = world.hosts[0].party.as_mut().unwrap().take_notices();
+    let text = |notice| match notice {
+        Notice::Misbehaved { peer, what } => Some(format!("{peer}: {what}")),
+        _ => None,
+    };
+    notices.into_iter().filter_map(text).collect()
+}
+
+#[test]
+fn invalid_frames_are_rejected_and_named() {
+    let columns = |world: &World| world.hosts[0].shard.columns();
+    type Frames = Box<dyn Fn(&mut World) -> Vec<Vec<u8>>>;
+    let cases: Vec<(&str, Frames)> = vec![
+        (
+            "a vector of dimension 2 for iteration 2",
+            Box::new(|world| vec![value_of_birch(world, 2, vec![1.0, 2.0])]),
+        ),
+        (
+            "a value for iteration 7, while",
+            Box::new(move |world| {
+                let values = vec![0.0; columns(world)];
+                vec![value_of_birch(world, 7, values)]
+            }),
+        ),
+        (
+            "without its signature",
+            Box::new(move |world| {
+                let mut bytes = value_of_birch(world, 2, vec![0.0; columns(world)]);
+                *bytes.last_mut().unwrap() ^= 1;
+                vec![bytes]
+            }),
+        ),
+        (
+            "beyond the grid",
+            Box::new(move |world| {
+                let mut bytes = value_of_birch(world, 2, vec![0.0; columns(world)]);
+                bytes[14..22].copy_from_slice(&i64::MAX.to_le_bytes());
+                vec![bytes]
+            }),
+        ),
+        ("unknown kind 77", Box::new(|_| vec![vec![77, 1, 2]])),
+        ("an empty frame", Box::new(|_| vec![Vec::new()])),
+    ];
+    for (what, frames) in cases {
+        let (mut world, halted) = sent_by_dishonest_birch("ring", frames);
+        assert!(halted.is_none(), "{what}");
+        let reported = misbehaviours(&mut world);
+        assert_eq!(reported.len(), 1, "{what}: {reported:?}");
+        assert!(
+            reported[0].starts_with("birch: ") && reported[0].contains(what),
+            "{reported:?}"
+        );
+        // The link was closed; with a new one the study ends well.
+        let (store, study_record) = world.hosts[0].party.as_ref().unwrap().store();
+        assert_eq!(store.misbehaviours(study_record.number).unwrap().len(), 1);
+        world.cut(0, 1);
+        world.run(0);
+        assert_eq!(world.models(), world.undisturbed());
+    }
+}
+
+#[test]
+fn two_values_for_one_iteration_are_kept_as_proof() {
+    let (mut world, halted) = sent_by_dishonest_birch("ring", |world| {
+        let columns = world.hosts[0].shard.columns();
+        // Alder has birch's start, so another one is a second value.
+        vec![value_of_birch(world, 0, vec![SPACING; columns])]
+    });
+    let text = halted.unwrap().to_string();
+    assert!(
+        text.starts_with("birch misbehaves: it sent two different values for iteration 0"),
+        "{text}"
+    );
+    assert_eq!(misbehaviours(&mut world).len(), 1);
+    let (store, study_record) = world.hosts[0].party.as_ref().unwrap().store();
+    let evidence = store.misbehaviours(study_record.number).unwrap();
+    assert_eq!(evidence[0].frames.len(), 2);
+    // Both are signed by birch: it cannot deny them.
+    let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap().public();
+    for frame in &evidence[0].frames {
+        let digit = |k: usize| u8::from_str_radix(&frame[k..k + 2], 16).unwrap();
+        let bytes: Vec<u8> = (0..frame.len()).step_by(2).map(digit).collect();
+        let signed = SignedMessage::from_bytes(&bytes).unwrap();
+        assert!(signed.is_signed_by(&key, &world.study.digest()));
+    }
+}
+
+#[test]
+fn a_wrong_recycled_value_is_caught_where_the_neighbourhood_is_known() {
+    // On a complete graph everyone receives all values.
+    let mut world = World::new("complete", 5);
+    for (a, b) in world.edges() {
+        world.connect(a, b).unwrap();
+    }
+    let alder_at = |world: &World| world.hosts[0].party.as_ref().unwrap().iteration();
+    while alder_at(&world) < 2 {
+        for (a, b) in world.edges() {
+            for (from, to) in [(a, b), (b, a)] {
+                if alder_at(&world) < 2 {
+                    world.deliver(from, to).unwrap();
+                }
+            }
+        }
+    }
+    let columns = world.hosts[0].shard.columns();
+    let bytes = value_of_birch(&world, 2, vec![0.25; columns]);
+    let (serial, _) = world.wires[&(0, 1)];
+    let event = LinkEvent::Frame {
+        peer: NodeId(1),
+        serial,
+        bytes,
+        credit: Credit::new(|| ()),
+    };
+    let halted = world.hosts[0].party.as_mut().unwrap().handle(event);
+    let text = halted.unwrap_err().to_string();
+    assert!(
+        text.contains("birch misbehaves: its value of iteration 2 does not follow"),
+        "{text}"
+    );
+}

@@ -1,0 +1,510 @@
+//! Five parties, the wires between them, and disks that lose power.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use radmm::account::{Budget, Ledger};
+use radmm::node::{Output, Setup};
+use radmm::private::{Curator, NoiseKey, Shard, Terms};
+use radmm_study::pricing::{PartySize, Plan};
+use radmm_study::rows::StudyRows;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+
+use super::*;
+use crate::machine::{Credit, Serials};
+use crate::store::faulty_storage::FaultyDisk;
+
+pub(crate) const STUDY: &str = r#"
+name = "rehearsal"
+[data]
+builtin = "clinic"
+[data.split]
+method = "column"
+name = "hospital"
+values = ["Alder", "Birch", "Cedar", "Maple", "Rowan"]
+[network]
+nodes = 5
+topology = "TOPOLOGY"
+[problem]
+weight = 100
+ridge = 0.5
+[algorithm]
+name = "r-admm"
+iterations = 9
+penalty = 3
+damping = 1
+[privacy]
+mechanism = "objective"
+noise = "gaussian"
+sigma = 5
+delta = 1e-4
+[run]
+seed = 11
+"#;
+
+pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
+
+/// One direction of a wire.
+pub(super) struct Wire(pub(super) Queue);
+
+impl Link for Wire {
+    fn send(&self, frame: Vec<u8>) -> bool {
+        self.0.lock().unwrap().push_back(frame);
+        true
+    }
+
+    fn close(&self) {}
+}
+
+/// A party's key, rows and disk, and the party while it runs.
+pub(crate) struct Host {
+    pub(crate) pem: String,
+    pub(crate) shard: Arc<Shard>,
+    pub(super) disk: FaultyDisk,
+    pub(crate) party: Option<Party>,
+}
+
+/// All parties, and the wires between them.
+pub(crate) struct World {
+    pub(crate) study: Study,
+    pub(crate) graph: Graph,
+    pub(crate) hosts: Vec<Host>,
+    pub(super) wires: BTreeMap<(u32, u32), (Serial, Queue)>,
+    pub(super) serials: Serials,
+    pub(super) rng: ChaCha20Rng,
+    /// The value frames that were ever sent, by sender and iteration.
+    pub(super) sent: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Whether the noise is secret, and not seeded.
+    pub(super) secret: bool,
+    pub(super) faults: FaultCounts,
+}
+
+/// The faults so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FaultCounts {
+    /// Running parties that were killed.
+    pub(super) kills: u32,
+    /// Wires that were cut.
+    pub(super) cuts: u32,
+    /// Parties that halted because their disk failed.
+    pub(super) disks: u32,
+}
+
+impl std::ops::AddAssign for FaultCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.kills += other.kills;
+        self.cuts += other.cuts;
+        self.disks += other.disks;
+    }
+}
+
+pub(super) fn name_of(id: NodeId) -> String {
+    ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
+}
+
+pub(crate) fn mechanisms(
+    study: &Study,
+    graph: &Graph,
+    rows: &[usize],
+) -> Vec<radmm::private::Mechanism> {
+    let billed = |rows: &usize| PartySize {
+        name: String::new(),
+        rows: *rows,
+    };
+    let plan = Plan {
+        study,
+        graph,
+        parties: rows.iter().map(billed).collect(),
+    };
+    plan.noise().unwrap()
+}
+
+pub(super) fn node(
+    study: &Study,
+    graph: &Graph,
+    id: NodeId,
+    shard: &Arc<Shard>,
+    ledger: Ledger,
+) -> Node {
+    let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
+    let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
+    let terms = Terms {
+        problem: instantiate::problem(study),
+        mechanism,
+        ledger,
+        noise,
+    };
+    with_curator(
+        study,
+        graph,
+        id,
+        Curator::simulated(shard.clone(), terms).unwrap(),
+    )
+}
+
+pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Curator) -> Node {
+    let columns = curator.columns();
+    Node::new(Setup {
+        id,
+        neighbours: graph.neighbours(id).to_vec(),
+        iterations: study.algorithm.iterations,
+        start: instantiate::start(study, id, columns),
+        algorithm: instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+        curator,
+    })
+    .unwrap()
+}
+
+pub(super) fn ledger(study: &Study, answers: &[Recorded]) -> Ledger {
+    let budget = Budget::unlimited(study.privacy.delta).unwrap();
+    let events = answers.iter().map(|answer| answer.event);
+    Ledger::resumed(budget, study.privacy.bound, events).unwrap()
+}
+
+impl World {
+    pub(crate) fn new(topology: &str, seed: u64) -> Self {
+        Self::of(&STUDY.replace("TOPOLOGY", topology), seed)
+    }
+
+    /// Returns five parties with new keys, for a study without `[[parties]]`.
+    pub(crate) fn of(text: &str, seed: u64) -> Self {
+        let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
+        let graph = Graph::new(&study.network.topology, 5).unwrap();
+        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let host = |rows: radmm_study::rows::PartyRows| Host {
+            pem: SecretKey::generate().unwrap().to_pem(),
+            shard: rows.shard,
+            disk: FaultyDisk::default(),
+            party: None,
+        };
+        let hosts: Vec<Host> = table.parties.into_iter().map(host).collect();
+        let party = |(i, host): (u32, &Host)| radmm_study::StudyParty {
+            name: name_of(NodeId(i)),
+            key: SecretKey::from_pem(&host.pem).unwrap().public().into(),
+            address: None,
+        };
+        study.parties = (0..).zip(&hosts).map(party).collect();
+        let mut world = Self {
+            hosts,
+            study,
+            graph,
+            wires: BTreeMap::new(),
+            serials: Serials::default(),
+            rng: ChaCha20Rng::seed_from_u64(seed),
+            sent: BTreeMap::new(),
+            secret: false,
+            faults: FaultCounts::default(),
+        };
+        for i in 0..5 {
+            world.open(i).unwrap();
+        }
+        world
+    }
+
+    /// Opens a party from its disk.
+    pub(super) fn open(&mut self, i: u32) -> Result<(), PartyError> {
+        let study = &self.study;
+        let key = |i: usize| SecretKey::from_pem(&self.hosts[i].pem).unwrap();
+        let host = &self.hosts[i as usize];
+        let mut store = Store::on(Path::new("state"), host.disk.clone())?;
+        let rows = store.row_fingerprint(&[i as u8; 32]);
+        let study_record = match store.studies().pop() {
+            Some(record) => record,
+            None => store.begin_study(|number| StudyRecord {
+                number,
+                name: study.name.clone(),
+                sha256: study.sha256(),
+                party: i,
+                fingerprint: rows.to_string(),
+                rows: host.shard.rows() as u64,
+                seeded: true,
+                finished: false,
+                acked: BTreeSet::new(),
+                ack_confirmed: BTreeSet::new(),
+            })?,
+        };
+        let id = NodeId(i);
+        let charged_answers = store.charged_answers(study_record.number)?;
+        let ledger = ledger(study, &charged_answers);
+        let node = match self.secret {
+            false => node(study, &self.graph, id, &host.shard, ledger),
+            true => {
+                let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
+                let terms = Terms {
+                    problem: instantiate::problem(study),
+                    mechanism,
+                    ledger,
+                    noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
+                };
+                // A party with secret noise owns its rows: they are read again.
+                let table = StudyRows::read(study, Path::new("")).unwrap();
+                let rows = table.parties.into_iter().nth(i as usize).unwrap();
+                let shard = Arc::into_inner(rows.shard).unwrap();
+                let curator = Curator::new(shard, terms).unwrap();
+                with_curator(study, &self.graph, id, curator)
+            }
+        };
+        let peers = self.graph.neighbours(id).iter().map(|id| Peer {
+            id: *id,
+            name: name_of(*id),
+            key: key(id.0 as usize).public(),
+        });
+        let party = Party::open(PartyParts {
+            study,
+            graph: &self.graph,
+            node,
+            peers: peers.collect(),
+            key: key(i as usize).into(),
+            store,
+            study_record,
+            charged_answers,
+            rows,
+            account: None,
+        })?;
+        self.hosts[i as usize].party = Some(party);
+        Ok(())
+    }
+
+    pub(crate) fn edges(&self) -> Vec<(u32, u32)> {
+        self.graph.edges().map(|(a, b)| (a.0, b.0)).collect()
+    }
+
+    /// Connects two running parties.
+    pub(crate) fn connect(&mut self, a: u32, b: u32) -> Result<(), (u32, PartyError)> {
+        for (from, to) in [(a, b), (b, a)] {
+            let (serial, queue) = (self.serials.next(), Queue::default());
+            self.wires.insert((from, to), (serial, queue.clone()));
+            let link = Box::new(Wire(queue));
+            let peer = NodeId(to);
+            if let Some(party) = &mut self.hosts[from as usize].party {
+                let up = LinkEvent::Up { peer, serial, link };
+                party.handle(up).map_err(|error| (from, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts a wire, with everything that is on it.
+    pub(super) fn cut(&mut self, a: u32, b: u32) {
+        for (from, to) in [(a, b), (b, a)] {
+            let Some((serial, _)) = self.wires.remove(&(from, to)) else {
+                continue;
+            };
+            if let Some(party) = &mut self.hosts[from as usize].party {
+                let reason = "it was cut".to_owned();
+                let peer = NodeId(to);
+                let down = LinkEvent::Down {
+                    peer,
+                    serial,
+                    reason,
+                };
+                party.handle(down).unwrap();
+            }
+        }
+    }
+
+    /// Kills a party, and leaves its disk as the next process finds it.
+    pub(super) fn kill(&mut self, i: u32) {
+        let neighbours: Vec<u32> = self
+            .edges()
+            .iter()
+            .filter_map(|&(a, b)| match i {
+                _ if a == i => Some(b),
+                _ if b == i => Some(a),
+                _ => None,
+            })
+            .collect();
+        let host = &mut self.hosts[i as usize];
+        let image = match self.rng.random_range(0..2) {
+            0 => host.disk.after_kill(),
+            _ => host.disk.after_power_failure(&mut self.rng),
+        };
+        host.party = None;
+        host.disk = image;
+        for j in neighbours {
+            self.cut(i, j);
+        }
+    }
+
+    /// Delivers the first frame on a wire.
+    pub(crate) fn deliver(&mut self, from: u32, to: u32) -> Result<bool, (u32, PartyError)> {
+        let Some((_, queue)) = self.wires.get(&(from, to)) else {
+            return Ok(false);
+        };
+        let Some(bytes) = queue.lock().unwrap().pop_front() else {
+            return Ok(false);
+        };
+        if let Ok(Frame::Value(signed)) = Frame::decode(&bytes) {
+            // A party that is behind is shown its own value, so the sender is that of the message.
+            let key = (signed.message.from.0, signed.message.iteration);
+            let before = self.sent.entry(key).or_insert_with(|| bytes.clone());
+            assert_eq!(
+                *before, bytes,
+                "{from} sent two values for iteration {}",
+                key.1
+            );
+        }
+        let Some((serial, _)) = self.wires.get(&(to, from)) else {
+            return Ok(false);
+        };
+        let event = LinkEvent::Frame {
+            peer: NodeId(from),
+            serial: *serial,
+            bytes,
+            credit: Credit::new(|| ()),
+        };
+        match &mut self.hosts[to as usize].party {
+            Some(party) => party.handle(event).map_err(|error| (to, error))?,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn all_acked(&self) -> bool {
+        let acked = |host: &Host| host.party.as_ref().is_some_and(Party::all_acked);
+        self.hosts.iter().all(acked)
+    }
+
+    /// Runs until all parties have all acknowledgements. In `faults` of a thousand steps a wire is cut, a party is killed, or a disk
+    /// fails in the middle of writing.
+    pub(crate) fn run(&mut self, faults: u32) {
+        for _ in 0..200_000 {
+            if self.all_acked() {
+                return;
+            }
+            let edges = self.edges();
+            let (a, b) = edges[self.rng.random_range(0..edges.len())];
+            let i = self.rng.random_range(0..5);
+            let luck = self.rng.random_range(0..1000);
+            let halted = if luck < faults {
+                match luck % 3 {
+                    0 => {
+                        self.faults.cuts += u32::from(self.wires.contains_key(&(a, b)));
+                        self.cut(a, b);
+                    }
+                    1 => {
+                        self.faults.kills += u32::from(self.hosts[i as usize].party.is_some());
+                        self.kill(i);
+                    }
+                    _ => {
+                        let after = self.rng.random_range(0..8);
+                        self.hosts[i as usize].disk.fail_after(after);
+                    }
+                }
+                Ok(())
+            } else if self.hosts[i as usize].party.is_none() {
+                self.open(i).map_err(|error| (i, error))
+            } else if !self.wires.contains_key(&(a, b)) {
+                match [a, b]
+                    .iter()
+                    .all(|k| self.hosts[*k as usize].party.is_some())
+                {
+                    true => self.connect(a, b),
+                    false => Ok(()),
+                }
+            } else {
+                let (from, to) = if luck.is_multiple_of(2) {
+                    (a, b)
+                } else {
+                    (b, a)
+                };
+                self.deliver(from, to).map(|_| ())
+            };
+            match halted {
+                Ok(()) => {}
+                // A disk failed: the process ends, and is restarted.
+                Err((i, PartyError::Store(_))) => {
+                    self.faults.disks += 1;
+                    self.kill(i);
+                }
+                Err((i, error)) => panic!("{}: {error}", name_of(NodeId(i))),
+            }
+        }
+        panic!("the study does not end");
+    }
+
+    /// Runs until every party has left that may, while wires are cut and parties are killed. Returns the number of parties that have
+    /// all acknowledgements and would wait for a last confirmation until their timeout.
+    pub(super) fn all_leave(&mut self) -> usize {
+        let mut gone = BTreeSet::new();
+        let confirmed = |host: &Host| host.party.as_ref().is_some_and(Party::all_acks_confirmed);
+        for _ in 0..20_000 {
+            let here: Vec<u32> = (0..5).filter(|i| !gone.contains(i)).collect();
+            for &i in &here {
+                if self.hosts[i as usize].party.is_none() {
+                    self.open(i).unwrap();
+                }
+                // A real party waits a little longer, for its last confirmation to arrive.
+                if confirmed(&self.hosts[i as usize]) {
+                    self.kill(i);
+                    gone.insert(i);
+                }
+            }
+            let edges = self.edges();
+            let (a, b) = edges[self.rng.random_range(0..edges.len())];
+            if gone.contains(&a) || gone.contains(&b) {
+                continue;
+            }
+            match self.rng.random_range(0..20) {
+                0 => self.cut(a, b),
+                1 => self.kill(a),
+                _ if self.hosts[a as usize].party.is_none() => {}
+                _ if !self.wires.contains_key(&(a, b)) => self.connect(a, b).unwrap(),
+                luck => {
+                    let (from, to) = [(a, b), (b, a)][luck % 2];
+                    self.deliver(from, to).unwrap();
+                }
+            }
+        }
+        let left = self.hosts.iter().flat_map(|host| &host.party);
+        left.inspect(|party| assert!(party.all_acked(), "a party waits for one that has left"))
+            .count()
+    }
+
+    pub(super) fn models(&self) -> Vec<Release> {
+        let model = |host: &Host| host.party.as_ref().unwrap().node().model().clone();
+        self.hosts.iter().map(model).collect()
+    }
+
+    /// Returns the models of bare nodes, all of them in step.
+    pub(super) fn undisturbed(&self) -> Vec<Release> {
+        let empty = || ledger(&self.study, &[]);
+        let mut nodes: Vec<Node> = (0..5)
+            .map(|i| {
+                let shard = &self.hosts[i as usize].shard;
+                node(&self.study, &self.graph, NodeId(i), shard, empty())
+            })
+            .collect();
+        let mut outputs: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
+        while !outputs.is_empty() {
+            let mut next = Vec::new();
+            for output in outputs {
+                let Output::Broadcast(message) = output else {
+                    continue;
+                };
+                for id in self.graph.neighbours(message.from) {
+                    next.extend(nodes[id.0 as usize].receive(message.clone()).unwrap());
+                }
+            }
+            outputs = next;
+        }
+        nodes.iter().map(|node| node.model().clone()).collect()
+    }
+
+    /// Asserts that every ledger holds the charges of the study, each once.
+    pub(super) fn assert_ledgers_are_the_plan(&self) {
+        for (i, host) in self.hosts.iter().enumerate() {
+            let (store, _) = host.party.as_ref().unwrap().store();
+            let charges = store.charges().unwrap();
+            let times: Vec<u32> = charges.iter().map(|charge| charge.iteration).collect();
+            assert_eq!(times, [1, 3, 5, 7, 9], "{i}");
+            let spent = host.party.as_ref().unwrap().spent();
+            let events = charges.iter().map(|charge| (charge.event, 1));
+            let budget = Budget::unlimited(self.study.privacy.delta).unwrap();
+            let total = Ledger::total_of(budget, self.study.privacy.bound, events).unwrap();
+            assert_eq!(spent, total);
+        }
+    }
+}

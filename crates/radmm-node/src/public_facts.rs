@@ -1,0 +1,74 @@
+//! The facts about a party that everybody may know.
+
+use radmm::account::{BadBudget, Budget, Event, Guarantee, Ledger, SpendError};
+use radmm::private::Mechanism;
+use radmm::public::graph::{Graph, NodeId};
+use radmm_study::{Limit, Study};
+use thiserror::Error;
+
+/// The public facts about a party: its place in a study, the number of its rows, and its noise.
+#[derive(Clone, Debug)]
+pub struct PublicFacts {
+    /// The study that all parties agreed on.
+    pub study: Study,
+    /// The study's network.
+    pub graph: Graph,
+    /// The party's node in it.
+    pub node: NodeId,
+    /// The number of rows, `B_i`.
+    pub rows: usize,
+    /// The noise of its answers.
+    pub mechanism: Mechanism,
+    /// Whether the noise repeats from the study's seed, and so protects nobody.
+    pub seeded: bool,
+    /// The site's limit over all studies on its rows.
+    pub limit: Option<Limit>,
+}
+
+/// The reason why charges have no total.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum TotalError {
+    /// The study's δ is invalid.
+    #[error(transparent)]
+    Budget(#[from] BadBudget),
+    /// A charge is invalid.
+    #[error(transparent)]
+    Charge(#[from] SpendError),
+}
+
+impl PublicFacts {
+    /// Returns the party's name.
+    pub fn name(&self) -> &str {
+        &self.study.parties[self.node.0 as usize].name
+    }
+
+    /// Returns whether the noise protects anybody.
+    pub fn protects(&self) -> bool {
+        !self.seeded && self.study.privacy.unprotected().is_none()
+    }
+
+    /// Returns the caveat that goes with the party's total.
+    pub fn caveat(&self) -> String {
+        if let Some(how) = self.study.privacy.unprotected() {
+            return format!("answers were released {how}: nobody is protected");
+        }
+        match self.seeded {
+            true => "a rehearsal: the noise repeats from the study's seed, which all parties know: nobody is protected",
+            false => {
+                "it is a promise of this party, whose noise nobody else can see drawn; a person with several rows is protected \
+                 less than a person with one"
+            }
+        }
+        .to_owned()
+    }
+}
+
+/// Returns the total of a study's charges, by the study's bound and at its δ. It is the same to the bit on every machine.
+pub(crate) fn study_total(
+    study: &Study,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<Guarantee, TotalError> {
+    let budget = Budget::unlimited(study.privacy.delta)?;
+    let once = events.into_iter().map(|event| (event, 1));
+    Ok(Ledger::total_of(budget, study.privacy.bound, once)?)
+}

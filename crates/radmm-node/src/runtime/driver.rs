@@ -1,0 +1,254 @@
+//! The driver of a running party: feeds it events until its study is over, and tells an observer.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::metrics::{self, SharedStatus};
+use super::notice::Notice;
+use super::signals::on_stop_signal;
+use super::status::{LinkCounts, NodeStatus};
+use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
+use crate::setup::{PartySetup, SetupError};
+use crate::store::Store;
+use crate::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
+
+/// The reason why a node failed.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// The party cannot start.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The transport failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The address for metrics is not available.
+    #[error("metrics = \"{address}\": {cause}; choose another port, or leave metrics out")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The party cannot continue.
+    #[error(transparent)]
+    Party(#[from] PartyError),
+    /// The results cannot be written.
+    #[error("{0}")]
+    Results(String),
+    /// No handler for signals can be installed.
+    #[error("no handler for signals can be installed: {0}")]
+    Signals(io::Error),
+}
+
+/// How a party ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All iterations are done, and every neighbour has what it needs.
+    Complete,
+    /// All iterations are done, and the operator stopped the node before every neighbour had what it needs.
+    Finished,
+    /// The operator stopped the node before its last iteration. It resumes when it is started again.
+    Stopped,
+}
+
+/// The receiver of a node's reports to its operator.
+pub trait Observer {
+    /// Takes a line of the log.
+    fn notice(&mut self, notice: &Notice);
+
+    /// Takes the current status.
+    fn status(&mut self, status: &NodeStatus);
+
+    /// Writes the results of a party that has finished; returns the names of the files.
+    fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
+}
+
+/// How long to linger for a peer that has acknowledged us but may not have received our acknowledgement.
+const LINGER_UNCONFIRMED: Duration = Duration::from_secs(60);
+
+/// How long to linger for a peer that has confirmed our acknowledgement but may not know that we received the confirmation.
+const LINGER_CONFIRMED: Duration = Duration::from_secs(10);
+
+/// Runs a party until its study is over or a signal stops it.
+pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, NodeError> {
+    let (sender, events) = channel();
+    let stop = sender.clone();
+    on_stop_signal(move || {
+        let _ = stop.send(LinkEvent::Stop);
+    })
+    .map_err(NodeError::Signals)?;
+    let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
+    let shared = SharedStatus::default();
+    if let Some(address) = setup.site().metrics {
+        metrics::serve(address, shared.clone())
+            .map_err(|cause| NodeError::Metrics { address, cause })?;
+    }
+    let config = transport_config(&setup);
+    let study = setup.study().name.clone();
+    let study_sha256 = setup.study().sha256();
+    let name = setup.name().to_owned();
+    let protects = setup.protects();
+    let (mut party, bill) = setup.open(store)?;
+    let transport = Transport::start(config, sender)?;
+    let mut driver = Driver {
+        limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
+        protects,
+        counts: LinkCounts::default(),
+        shared,
+        observer,
+        results_written: false,
+        results_error: None,
+    };
+    driver.observer.notice(&Notice::Started {
+        study,
+        study_sha256,
+        party: name,
+        listening: transport.local_address().map(|address| address.to_string()),
+        iteration: party.iteration(),
+        iterations: party.iterations(),
+        protects,
+    });
+    let mut ended = driver.drive(&mut party, &events);
+    if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
+        ended = Err(NodeError::Results(error));
+    }
+    // Sends the frames that are queued, whatever happened.
+    transport.shutdown();
+    ended
+}
+
+pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
+    let study = setup.study().canonical();
+    let columns = setup.study().data.schema.width();
+    let neighbours = setup.neighbours().map(|(peer, address)| PeerEndpoint {
+        id: peer.id,
+        key: peer.key,
+        address,
+    });
+    TransportConfig {
+        me: setup.me(),
+        key: setup.key().clone(),
+        listen: setup.site().listen,
+        neighbours: neighbours.collect(),
+        // A study that differs is sent to the peer, and may be longer.
+        largest_frame: value_frame_length(columns).max(study.len() + (1 << 16)),
+    }
+}
+
+/// The event loop of a party.
+struct Driver<'a> {
+    limits: Vec<f64>,
+    protects: bool,
+    counts: LinkCounts,
+    shared: SharedStatus,
+    observer: &'a mut dyn Observer,
+    results_written: bool,
+    results_error: Option<String>,
+}
+
+impl Driver<'_> {
+    fn drive(
+        &mut self,
+        party: &mut Party,
+        events: &Receiver<LinkEvent>,
+    ) -> Result<Ending, NodeError> {
+        self.report(party);
+        if party.all_acks_confirmed() {
+            // The study was over before this start: nobody waits for this party.
+            return Ok(Ending::Complete);
+        }
+        let mut acked: Option<Instant> = None;
+        let mut confirmed: Option<Instant> = None;
+        let elapsed_since = |is_so: bool, start: &mut Option<Instant>| {
+            is_so.then(|| start.get_or_insert_with(Instant::now).elapsed())
+        };
+        loop {
+            let acked = elapsed_since(party.all_acked(), &mut acked);
+            let confirmed = elapsed_since(party.all_acks_confirmed(), &mut confirmed);
+            if may_exit(acked, confirmed, party.all_closed()) {
+                return Ok(Ending::Complete);
+            }
+            let event = match events.recv_timeout(Duration::from_millis(500)) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            };
+            let stop = matches!(event, LinkEvent::Stop);
+            let handled = party.handle(event);
+            self.report(party);
+            handled?;
+            if stop {
+                return Ok(match party.is_finished() {
+                    true => Ending::Finished,
+                    false => Ending::Stopped,
+                });
+            }
+        }
+    }
+
+    /// Passes notices, status and results on to the observer.
+    fn report(&mut self, party: &mut Party) {
+        for notice in party.take_notices() {
+            self.counts.add(&notice);
+            self.observer.notice(&notice);
+        }
+        let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
+        self.observer.status(&status);
+        self.shared.set(status);
+        if party.is_finished() && !self.results_written {
+            self.results_written = true;
+            // Neighbours need this party even if its files cannot be written.
+            match self.observer.results(party) {
+                Ok(files) => {
+                    for file in files {
+                        self.observer.notice(&Notice::Wrote { file });
+                    }
+                }
+                Err(error) => self.results_error = Some(error),
+            }
+        }
+    }
+}
+
+/// Returns whether a party may exit, given for how long all neighbours have acknowledged it and confirmed its acknowledgement, and
+/// whether all links have closed.
+fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bool) -> bool {
+    match (acked, confirmed) {
+        (None, _) => false,
+        (Some(acked), None) => acked > LINGER_UNCONFIRMED,
+        (Some(_), Some(confirmed)) => all_closed || confirmed > LINGER_CONFIRMED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_party_waits_for_acknowledgements_and_lingers_a_limited_time() {
+        let now = Some(Duration::ZERO);
+        let after = |linger: Duration| Some(linger + Duration::from_millis(1));
+        for closed in [false, true] {
+            // A neighbour needs something, however long that takes.
+            assert!(!may_exit(None, None, closed));
+            // All have acknowledged, and one may not have our acknowledgement.
+            assert!(!may_exit(now, None, closed));
+            assert!(!may_exit(Some(LINGER_UNCONFIRMED), None, closed));
+            assert!(may_exit(after(LINGER_UNCONFIRMED), None, closed));
+            assert!(may_exit(
+                after(LINGER_UNCONFIRMED),
+                after(LINGER_CONFIRMED),
+                closed
+            ));
+        }
+        // All have confirmed, and one may not know that we received the confirmation.
+        assert!(!may_exit(after(LINGER_UNCONFIRMED), now, false));
+        assert!(!may_exit(now, Some(LINGER_CONFIRMED), false));
+        assert!(may_exit(now, after(LINGER_CONFIRMED), false));
+        assert!(may_exit(now, now, true));
+    }
+}

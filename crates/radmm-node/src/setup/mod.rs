@@ -1,0 +1,198 @@
+//! The setup of a party: study, site file, key and rows, brought together and checked against each other before anything is sent.
+
+mod balance;
+mod bill;
+mod data_check;
+mod error;
+mod identify;
+mod open;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use radmm::account::Event;
+use radmm::private::{Mechanism, Shard};
+use radmm::public::graph::{Graph, NodeId};
+use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
+
+use crate::key::SecretKey;
+use crate::machine::Peer;
+use crate::public_facts::PublicFacts;
+pub use balance::{Balance, BalanceTotal};
+pub use bill::PartyBill;
+pub(crate) use bill::plan_party;
+pub use data_check::{DataCheck, LabelCount};
+pub use error::SetupError;
+pub use identify::IdentifyError;
+use identify::identify_party;
+pub use open::open_existing_store;
+use rows::LocalRows;
+pub use rows::{Folders, RowsError};
+
+/// A study and a site that belong together, with the party's key and rows.
+pub struct PartySetup {
+    study: Study,
+    graph: Graph,
+    site: SiteFile,
+    site_folder: PathBuf,
+    site_name: String,
+    me: NodeId,
+    key: Arc<SecretKey>,
+    shard: Shard,
+    hash: [u8; 32],
+    data_check: Option<DataCheck>,
+    mechanism: Mechanism,
+    /// The charges of the whole study, by iteration.
+    plan: Vec<(u32, Event)>,
+}
+
+impl PartySetup {
+    /// Reads key and rows, and finds out which party this is and which noise it needs. `names` are those of the study and the
+    /// site file in messages.
+    pub fn new(
+        study: Study,
+        site: SiteFile,
+        folders: Folders<'_>,
+        names: (&str, &str),
+    ) -> Result<Self, SetupError> {
+        let (study_name, site_name) = names;
+        if study.parties.is_empty() {
+            return Err(SetupError::NoParties(study_name.to_owned()));
+        }
+        let graph = Graph::new(&study.network.topology, study.network.nodes as usize);
+        let graph = graph.map_err(|cause| SetupError::Graph {
+            study: study_name.to_owned(),
+            cause,
+        })?;
+        let key_file = folders.site.join(&site.key);
+        let key = SecretKey::read(&key_file)?;
+        let me = identify_party(&study, &site, site_name, (&key_file, key.identity()))?;
+        let ids = graph.neighbours(me).iter();
+        let neighbours: Vec<&str> = ids
+            .map(|id| study.parties[id.0 as usize].name.as_str())
+            .collect();
+        let mut dialled = site.addresses.keys();
+        if let Some(name) = dialled.find(|name| !neighbours.contains(&name.as_str())) {
+            return Err(SetupError::NoNeighbour {
+                site: site_name.to_owned(),
+                me: study.parties[me.0 as usize].name.clone(),
+                name: name.clone(),
+                neighbours: neighbours.join(", "),
+            });
+        }
+        if site.limit.is_none() && site.noise == NoiseOrigin::Secret {
+            return Err(SetupError::NoLimit);
+        }
+        let rows = LocalRows::read(&study, &site.data.rows, folders, me)?;
+        let plan = plan_party(&study, &graph, me, rows.shard.rows());
+        let (mechanism, plan) = plan.map_err(|cause| SetupError::UnattainableBudget {
+            study: study_name.to_owned(),
+            cause: Box::new(cause),
+        })?;
+        Ok(Self {
+            site_folder: folders.site.to_owned(),
+            site_name: site_name.to_owned(),
+            me,
+            key: Arc::new(key),
+            shard: rows.shard,
+            hash: rows.hash,
+            data_check: rows.data_check,
+            mechanism,
+            plan,
+            study,
+            graph,
+            site,
+        })
+    }
+
+    /// Returns the study that all parties agreed on.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// Returns the site file, which is this party's own.
+    pub fn site(&self) -> &SiteFile {
+        &self.site
+    }
+
+    /// Returns the study's network.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Returns this party's node in the network.
+    pub fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// Returns this party's name.
+    pub fn name(&self) -> &str {
+        &self.study.parties[self.me.0 as usize].name
+    }
+
+    /// Returns the number of rows, `B_i`.
+    pub fn rows(&self) -> usize {
+        self.shard.rows()
+    }
+
+    /// Returns what was counted in the party's own file; `None` if the rows are a share of the study's table.
+    // Privacy: only for people who may see the rows.
+    pub fn data_check(&self) -> Option<&DataCheck> {
+        self.data_check.as_ref()
+    }
+
+    /// Returns the path of the key file.
+    pub fn key_file(&self) -> PathBuf {
+        self.path(&self.site.key)
+    }
+
+    /// Returns the party's secret key.
+    pub fn key(&self) -> &Arc<SecretKey> {
+        &self.key
+    }
+
+    /// Returns the party's public key.
+    pub fn identity(&self) -> Identity {
+        self.study.parties[self.me.0 as usize].key
+    }
+
+    /// Resolves a path of the site file.
+    pub fn path(&self, written: &str) -> PathBuf {
+        self.site_folder.join(written)
+    }
+
+    /// Returns whether the noise protects anybody.
+    pub fn protects(&self) -> bool {
+        self.site.noise == NoiseOrigin::Secret && self.study.privacy.unprotected().is_none()
+    }
+
+    /// Returns the public facts about this party.
+    pub fn public_facts(&self) -> PublicFacts {
+        PublicFacts {
+            study: self.study.clone(),
+            graph: self.graph.clone(),
+            node: self.me,
+            rows: self.rows(),
+            mechanism: self.mechanism,
+            seeded: self.site.noise == NoiseOrigin::Seeded,
+            limit: self.site.limit.clone(),
+        }
+    }
+
+    /// Returns the neighbours, each with the address to dial if it has one.
+    pub fn neighbours(&self) -> impl Iterator<Item = (Peer, Option<String>)> {
+        self.graph.neighbours(self.me).iter().map(|id| {
+            let party = &self.study.parties[id.0 as usize];
+            let own = self.site.addresses.get(&party.name);
+            let peer = Peer {
+                id: *id,
+                name: party.name.clone(),
+                key: party.key.bytes(),
+            };
+            (peer, own.or(party.address.as_ref()).cloned())
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! The start of a party: a new study, or one that is resumed from the store.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use radmm::account::Ledger;
+use radmm::node::{Node, Setup};
+use radmm::private::{Curator, Hands, NoiseKey, Recorded, Terms};
+use radmm_study::{NoiseOrigin, instantiate};
+use rayon::prelude::*;
+
+use super::{PartyBill, PartySetup, SetupError};
+use crate::machine::{Party, PartyParts};
+use crate::store::{Charge, RowFingerprint, Store, StoreError, StudyRecord};
+
+impl PartySetup {
+    /// Starts the study, or resumes it where it stopped.
+    pub fn open(self, mut store: Store) -> Result<(Party, PartyBill), SetupError> {
+        // The journal is scanned once: nothing up to the first question adds a charge.
+        let history = store.charges_with_answers()?;
+        let charges: Vec<Charge> = history.iter().map(|(charge, _)| *charge).collect();
+        let started = self.find_study(&store, &charges)?;
+        // Privacy: a study starts only if everything that it will cost is within the limits.
+        let (bill, account) = self.price(Some(&store), &charges, started.as_ref())?;
+        let rows = store.row_fingerprint(&self.hash);
+        let record = match started {
+            Some(started) => started,
+            None => store.begin_study(|number| StudyRecord {
+                number,
+                name: self.study.name.clone(),
+                sha256: self.study.sha256(),
+                party: self.me.0,
+                fingerprint: rows.to_string(),
+                rows: self.shard.rows() as u64,
+                seeded: self.site.noise == NoiseOrigin::Seeded,
+                finished: false,
+                acked: BTreeSet::new(),
+                ack_confirmed: BTreeSet::new(),
+            })?,
+        };
+        if let Some(limit) = &self.site.limit {
+            // Privacy: fixed before the first question, so that no release has a part in it.
+            store.set_renyi_order(limit.limits.order())?;
+        }
+        let own = history
+            .into_iter()
+            .filter(|(charge, _)| charge.study == record.number);
+        let charged_answers: Vec<Recorded> = own
+            .map(|(charge, answer)| Recorded {
+                iteration: charge.iteration,
+                event: charge.event,
+                answer,
+            })
+            .collect();
+        let events = charged_answers.iter().map(|recorded| recorded.event);
+        let ledger = Ledger::resumed(self.budget()?, self.study.privacy.bound, events);
+        let mut ledger = ledger.map_err(SetupError::Journal)?;
+        if let Some(account) = &account {
+            ledger = ledger.at(account);
+        }
+        let noise = match self.site.noise {
+            NoiseOrigin::Secret => NoiseKey::secret(store.noise_secret(record.number)?),
+            NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
+        };
+        let terms = Terms {
+            problem: instantiate::problem(&self.study),
+            mechanism: self.mechanism,
+            ledger,
+            noise,
+        };
+        let peers = self.neighbours().map(|(peer, _)| peer).collect();
+        let columns = self.shard.columns();
+        let (study, graph, me) = (&self.study, &self.graph, self.me);
+        let node = Node::new(Setup {
+            id: me,
+            neighbours: graph.neighbours(me).to_vec(),
+            iterations: study.algorithm.iterations,
+            start: instantiate::start(study, me, columns),
+            algorithm: instantiate::algorithm(
+                &study.algorithm.method,
+                graph,
+                me,
+                vec![0.0; columns],
+            ),
+            curator: Curator::new(self.shard, terms)?.with_hands(Arc::new(RayonExecutor)),
+        })?;
+        let party = Party::open(PartyParts {
+            study,
+            graph,
+            node,
+            peers,
+            key: self.key,
+            store,
+            study_record: record,
+            charged_answers,
+            rows,
+            account,
+        })?;
+        Ok((party, bill))
+    }
+
+    /// Finds the study in the store, if it was started, and checks that it may be started or resumed.
+    pub(super) fn find_study(
+        &self,
+        store: &Store,
+        charges: &[Charge],
+    ) -> Result<Option<StudyRecord>, SetupError> {
+        let rows = store.row_fingerprint(&self.hash);
+        let continued =
+            |of: &RowFingerprint| *of == rows || self.site.data.continues.contains(&of.0);
+        // Privacy: rows that changed are taken for the same people's unless the operator says otherwise. An account that
+        // started from zero with every new version of a file would protect nobody.
+        if let Some(other) = charges.iter().find(|charge| !continued(&charge.rows)) {
+            return Err(SetupError::OtherRows {
+                found: rows,
+                before: other.rows,
+            });
+        }
+        // Privacy: everybody who knows the seed can subtract the noise, so that an answer with seeded noise has no finite price.
+        let seeded = |record: &&StudyRecord| {
+            record.seeded && charges.iter().any(|c| c.study == record.number)
+        };
+        let studies = store.studies();
+        if let (NoiseOrigin::Secret, Some(rehearsal)) =
+            (self.site.noise, studies.iter().find(seeded))
+        {
+            return Err(SetupError::Rehearsed {
+                study: rehearsal.name.clone(),
+            });
+        }
+        let sha256 = self.study.sha256();
+        let Some(started) = studies.into_iter().find(|record| record.sha256 == sha256) else {
+            return Ok(None);
+        };
+        let differently = |how: &str| SetupError::StartedDifferently {
+            study: self.study.name.clone(),
+            how: how.to_owned(),
+        };
+        if started.party != self.me.0 {
+            let party = self.study.parties.get(started.party as usize);
+            return Err(differently(&format!(
+                "as {}, not as {}, whose key is in {}",
+                party.map_or("another party", |party| party.name.as_str()),
+                self.name(),
+                self.key_file().display()
+            )));
+        }
+        if started.fingerprint != rows.to_string() {
+            return Err(differently("on other rows"));
+        }
+        match (started.seeded, self.site.noise) {
+            (true, NoiseOrigin::Secret) => Err(differently("with noise = \"seeded\"")),
+            (false, NoiseOrigin::Seeded) => Err(differently("with noise = \"secret\"")),
+            _ => Ok(Some(started)),
+        }
+    }
+}
+
+/// An executor that spreads the chunks of one party's rows over all threads.
+struct RayonExecutor;
+
+impl Hands for RayonExecutor {
+    fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        (0..count).into_par_iter().with_max_len(1).for_each(work);
+    }
+}
+
+/// Opens the store of a state folder, if there is one.
+pub fn open_existing_store(folder: &Path) -> Result<Option<Store>, StoreError> {
+    match Store::open_existing(folder) {
+        Ok(store) => Ok(Some(store)),
+        Err(StoreError::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

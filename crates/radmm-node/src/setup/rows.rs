@@ -1,0 +1,141 @@
+//! The rows of a party, read from its own file or from the study's table.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use radmm::private::Shard;
+use radmm::public::graph::NodeId;
+use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
+use radmm_study::rows::{StudyRows, StudyRowsError};
+use radmm_study::{RowSource, SiteRows, Study};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::DataCheck;
+
+/// The rows of a party.
+pub(super) struct LocalRows {
+    pub shard: Shard,
+    /// The hash of the file, or of the study's table and the party's share of it.
+    pub hash: [u8; 32],
+    /// Counts over the party's own file, for the people who may see it.
+    pub data_check: Option<DataCheck>,
+}
+
+/// The reason why rows cannot be read.
+#[derive(Debug, Error)]
+pub enum RowsError {
+    /// The file cannot be opened.
+    #[error("{}: {cause}; [data] path is relative to the site file", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The file changed while it was read.
+    #[error("{}: the file changed while it was read; start again when nothing writes to it", .0.display())]
+    Changed(PathBuf),
+    /// The file does not match the study.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The study's own table is missing or does not match the study.
+    #[error(transparent)]
+    Table(#[from] StudyRowsError),
+    /// The share is empty.
+    #[error("{0} has no rows: its share of the study's table is empty")]
+    Empty(String),
+}
+
+impl LocalRows {
+    /// Reads the rows that a site file names.
+    pub(super) fn read(
+        study: &Study,
+        site: &SiteRows,
+        folders: Folders<'_>,
+        me: NodeId,
+    ) -> Result<Self, RowsError> {
+        match site {
+            SiteRows::File { path, format } => {
+                let path = folders.site.join(path);
+                let open = |cause| RowsError::Open {
+                    path: path.clone(),
+                    cause,
+                };
+                let hash = hash_of(&path).map_err(open)?;
+                let file = TableFile::open(&path, *format).map_err(open)?;
+                let spec = PartitionSpec {
+                    split: &Split::RoundRobin,
+                    nodes: 1,
+                    holdout: None,
+                };
+                let partition = read_partition(file, &study.data.schema, spec)?;
+                if hash_of(&path).map_err(open)? != hash {
+                    return Err(RowsError::Changed(path));
+                }
+                let data_check = DataCheck::new(&partition, &study.data.schema);
+                let mut parts = partition.parts.into_iter();
+                let part = parts
+                    .next()
+                    .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
+                Ok(Self {
+                    shard: part.shard,
+                    hash,
+                    data_check: Some(data_check),
+                })
+            }
+            SiteRows::Share => Self::share(study, folders, me),
+        }
+    }
+
+    /// Reads the party's share of the study's own table.
+    fn share(study: &Study, folders: Folders<'_>, me: NodeId) -> Result<Self, RowsError> {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm share v1\0");
+        hash.update(me.0.to_le_bytes());
+        let data = serde_json::to_string(&(&study.data, study.network.nodes));
+        hash.update(data.unwrap_or_default());
+        if let RowSource::File(name) = &study.data.source {
+            let path = folders.study.join(name);
+            let bytes = hash_of(&path).map_err(|cause| {
+                RowsError::Table(StudyRowsError::Open {
+                    path,
+                    key: "[data] path",
+                    cause,
+                })
+            })?;
+            hash.update(bytes);
+        }
+        let table = StudyRows::read(study, folders.study)?;
+        let rows = table.parties.into_iter().nth(me.0 as usize);
+        let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
+        Ok(Self {
+            shard: shard.ok_or_else(|| RowsError::Empty(me.to_string()))?,
+            hash: hash.finalize().into(),
+            data_check: None,
+        })
+    }
+}
+
+/// The folders that paths are relative to.
+#[derive(Clone, Copy, Debug)]
+pub struct Folders<'a> {
+    /// The folder of the study file.
+    pub study: &'a Path,
+    /// The folder of the site file.
+    pub site: &'a Path,
+}
+
+fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! The account of a site over all studies: which studies may start and resume, and under which fingerprint rows are charged.
+
+use std::fs;
+
+use radmm::account::Guarantee;
+use radmm::message::Message;
+use radmm::public::release::{Precision, Release};
+use radmm_study::instantiate;
+use tempfile::TempDir;
+
+use super::*;
+use crate::evidence::AccountReport;
+use crate::machine::tests::World;
+use crate::machine::{Credit, Link, LinkEvent, Serial};
+use crate::machine::{Frame, Hello, PROTOCOL, Party, SignedMessage};
+use crate::store::{RowFingerprint, Store};
+
+/// A link that nobody reads.
+struct SilentLink;
+
+impl Link for SilentLink {
+    fn send(&self, _: Vec<u8>) -> bool {
+        true
+    }
+
+    fn close(&self) {}
+}
+
+/// Alder's site, and the keys of all parties.
+struct TestSite {
+    world: World,
+    folder: TempDir,
+    /// The `noise` key of the site file.
+    noise: &'static str,
+    party: Option<&'static str>,
+    limit: f64,
+    continues: Vec<RowFingerprint>,
+}
+
+const PLENTY: f64 = 1e6;
+
+impl TestSite {
+    fn new() -> Self {
+        let site = Self {
+            world: World::new("ring", 1),
+            folder: tempfile::tempdir().unwrap(),
+            noise: "secret",
+            party: None,
+            limit: PLENTY,
+            continues: Vec::new(),
+        };
+        site.install_key(0);
+        site.write_rows(40);
+        site
+    }
+
+    /// Puts the key of a party into the site's folder.
+    fn install_key(&self, party: usize) {
+        let path = self.folder.path().join("key.pem");
+        let _ = fs::remove_file(&path);
+        let key = SecretKey::from_pem(&self.world.hosts[party].pem).unwrap();
+        key.write_new(&path).unwrap();
+    }
+
+    fn write_rows(&self, people: u32) {
+        let mut text = "age,bmi,systolic,cholesterol,smoker,sex,exercise,readmitted\n".to_owned();
+        for k in 0..people {
+            let again = ["yes", "no"][k as usize % 2];
+            text += &format!(
+                "{},25.5,{},5.5,no,f,some,{again}\n",
+                40 + k % 30,
+                120 + k % 7
+            );
+        }
+        fs::write(self.folder.path().join("rows.csv"), text).unwrap();
+    }
+
+    fn setup(&self) -> Result<PartySetup, SetupError> {
+        let names: Vec<String> = { self.continues.iter() }
+            .map(|one| format!("\"{one}\""))
+            .collect();
+        let party = self.party.map(|name| format!("party = {name:?}\n"));
+        let text = format!(
+            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\n",
+            party.unwrap_or_default(),
+            self.noise,
+            names.join(", "),
+            self.limit,
+        );
+        let (site, _) = SiteFile::parse(&text, "site.toml").unwrap();
+        let here = self.folder.path();
+        let folders = Folders {
+            study: here,
+            site: here,
+        };
+        let study = self.world.study.clone();
+        PartySetup::new(study, site, folders, ("study.toml", "site.toml"))
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.state()).unwrap()
+    }
+
+    /// Removes the state folder.
+    fn clear(&self) {
+        fs::remove_dir_all(self.state()).unwrap();
+    }
+
+    fn open(&self) -> Result<(Party, PartyBill), SetupError> {
+        self.setup()?.open(self.store())
+    }
+
+    fn rejection(&self) -> SetupError {
+        self.open().err().unwrap()
+    }
+
+    fn bill(&self) -> PartyBill {
+        self.setup().unwrap().bill(Some(&self.store())).unwrap()
+    }
+
+    /// Switches to another study of the same parties on the same rows.
+    fn another_study(&mut self, name: &str) {
+        self.world.study.name = name.to_owned();
+    }
+
+    /// Delivers the initial values of birch and rowan, so that alder's rows are asked.
+    fn ask(&self, party: &mut Party) {
+        let study = &self.world.study;
+        let columns = party.node().curator().columns();
+        for from in [1, 4] {
+            let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
+            let key = SecretKey::from_pem(&self.world.hosts[from as usize].pem).unwrap();
+            let start = instantiate::start(study, peer, columns);
+            let message = Message {
+                from: peer,
+                iteration: 0,
+                release: Release::of(start, Precision::Grid).unwrap(),
+            };
+            let hello = Hello {
+                version: PROTOCOL,
+                study: study.digest(),
+                from: peer,
+                at: 0,
+                persisted: None,
+                received: None,
+                probe: false,
+            };
+            let say = Frame::Value(SignedMessage::new(message, &study.digest(), &key));
+            let link = Box::new(SilentLink);
+            party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
+            for frame in [Frame::Hello(hello), say] {
+                let event = LinkEvent::Frame {
+                    peer,
+                    serial,
+                    bytes: frame.encode(),
+                    credit: Credit::new(|| ()),
+                };
+                party.handle(event).unwrap();
+            }
+        }
+        assert_eq!(party.iteration(), 1);
+    }
+
+    /// Opens the study, asks the rows once, and closes it.
+    fn ask_once(&self) -> Release {
+        let (mut party, _) = self.open().unwrap();
+        self.ask(&mut party);
+        party.node().model().clone()
+    }
+}
+
+#[test]
+fn a_study_beyond_the_limit_does_not_start() {
+    let mut site = TestSite::new();
+    site.limit = site.bill().total.epsilon * 0.9;
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::BeyondLimit { spent, after, .. }
+            if *spent == 0.0 && *after > site.limit),
+        "{rejection}"
+    );
+    let store = site.store();
+    assert!(store.studies().is_empty());
+    assert!(store.charges().unwrap().is_empty());
+}
+
+#[test]
+fn every_answer_is_charged_to_the_account_of_the_rows() {
+    let site = TestSite::new();
+    let (mut party, bill) = site.open().unwrap();
+    assert_eq!(party.spent_on_rows()[0].epsilon, 0.0);
+    site.ask(&mut party);
+    let spent = party.spent_on_rows();
+    assert!(spent[0].epsilon > 0.0 && spent[0].epsilon < bill.after[0].epsilon);
+    drop(party);
+    // The journal comes to the same total.
+    let later = site.bill();
+    assert_eq!(later.before, spent);
+    assert_eq!(later.after, bill.after);
+}
+
+#[test]
+fn rows_are_charged_under_their_fingerprint() {
+    let site = TestSite::new();
+    site.ask_once();
+    let hash = site.setup().unwrap().hash;
+    let store = site.store();
+    let name = store.row_fingerprint(&hash);
+    let charges = store.charges().unwrap();
+    assert_eq!(charges.len(), 1);
+    assert_eq!((charges[0].study, charges[0].iteration), (0, 1));
+    assert_eq!(charges[0].rows, name);
+    assert_eq!(store.studies()[0].fingerprint, name.to_string());
+    drop(store);
+    // So the study resumes where it stopped.
+    let (party, _) = site.open().unwrap();
+    assert_eq!(party.iteration(), 1);
+}
+
+#[test]
+fn the_losses_of_studies_on_the_same_rows_add_up() {
+    let mut site = TestSite::new();
+    let alone = site.bill();
+    site.ask_once();
+    let first = site.bill();
+    site.another_study("second");
+    let second = site.bill();
+    // The first study has asked once, and what it has not spent is not counted.
+    assert_eq!(second.before, first.before);
+    assert_eq!(second.total, alone.total);
+    assert!(second.after[0].epsilon > alone.after[0].epsilon);
+    // Enough for either study alone, but not for both.
+    site.limit = (second.after[0].epsilon + alone.after[0].epsilon) / 2.0;
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::BeyondLimit { spent, .. }
+            if *spent == first.before[0].epsilon),
+        "{rejection}"
+    );
+    assert_eq!(site.store().studies().len(), 1);
+    site.limit = PLENTY;
+    site.ask_once();
+    let studies = { site.store().charges().unwrap().into_iter() }.map(|charge| charge.study);
+    assert_eq!(studies.collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn changed_rows_are_rejected_until_the_site_file_says_that_they_continue() {
+    let mut site = TestSite::new();
+    site.ask_once();
+    let spent = site.bill().before;
+    let before = site.store().charges().unwrap()[0].rows;
+    site.another_study("second");
+    site.write_rows(41);
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::OtherRows { before: named, found }
+            if *named == before && *found != before),
+        "{rejection}"
+    );
+    // Another fingerprint does not help.
+    site.continues = vec![RowFingerprint([9; 32])];
+    assert!(matches!(site.rejection(), SetupError::OtherRows { .. }));
+    site.continues = vec![before];
+    assert_eq!(site.bill().before, spent);
+    site.ask_once();
+    let charges = site.store().charges().unwrap();
+    assert_eq!(charges.len(), 2);
+    assert_ne!(charges[1].rows, before);
+    // The report of the account shows one total over both states of the rows.
+    let shown = AccountReport::new(&site.store(), 1e-4, None).unwrap().site;
+    let names = [before, charges[1].rows].map(|one| one.to_string());
+    assert_eq!(shown.fingerprints, names);
+    let totals: Vec<Guarantee> = { shown.balance.totals.iter() }
+        .map(|one| one.total)
+        .collect();
+    assert_eq!(totals, site.bill().before);
+}
+
+#[test]
+fn rows_that_a_rehearsal_asked_are_not_asked_with_secret_noise() {
+    let mut site = TestSite::new();
+    site.noise = "seeded";
+    drop(site.open().unwrap());
+    // Nothing was asked yet, so nothing was revealed.
+    site.another_study("real");
+    site.noise = "secret";
+    assert!(site.setup().unwrap().bill(Some(&site.store())).is_ok());
+
+    site.another_study("rehearsal");
+    site.noise = "seeded";
+    site.ask_once();
+    site.another_study("real");
+    site.noise = "secret";
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::Rehearsed { study } if study == "rehearsal"),
+        "{rejection}"
+    );
+    // Another rehearsal reveals nothing more.
+    site.noise = "seeded";
+    site.ask_once();
+}
+
+#[test]
+fn noise_repeats_only_if_it_is_seeded() {
+    // The same question, asked of the same rows in two folders.
+    let mut site = TestSite::new();
+    for (noise, same) in [("seeded", true), ("secret", false)] {
+        site.noise = noise;
+        let answers = [(), ()].map(|()| {
+            let answer = site.ask_once();
+            site.clear();
+            answer
+        });
+        assert_eq!(answers[0] == answers[1], same, "{noise}");
+    }
+    // The same question in two studies of one folder.
+    let first = site.ask_once();
+    site.another_study("second");
+    assert_ne!(site.ask_once(), first);
+}
+
+#[test]
+fn a_study_resumes_as_it_was_started_or_not_at_all() {
+    let how = |site: &TestSite| match site.rejection() {
+        SetupError::StartedDifferently { how, .. } => how,
+        other => panic!("{other}"),
+    };
+    let mut site = TestSite::new();
+    drop(site.open().unwrap());
+    site.install_key(1);
+    let named = how(&site);
+    assert!(
+        named.starts_with("as alder, not as birch, whose key is in "),
+        "{named}"
+    );
+    site.install_key(0);
+    site.write_rows(41);
+    assert_eq!(how(&site), "on other rows");
+    site.write_rows(40);
+    site.noise = "seeded";
+    assert_eq!(how(&site), "with noise = \"secret\"");
+    site.noise = "secret";
+    drop(site.open().unwrap());
+    assert_eq!(site.store().studies().len(), 1);
+
+    site.clear();
+    site.noise = "seeded";
+    drop(site.open().unwrap());
+    site.noise = "secret";
+    assert_eq!(how(&site), "with noise = \"seeded\"");
+}
+
+#[test]
+fn an_unknown_key_is_rejected() {
+    let site = TestSite::new();
+    let path = site.folder.path().join("key.pem");
+    fs::remove_file(&path).unwrap();
+    let key = SecretKey::generate().unwrap();
+    key.write_new(&path).unwrap();
+    let rejection = site.setup().err().unwrap();
+    let identity = Identity::from(key.public());
+    let SetupError::Identify(rejection) = rejection else {
+        panic!("{rejection}");
+    };
+    assert_eq!(
+        *rejection,
+        IdentifyError::UnknownKey {
+            key: path,
+            identity
+        }
+    );
+    assert!(!site.state().exists());
+}
+
+#[test]
+fn a_site_that_names_its_party_accepts_no_other_key() {
+    let mut site = TestSite::new();
+    site.party = Some("alder");
+    assert_eq!(site.setup().unwrap().name(), "alder");
+    site.install_key(1);
+    let message = site.setup().err().unwrap().to_string();
+    let key = site.folder.path().join("key.pem");
+    let [alder, birch] = [0, 1].map(|party: usize| site.world.study.parties[party].key);
+    assert_eq!(
+        message,
+        format!(
+            "site.toml: party = \"alder\": key file {} has the identity {birch}, which is that of birch in the study, and alder's is {alder}; use alder's key file",
+            key.display()
+        )
+    );
+    fs::remove_file(&key).unwrap();
+    SecretKey::generate().unwrap().write_new(&key).unwrap();
+    let message = site.setup().err().unwrap().to_string();
+    assert!(
+        message.contains(", which is not that of any party in the study"),
+        "{message}"
+    );
+    site.party = Some("elder");
+    let message = site.setup().err().unwrap().to_string();
+    assert_eq!(
+        message,
+        "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
+    );
+    assert!(!site.state().exists());
+}
+
+#[test]
+fn clipped_values_and_labels_are_counted() {
+    let site = TestSite::new();
+    let path = site.folder.path().join("rows.csv");
+    let rows = fs::read_to_string(&path).unwrap();
+    let odd = "999,25.5,120,5.5,no,f,some,Yes\n?,25.5,120,5.5,no,f,some,yes\n";
+    fs::write(&path, format!("{rows}{odd}")).unwrap();
+    let setup = site.setup().unwrap();
+    let check = setup.data_check().unwrap();
+    assert_eq!((setup.rows(), check.left_out), (41, 1));
+    assert_eq!(check.clipped, [("age".to_owned(), 1)].into());
+    let labels = check
+        .labels
+        .iter()
+        .map(|one| (one.value.as_str(), one.rows));
+    let labels: Vec<(&str, usize)> = labels.collect();
+    assert_eq!(labels, [("yes", 20), ("no", 20), ("Yes", 1)]);
+    assert_eq!(check.other_labels, 0);
+}

@@ -1,0 +1,472 @@
+//! The durable state of a party: one journal in its state folder.
+//!
+//! A [`PendingStep`] is appended as one durable record: the values received for an iteration, the charge and the answer of a data
+//! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
+//! whatever moment, the store holds a whole step or nothing of it.
+//!
+//! The memory of a store is an index of the journal, a few numbers an iteration. The records are:
+//!
+//! ```text
+//! created       format, salt of row fingerprints
+//! study         secret of the noise, study as JSON
+//! acks          study, acknowledgements at its end, as JSON
+//! step          study, received values, charges and answers, sent values, whether it was the last
+//! order         the Rényi order at which the limits of these rows are kept
+//! misbehaviour  study, invalid frames of neighbours, as JSON
+//! ```
+
+mod charge;
+mod error;
+#[cfg(test)]
+pub(crate) mod faulty_storage;
+mod folder;
+mod index;
+mod journal;
+mod step;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use radmm::private::Recorded;
+use radmm::public::graph::NodeId;
+use radmm::public::release::Release;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::machine::SignedMessage;
+pub use charge::{Charge, RowFingerprint};
+pub use error::StoreError;
+use error::{corrupt, fault};
+use folder::{create_folder, restrict_to_owner, sync_names};
+use index::{
+    ACKS, Acks, CREATED, Entry, FORMAT, MISBEHAVIOUR, ORDER, STEP, STUDY, StepIterations,
+    StoreIndex, StudyIndex, record_of,
+};
+use journal::{Journal, JournalError};
+pub(crate) use step::PendingStep;
+use step::StoredStep;
+use storage::{LockedFile, Storage};
+
+/// The name of the journal in the state folder.
+const FILE: &str = "state.journal";
+
+/// The name of the journal until its first record is written.
+const UNFINISHED: &str = "state.journal.new";
+
+/// The number of rejected frames that are kept of a study.
+const MAX_MISBEHAVIOURS: usize = 100;
+
+/// The number of proofs that are kept beyond [`MAX_MISBEHAVIOURS`].
+const MAX_PROOFS: usize = 20;
+
+/// A study that was begun in a state folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StudyRecord {
+    /// The study's number in this folder, counted from 0.
+    pub number: u32,
+    /// The study's name.
+    pub name: String,
+    /// The digest of its canonical form, in hexadecimal digits.
+    pub sha256: String,
+    /// This party's number in the study.
+    pub party: u32,
+    /// The fingerprint of the rows, in hexadecimal digits.
+    pub fingerprint: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// Whether the noise is seeded, and so protects nobody.
+    pub seeded: bool,
+    /// Whether all iterations are done.
+    pub finished: bool,
+    /// The neighbours that have acknowledged all values of this party.
+    #[serde(default, rename = "served")]
+    pub acked: BTreeSet<u32>,
+    /// The neighbours that have confirmed this party's acknowledgement.
+    #[serde(default, rename = "assured")]
+    pub ack_confirmed: BTreeSet<u32>,
+}
+
+/// Invalid frames of a neighbour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MisbehaviourRecord {
+    /// The neighbour's number.
+    pub from: u32,
+    /// The misbehaviour, in words.
+    pub what: String,
+    /// The frames, in hexadecimal digits.
+    pub frames: Vec<String>,
+}
+
+/// The store of one state folder.
+pub struct Store {
+    journal: Journal,
+    index: StoreIndex,
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Opens the store of a folder, and creates both if need be.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: folder.to_owned(),
+            cause,
+        };
+        create_folder(folder).map_err(failed)?;
+        create_file(folder)?;
+        let file = folder.join(FILE);
+        restrict_to_owner(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
+        let store = Self::open_existing(folder)?;
+        // The process that created the file may have been killed before its name was durable.
+        sync_names(folder).map_err(failed)?;
+        Ok(store)
+    }
+
+    /// Opens the store of a folder that has one.
+    pub fn open_existing(folder: &Path) -> Result<Self, StoreError> {
+        let file = folder.join(FILE);
+        if !file.is_file() {
+            return Err(StoreError::Missing(folder.to_owned()));
+        }
+        match LockedFile::open(&file) {
+            Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
+            Ok(None) => Err(StoreError::InUse(folder.to_owned())),
+            Err(cause) => Err(StoreError::Folder { path: file, cause }),
+        }
+    }
+
+    /// Opens or creates a store on other storage than a file, for tests of storage that fails.
+    #[cfg(test)]
+    pub(crate) fn on(folder: &Path, storage: impl Storage + 'static) -> Result<Self, StoreError> {
+        match storage.len().map(|length| length == 0) {
+            Ok(true) => Self::create(folder, Box::new(storage)),
+            _ => Self::load(folder, Box::new(storage)),
+        }
+    }
+
+    /// Creates a store on empty storage.
+    fn create(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        let salt = random()?;
+        let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
+        let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
+        Ok(Self {
+            journal,
+            index: StoreIndex {
+                salt,
+                ..StoreIndex::default()
+            },
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
+    fn load(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        let mut index = StoreIndex::default();
+        let journal = Journal::open(storage, |record| index.load(record));
+        let folder = folder.to_owned();
+        match (journal, index.unknown_format) {
+            (_, Some(found)) => Err(StoreError::Format {
+                path: folder,
+                found,
+            }),
+            (Ok(journal), None) => Ok(Self {
+                journal,
+                index,
+                folder,
+            }),
+            (Err(error), None) => Err(fault(&folder, error)),
+        }
+    }
+
+    /// Returns the state folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the fingerprint of rows: a hash of their bytes with a secret salt of this folder, so that nobody who sees it can
+    /// test a guess of the rows.
+    pub(crate) fn row_fingerprint(&self, hash_of_rows: &[u8; 32]) -> RowFingerprint {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm fingerprint v1\0");
+        hash.update(self.index.salt);
+        hash.update(hash_of_rows);
+        RowFingerprint(hash.finalize().into())
+    }
+
+    /// Returns all studies that were begun here.
+    pub fn studies(&self) -> Vec<StudyRecord> {
+        let studies = self.index.studies.iter();
+        studies.map(|study| study.record.clone()).collect()
+    }
+
+    /// Begins a study, and draws the secret of its noise, which never changes.
+    pub(crate) fn begin_study(
+        &mut self,
+        record: impl FnOnce(u32) -> StudyRecord,
+    ) -> Result<StudyRecord, StoreError> {
+        let record = record(self.index.studies.len() as u32);
+        let secret = random()?;
+        let mut body = secret.to_vec();
+        serde_json::to_writer(&mut body, &record).map_err(|e| self.corrupt(e))?;
+        let entry = Entry::Study {
+            secret,
+            record: record.clone(),
+        };
+        self.append(STUDY, &body, entry)?;
+        Ok(record)
+    }
+
+    /// Returns the order of Rényi losses at which the limits of these rows are kept: the one on record, or else `default`.
+    pub(crate) fn renyi_order(&self, default: f64) -> f64 {
+        self.index.order.unwrap_or(default)
+    }
+
+    /// Persists that order, unless one is on record.
+    pub(crate) fn set_renyi_order(&mut self, order: f64) -> Result<(), StoreError> {
+        // A pure limit has no finite order.
+        match self.index.order.is_none() && order.is_finite() {
+            true => {
+                let bits = order.to_bits().to_le_bytes();
+                self.append(ORDER, &bits, Entry::Order(order))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Persists the acknowledgements at the end of a study.
+    pub(crate) fn append_acks(&mut self, record: &StudyRecord) -> Result<(), StoreError> {
+        let acks = Acks {
+            study: record.number,
+            acked: record.acked.clone(),
+            ack_confirmed: record.ack_confirmed.clone(),
+        };
+        let json = serde_json::to_vec(&acks).map_err(|e| self.corrupt(e))?;
+        self.append(ACKS, &json, Entry::Acks(acks))
+    }
+
+    /// Appends a record, unless it is inconsistent with those before it.
+    fn append(&mut self, kind: u8, body: &[u8], entry: Entry) -> Result<(), StoreError> {
+        let at = self.journal.end();
+        let checked = self.index.check(at, &entry);
+        checked.map_err(|what| self.corrupt(what))?;
+        let appended = self.journal.append(kind, body);
+        appended.map_err(|e| fault(&self.folder, e))?;
+        self.index.apply(at, entry);
+        Ok(())
+    }
+
+    /// Returns the secret of a study's noise. It does not leave this crate.
+    pub(crate) fn noise_secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
+        Ok(self.study(study)?.secret)
+    }
+
+    /// Returns every charge ever made, in order.
+    pub fn charges(&self) -> Result<Vec<Charge>, StoreError> {
+        let charges = self.charges_with_answers()?.into_iter();
+        Ok(charges.map(|(charge, _)| charge).collect())
+    }
+
+    /// Returns every charge ever made with its answer, in order.
+    pub(crate) fn charges_with_answers(
+        &self,
+    ) -> Result<Vec<(Charge, Option<Release>)>, StoreError> {
+        let mut charges = Vec::new();
+        let read = self.journal.for_each(|record| {
+            if record.kind == STEP {
+                let step = StoredStep::from_bytes(&record.body);
+                let step = step.ok_or_else(|| JournalError::Damaged(BAD_STEP.to_owned()))?;
+                charges.extend(step.charged);
+            }
+            Ok(())
+        });
+        read.map_err(|error| fault(&self.folder, error))?;
+        Ok(charges)
+    }
+
+    /// Returns the charges and answers of a study, by iteration.
+    pub(crate) fn charged_answers(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
+        let charges = self.charges_with_answers()?.into_iter();
+        let of_study = charges.filter(|(charge, _)| charge.study == study);
+        let recorded = of_study.map(|(charge, answer)| Recorded {
+            iteration: charge.iteration,
+            event: charge.event,
+            answer,
+        });
+        Ok(recorded.collect())
+    }
+
+    /// Returns the value that this party sent in a study at an iteration.
+    pub(crate) fn sent(
+        &self,
+        study: u32,
+        iteration: u32,
+    ) -> Result<Option<SignedMessage>, StoreError> {
+        let Some(at) = record_of(&self.study(study)?.sent, iteration) else {
+            return Ok(None);
+        };
+        let mut sent = self.step(at)?.sent.into_iter();
+        Ok(sent.find(|signed| signed.message.iteration == iteration))
+    }
+
+    /// Returns the value that was received in a study from a party at an iteration.
+    pub fn received(
+        &self,
+        study: u32,
+        iteration: u32,
+        from: NodeId,
+    ) -> Result<Option<SignedMessage>, StoreError> {
+        let Some(at) = record_of(&self.study(study)?.received, iteration) else {
+            return Ok(None);
+        };
+        let mut received = self.step(at)?.received.into_iter();
+        Ok(received.find(|one| one.message.iteration == iteration && one.message.from == from))
+    }
+
+    /// Calls `each` with every value that was received in a study, by iteration and sender.
+    pub fn for_each_received(
+        &self,
+        study: u32,
+        mut each: impl FnMut(SignedMessage) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let steps = self.steps(&self.study(study)?.received);
+        { steps }.try_for_each(|step| step?.received.into_iter().try_for_each(&mut each))
+    }
+
+    /// Calls `each` with every value that this party sent in a study, by iteration.
+    pub fn for_each_sent(
+        &self,
+        study: u32,
+        mut each: impl FnMut(SignedMessage) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let steps = self.steps(&self.study(study)?.sent);
+        { steps }.try_for_each(|step| step?.sent.into_iter().try_for_each(&mut each))
+    }
+
+    /// Returns the steps at some records, each once.
+    fn steps(
+        &self,
+        records: &[(u32, u64)],
+    ) -> impl Iterator<Item = Result<StoredStep, StoreError>> {
+        let same = records.chunk_by(|(_, one), (_, other)| one == other);
+        same.map(|same| self.step(same[0].1))
+    }
+
+    fn step(&self, at: u64) -> Result<StoredStep, StoreError> {
+        let record = self.journal.read(at).map_err(|e| fault(&self.folder, e))?;
+        StoredStep::from_bytes(&record.body).ok_or_else(|| self.corrupt(BAD_STEP))
+    }
+
+    /// Persists a step, all of it or nothing. When this returns, the step is durable.
+    pub(crate) fn append_step(
+        &mut self,
+        study: &StudyRecord,
+        rows: &RowFingerprint,
+        step: &PendingStep,
+    ) -> Result<(), StoreError> {
+        let study = study.number;
+        let iterations = StepIterations::of_pending(step);
+        let body = step.to_bytes(study, *rows);
+        self.append(STEP, &body, Entry::Step { study, iterations })
+    }
+
+    /// Persists a rejected frame of a neighbour, for the first hundred of a study.
+    pub(crate) fn append_misbehaviour(
+        &mut self,
+        study: u32,
+        misbehaviour: &MisbehaviourRecord,
+    ) -> Result<(), StoreError> {
+        self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS)
+    }
+
+    /// Persists a proof that ends a study. However many frames were kept before, there is room for it; but not for a proof at every
+    /// one of many restarts.
+    pub(crate) fn append_proof(
+        &mut self,
+        study: u32,
+        misbehaviour: &MisbehaviourRecord,
+    ) -> Result<(), StoreError> {
+        self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS + MAX_PROOFS)
+    }
+
+    fn append_evidence(
+        &mut self,
+        study: u32,
+        misbehaviour: &MisbehaviourRecord,
+        most: usize,
+    ) -> Result<(), StoreError> {
+        if self.study(study)?.misbehaviours.len() >= most {
+            return Ok(());
+        }
+        let mut body = study.to_le_bytes().to_vec();
+        serde_json::to_writer(&mut body, misbehaviour).map_err(|e| self.corrupt(e))?;
+        self.append(MISBEHAVIOUR, &body, Entry::Misbehaviour { study })
+    }
+
+    /// Returns the invalid frames of a study.
+    pub fn misbehaviours(&self, study: u32) -> Result<Vec<MisbehaviourRecord>, StoreError> {
+        let read = |at: &u64| {
+            let record = self.journal.read(*at).map_err(|e| fault(&self.folder, e))?;
+            let json = record.body.get(4..).unwrap_or_default();
+            serde_json::from_slice(json).map_err(|e| self.corrupt(format!("evidence: {e}")))
+        };
+        self.study(study)?.misbehaviours.iter().map(read).collect()
+    }
+
+    fn study(&self, study: u32) -> Result<&StudyIndex, StoreError> {
+        let found = self.index.studies.get(study as usize);
+        found.ok_or_else(|| self.corrupt(format!("study {study} was never begun")))
+    }
+
+    fn corrupt(&self, what: impl ToString) -> StoreError {
+        corrupt(&self.folder, what.to_string())
+    }
+}
+
+const BAD_STEP: &str = "a step cannot be read";
+
+/// Creates the journal if there is none. It gets its name once its first record is durable: a process that is killed in between
+/// must not leave what looks like a damaged account.
+fn create_file(folder: &Path) -> Result<(), StoreError> {
+    let (file, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
+    // A dangling symbolic link, as to a disk that is not mounted, must not be replaced by an empty account.
+    let exists = || fs::symlink_metadata(&file).is_ok();
+    if exists() {
+        return Ok(());
+    }
+    let failed = |cause| StoreError::Folder {
+        path: folder.to_owned(),
+        cause,
+    };
+    let held = fs::File::open(folder).map_err(failed)?;
+    // Where folders cannot be locked, two processes may get here; the lock of the file keeps one of them out.
+    if let Err(fs::TryLockError::WouldBlock) = held.try_lock() {
+        return Err(StoreError::InUse(folder.to_owned()));
+    }
+    if exists() {
+        return Ok(());
+    }
+    match fs::remove_file(&unfinished) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
+        _ => {}
+    }
+    let Some(created) = LockedFile::create(&unfinished).map_err(failed)? else {
+        return Err(StoreError::InUse(folder.to_owned()));
+    };
+    drop(Store::create(folder, Box::new(created))?);
+    restrict_to_owner(&unfinished).map_err(failed)?;
+    fs::rename(&unfinished, &file).map_err(failed)
+}
+
+/// Returns random bytes of the operating system.
+fn random() -> Result<[u8; 32], StoreError> {
+    use ring::rand::SecureRandom;
+    let mut bytes = [0; 32];
+    ring::rand::SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| StoreError::NoEntropy)?;
+    Ok(bytes)
+}

@@ -1,0 +1,74 @@
+//! The storage under a journal.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// A file, or something like it, that one process has open.
+pub(crate) trait Storage: Send {
+    /// Returns the number of bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Fills a buffer with the bytes at a position.
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Writes bytes at a position, which may be beyond the end.
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything that was written durable: when this returns, it survives a power failure.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A file that is locked until this is dropped.
+pub(super) struct LockedFile(File);
+
+impl LockedFile {
+    /// Opens and locks a file; `None` if another process holds the lock.
+    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+        Self::lock(File::options().read(true).write(true).open(path)?)
+    }
+
+    /// Creates and locks a file.
+    pub(super) fn create(path: &Path) -> io::Result<Option<Self>> {
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        // It is going to hold the secret of the noise.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Self::lock(options.open(path)?)
+    }
+
+    fn lock(file: File) -> io::Result<Option<Self>> {
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Two processes with one state would answer twice, so the file system must have locks.
+            Err(TryLockError::Error(error)) => Err(io::Error::new(
+                error.kind(),
+                format!("it cannot be locked ({error}); put the state onto a local disk"),
+            )),
+        }
+    }
+}
+
+impl Storage for LockedFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut file = &self.0;
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(into)
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = &self.0;
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

@@ -1,0 +1,288 @@
+//! Links over the network: HTTP/2 over TLS 1.3, between parties that know each other's keys.
+//!
+//! Either side of an edge may dial the other; one link stays. A stranger that holds no neighbour's key gets no further than the TLS
+//! handshake. The memory that a neighbour can make this side use is bounded: a few frames in each direction, and a few
+//! connections.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use radmm::public::graph::NodeId;
+use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::key::SecretKey;
+use crate::machine::{LinkEvent, Serials};
+
+mod accept;
+mod backoff;
+mod codec;
+mod connection;
+mod dial;
+mod edge;
+mod outbox;
+mod reason;
+mod refusals;
+mod session;
+mod tls;
+
+use accept::Acceptor;
+use dial::Dialler;
+use edge::Edge;
+use refusals::RefusalLog;
+use tls::Credentials;
+
+/// The longest that a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest that a neighbour may take to answer a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The interval at which both sides ping.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long to wait for the answer to a ping before the connection counts as dead.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a link that is closed waits for queued frames to leave.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The number of frames of a link that may wait to leave.
+const MAX_QUEUED_FRAMES: usize = 8;
+
+/// The number of bytes of HTTP headers that are accepted.
+const MAX_HEADER_BYTES: u32 = 4096;
+
+/// Returns the flow-control window: two frames, so that one can arrive while another is read, within fixed bounds.
+fn window(largest: usize) -> u32 {
+    const LEAST: u32 = 1 << 16;
+    const MOST: u32 = 1 << 22;
+    let frames = u32::try_from(largest.saturating_mul(2)).unwrap_or(MOST);
+    frames.clamp(LEAST, MOST)
+}
+
+/// The configuration of a transport.
+pub struct TransportConfig {
+    /// This party.
+    pub me: NodeId,
+    /// This party's key.
+    pub key: Arc<SecretKey>,
+    /// The address to listen on; without one, this party only dials.
+    pub listen: Option<SocketAddr>,
+    /// The neighbours.
+    pub neighbours: Vec<PeerEndpoint>,
+    /// The longest frame in bytes. A longer one ends the link that it came on.
+    pub largest_frame: usize,
+}
+
+/// A neighbour, as the transport knows it.
+#[derive(Clone, Debug)]
+pub struct PeerEndpoint {
+    /// The neighbour's number.
+    pub id: NodeId,
+    /// The neighbour's public key.
+    pub key: [u8; 32],
+    /// The address to dial, as `host:port`; without one, the neighbour dials.
+    pub address: Option<String>,
+}
+
+/// A reason for which a transport cannot start.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// The address cannot be bound.
+    #[error("listen = \"{address}\" in the site file: {}; choose another address or port", listen_error(.error))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// Threads or sockets cannot be created.
+    #[error("cannot start the network: {0}")]
+    Threads(io::Error),
+    /// The key cannot be used.
+    #[error("cannot start TLS with this key: {0}")]
+    Tls(String),
+    /// A neighbour is this party itself.
+    #[error("{0} is this party itself, or has its key: no party is its own neighbour")]
+    SelfNeighbour(NodeId),
+    /// Two neighbours have the same number or key.
+    #[error("{0} and {1} are the same neighbour, or have the same key")]
+    DuplicateNeighbour(NodeId, NodeId),
+    /// Neither side can dial.
+    #[error("{0} has no address, and this party does not listen: one of them must be reachable")]
+    NoAddress(NodeId),
+}
+
+fn listen_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine does not have that address".into(),
+        io::ErrorKind::PermissionDenied => "permission denied; use a port above 1023".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The transport of one party: all its links, on threads of their own.
+pub struct Transport {
+    /// `None` only after the shutdown.
+    runtime: Option<Runtime>,
+    local_address: Option<SocketAddr>,
+    edges: Vec<Arc<Edge>>,
+    tasks: Vec<AbortHandle>,
+    busy: Arc<watch::Sender<usize>>,
+}
+
+impl Transport {
+    /// Starts to listen and dial, and reports what happens to `events`.
+    pub fn start(
+        config: TransportConfig,
+        events: Sender<LinkEvent>,
+    ) -> Result<Self, TransportError> {
+        check(&config)?;
+        let credentials = Credentials::new(&config.key).map_err(TransportError::Tls)?;
+        let keys = config
+            .neighbours
+            .iter()
+            .map(|neighbour| neighbour.key)
+            .collect();
+        let server = credentials.server(keys).map_err(TransportError::Tls)?;
+        let listener = config.listen.map(listen).transpose()?;
+        let local = listener.as_ref().map(TcpListener::local_addr).transpose();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("radmm-network")
+            .enable_all()
+            .build()
+            .map_err(TransportError::Threads)?;
+        let serials = Serials::default();
+        let mut network = Self {
+            local_address: local.map_err(TransportError::Threads)?,
+            edges: Vec::new(),
+            tasks: Vec::new(),
+            busy: Arc::default(),
+            runtime: None,
+        };
+        let entered = runtime.enter();
+        let mut edges = Vec::new();
+        for neighbour in config.neighbours {
+            let edge = Edge::new(config.me, neighbour.id, events.clone(), serials.clone());
+            let edge = Arc::new(edge);
+            edges.push((neighbour.key, edge.clone()));
+            network.edges.push(edge.clone());
+            if let Some(address) = neighbour.address {
+                let dialler = Dialler {
+                    edge,
+                    address,
+                    tls: credentials
+                        .client(neighbour.key)
+                        .map_err(TransportError::Tls)?,
+                    largest: config.largest_frame,
+                    busy: network.busy.clone(),
+                };
+                network
+                    .tasks
+                    .push(tokio::spawn(dialler.run()).abort_handle());
+            }
+        }
+        if let Some(listener) = listener {
+            let listener =
+                tokio::net::TcpListener::from_std(listener).map_err(TransportError::Threads)?;
+            let acceptor = Acceptor {
+                tls: server,
+                edges,
+                refusals: RefusalLog::new(events),
+                largest: config.largest_frame,
+                busy: network.busy.clone(),
+            };
+            network
+                .tasks
+                .push(tokio::spawn(acceptor.run(listener)).abort_handle());
+        }
+        drop(entered);
+        network.runtime = Some(runtime);
+        Ok(network)
+    }
+
+    /// Returns the address on which the transport listens.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.local_address
+    }
+
+    /// Lets queued frames leave, for a while, and closes everything. Must not be called from an async context.
+    pub fn shutdown(mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for edge in &self.edges {
+            edge.finish();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            let mut busy = self.busy.subscribe();
+            runtime.block_on(async {
+                let quiet = busy.wait_for(|links| *links == 0);
+                let _ = timeout(DRAIN_TIMEOUT, quiet).await.map(drop);
+            });
+            // Ports are free again afterwards, unless a thread is still looking up a name.
+            runtime.shutdown_timeout(DRAIN_TIMEOUT);
+        }
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        // PendingHandshakes for threads that look up names could take long.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn check(config: &TransportConfig) -> Result<(), TransportError> {
+    let mine = config.key.public();
+    for (index, one) in config.neighbours.iter().enumerate() {
+        if one.id == config.me || one.key == mine {
+            return Err(TransportError::SelfNeighbour(one.id));
+        }
+        if one.address.is_none() && config.listen.is_none() {
+            return Err(TransportError::NoAddress(one.id));
+        }
+        let before = &config.neighbours[..index];
+        if let Some(other) = before
+            .iter()
+            .find(|other| other.id == one.id || other.key == one.key)
+        {
+            return Err(TransportError::DuplicateNeighbour(other.id, one.id));
+        }
+    }
+    Ok(())
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, TransportError> {
+    TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(|error| TransportError::Listen { address, error })
+}
+
+/// Locks a mutex. A poisoned one is used all the same: none is held over anything that could leave half a change behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_holds_two_frames_within_bounds() {
+        assert_eq!(window(1000), 1 << 16);
+        assert_eq!(window(80_000), 160_000);
+        assert_eq!(window(usize::MAX), 1 << 22);
+    }
+}
