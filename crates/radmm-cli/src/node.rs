@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::account::Guarantee;
 use radmm::private::Law;
-use radmm_study::number_format::{brief, count, epsilon, thousands};
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
 use radmm_node::public_facts::PublicFacts;
@@ -19,6 +18,7 @@ use radmm_node::setup::BalanceTotal;
 use radmm_node::setup::DataCheck;
 use radmm_node::setup::Folders;
 use radmm_node::setup::{self, PartyBill, PartySetup};
+use radmm_study::number_format::{brief, count, epsilon, thousands};
 use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 

@@ -2,9 +2,9 @@
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use radmm::sim::Snapshot;
-use radmm_study::number_format;
 use radmm_node::machine::PeerState;
 use radmm_node::runtime::NodeStatus;
+use radmm_study::number_format;
 
 use crate::message;
 
@@ -109,7 +109,10 @@ fn line(status: &NodeStatus, columns: usize) -> String {
         number_format::epsilon(status.spent.epsilon)
     );
     if let Some((spent, limit)) = status.site.last() {
-        words += &format!(", rows {} of {limit}", number_format::epsilon(spent.epsilon));
+        words += &format!(
+            ", rows {} of {limit}",
+            number_format::epsilon(spent.epsilon)
+        );
     }
     words += &format!(", apart {:.1e}", status.consensus);
     let room = columns.saturating_sub(words.chars().count() + 2);
