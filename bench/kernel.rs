@@ -3,15 +3,17 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use radmm::message::Message;
+use radmm::algorithm::baseline::Local;
+use radmm::curator::Shard;
+use radmm::curator::bench_hooks::MeasuredRows;
+use radmm::curator::bench_hooks::VectorUnits::{self, Best, Plain};
 use radmm::node::{Node, Output};
-use radmm::private::measure::Measured;
-use radmm::private::measure::Units::{self, Best, Plain};
-use radmm::private::{Law, Loss, Mechanism, Scaling, Shard};
-use radmm::public::baseline::Local;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
+use radmm::protocol::message::Message;
 use radmm::sim::Simulation;
 
-use crate::party::{Neighbourhood, Party, problem, recycled, shard};
+use crate::party::{BenchParty, Neighbourhood, problem, recycled, shard};
 use crate::rows::COLUMNS;
 
 /// A piece of work that is done once what it needs is there.
@@ -27,21 +29,25 @@ pub type Count<'a> = &'a dyn Fn(&mut dyn FnMut());
 
 /// All of them.
 pub const KERNELS: [Kernel; 12] = [
-    kernel("gradient", |count| pass(Best, Measured::gradient, count)),
+    kernel("gradient", |count| {
+        pass(Best, MeasuredRows::gradient, count)
+    }),
     kernel("gradient-plain", |count| {
-        pass(Plain, Measured::gradient, count)
+        pass(Plain, MeasuredRows::gradient, count)
     }),
     kernel("exact-gradient", |count| {
-        pass(Best, Measured::exact_gradient, count)
+        pass(Best, MeasuredRows::exact_gradient, count)
     }),
     kernel("exact-gradient-plain", |count| {
-        pass(Plain, Measured::exact_gradient, count)
+        pass(Plain, MeasuredRows::exact_gradient, count)
     }),
-    kernel("losses", |count| pass(Best, Measured::losses, count)),
-    kernel("losses-plain", |count| pass(Plain, Measured::losses, count)),
-    kernel("hessian", |count| pass(Best, Measured::hessian, count)),
+    kernel("losses", |count| pass(Best, MeasuredRows::losses, count)),
+    kernel("losses-plain", |count| {
+        pass(Plain, MeasuredRows::losses, count)
+    }),
+    kernel("hessian", |count| pass(Best, MeasuredRows::hessian, count)),
     kernel("hessian-plain", |count| {
-        pass(Plain, Measured::hessian, count)
+        pass(Plain, MeasuredRows::hessian, count)
     }),
     kernel("data-step", |count| step(3, count)),
     kernel("recycled-step", |count| step(4, count)),
@@ -56,8 +62,8 @@ const fn kernel(name: &'static str, run: fn(Count<'_>)) -> Kernel {
 const ROWS: usize = 2_000;
 
 /// One pass over rows.
-fn pass(units: Units, of: fn(&Measured, &[f64]) -> f64, count: Count<'_>) {
-    let rows = Measured::new(shard(ROWS, 1), units);
+fn pass(units: VectorUnits, of: fn(&MeasuredRows, &[f64]) -> f64, count: Count<'_>) {
+    let rows = MeasuredRows::new(shard(ROWS, 1), units);
     let model = model();
     count(&mut || {
         black_box(of(&rows, &model));
@@ -72,8 +78,8 @@ pub fn model() -> Vec<f64> {
 /// The private step that makes an iterate, of one party with four neighbours: odd ones are asked for, even ones recycled.
 fn step(iteration: u32, count: Count<'_>) {
     let gamma = Mechanism::Objective {
-        law: Law::Gamma { rate: 2.0 },
-        scale: Scaling::Fixed,
+        law: NoiseDistribution::Gamma { rate: 2.0 },
+        scale: NoiseScaling::Fixed,
     };
     let mut parties = Neighbourhood::new(shard(ROWS, 1).into(), iteration, gamma, &|| {
         recycled(1.0, 0.2)
@@ -106,12 +112,12 @@ fn scores(count: Count<'_>) {
     let simulation = alone(rows.clone());
     let model = model();
     count(&mut || {
-        black_box(simulation.held_out_of(&model, &rows, Loss::Logistic));
+        black_box(simulation.evaluate_held_out(&model, &rows, Loss::Logistic));
     });
 }
 
 fn alone(shard: Arc<Shard>) -> Simulation {
-    let party = Party {
+    let party = BenchParty {
         id: 0,
         neighbours: vec![0],
         iterations: 1,

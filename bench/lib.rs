@@ -7,5 +7,5 @@ pub mod report;
 mod rows;
 
 pub use kernel::{Count, KERNELS, Kernel, model};
-pub use party::{Neighbourhood, Party, problem, recycled, shard};
+pub use party::{BenchParty, Neighbourhood, problem, recycled, shard};
 pub use rows::{COLUMNS, FILLED, Row, Source};

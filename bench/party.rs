@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use radmm::account::{Bound, Budget, Ledger};
-use radmm::message::Message;
-use radmm::node::{Node, Output, Setup};
-use radmm::private::{
-    Curator, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Shard, ShardBuilder, Terms,
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::{
+    Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder, WarmStart,
 };
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::graph::NodeId;
-use radmm::public::recycled::Recycled;
-use radmm::public::release::{Algorithm, Precision};
-use radmm::public::schedule::Schedule;
+use radmm::graph::NodeId;
+use radmm::node::{Node, NodeConfig, Output};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::problem::{Loss, Problem};
+use radmm::protocol::message::Message;
 
 use crate::rows::{COLUMNS, Source};
 
 /// One party to be.
-pub struct Party {
+pub struct BenchParty {
     /// Its number.
     pub id: u32,
     /// In ascending order.
@@ -34,24 +36,26 @@ pub struct Party {
     pub shard: Arc<Shard>,
 }
 
-impl Party {
+impl BenchParty {
     /// As a node whose noise repeats.
     pub fn node(self) -> Node {
         let budget = Budget::unlimited(0.0).unwrap();
         let columns = self.shard.columns();
-        let terms = Terms {
+        let config = CuratorConfig {
             problem: self.problem,
             mechanism: self.mechanism,
             ledger: Ledger::new(budget, Bound::Tight),
             noise: NoiseKey::repeating(1, 0, self.id),
         };
-        Node::new(Setup {
+        Node::new(NodeConfig {
             id: NodeId(self.id),
             neighbours: self.neighbours.into_iter().map(NodeId).collect(),
             iterations: self.iterations,
             start: vec![0.0; columns],
             algorithm: self.algorithm,
-            curator: Curator::simulated(self.shard, terms).unwrap(),
+            curator: Curator::simulated(self.shard, config)
+                .unwrap()
+                .with_warm_start(WarmStart::default()),
         })
         .unwrap()
     }
@@ -65,7 +69,6 @@ pub fn problem(weight: f64, ridge: f64, nodes: u32) -> Problem {
         ridge,
         nodes,
         tolerance: 1e-8,
-        precision: Precision::Grid,
     }
 }
 
@@ -107,7 +110,7 @@ impl Neighbourhood {
     ) -> Self {
         let few = Arc::new(shard(50, 1));
         let nodes = 0..=Self::NEIGHBOURS;
-        let party = |id: u32| Party {
+        let party = |id: u32| BenchParty {
             id,
             neighbours: nodes.clone().filter(|&j| j != id).collect(),
             iterations,

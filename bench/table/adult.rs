@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use radmm::private::{NormPolicy, Shard, ShardBuilder};
+use radmm::curator::{NormPolicy, Shard, ShardBuilder};
 use radmm_data::{Builtin, NumericScale};
 use radmm_study::Study;
 

@@ -1,6 +1,6 @@
 //! R-ADMM on Adult with twenty parties, against the same algorithm as a researcher would write it in Python.
 
-use radmm::private::Mechanism;
+use radmm::privacy::Mechanism;
 use radmm_lab::{Experiment, Repetition};
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_lab::Experiment;
 use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_node::machine::value_frame_length;

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use radmm::private::measure::{Measured, Units};
+use radmm::curator::bench_hooks::{MeasuredRows, VectorUnits};
 use radmm_bench::{model, shard};
 
 use crate::clock::{median, timed};
@@ -12,17 +12,17 @@ const ROWS: usize = 10_000_000;
 const TURNS: usize = 5;
 
 /// What is done to the rows, and what it is called.
-type Pass = (&'static str, fn(&Measured, &[f64]) -> f64);
+type Pass = (&'static str, fn(&MeasuredRows, &[f64]) -> f64);
 
 const PASSES: [Pass; 5] = [
     ("plain sum over the same arrays", |rows, _| rows.plain_sum()),
-    ("margins and losses", Measured::losses),
-    ("margins and gradient", Measured::gradient),
+    ("margins and losses", MeasuredRows::losses),
+    ("margins and gradient", MeasuredRows::gradient),
     (
         "margins of doubled precision and gradient",
-        Measured::exact_gradient,
+        MeasuredRows::exact_gradient,
     ),
-    ("margins and Hessian", Measured::hessian),
+    ("margins and Hessian", MeasuredRows::hessian),
 ];
 
 /// As fast as memory gives them: a plain sum waits for each addition before the next, this one for none.
@@ -38,7 +38,7 @@ fn wide_sum(numbers: &[f64]) -> f64 {
 
 /// All passes, in turns.
 pub fn passes() -> Found {
-    let rows = Measured::new(shard(ROWS, 1), Units::Best);
+    let rows = MeasuredRows::new(shard(ROWS, 1), VectorUnits::Best);
     let model = model();
     let as_many_bytes = vec![1.0; rows.bytes() / 8];
     let mut at_memory_speed = Vec::new();

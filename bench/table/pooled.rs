@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use radmm::account::{Bound, Budget, Ledger};
-use radmm::private::{Law, Loss, Mechanism, Scaling, Shard};
-use radmm::public::baseline::Local;
-use radmm::public::release::Query;
+use radmm::algorithm::baseline::Local;
+use radmm::curator::Shard;
+use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
+use radmm::protocol::query::Query;
 use radmm::sim::Simulation;
-use radmm_bench::{Party, problem};
+use radmm_bench::{BenchParty, problem};
 use serde_json::{Value, json};
 
 use crate::adult::Adult;
@@ -179,7 +181,7 @@ pub fn private(adult: &Adult) -> Found {
         );
         accuracies.push(
             any.unwrap()
-                .held_out_of(&model, &test, Loss::Logistic)
+                .evaluate_held_out(&model, &test, Loss::Logistic)
                 .accuracy,
         );
     }
@@ -267,8 +269,8 @@ fn percent(accuracies: &[f64]) -> String {
 }
 
 /// A party that stands alone and hears itself.
-fn sole(id: u32, shard: Arc<Shard>, ridge: f64, mechanism: Mechanism) -> Party {
-    Party {
+fn sole(id: u32, shard: Arc<Shard>, ridge: f64, mechanism: Mechanism) -> BenchParty {
+    BenchParty {
         id,
         neighbours: vec![id],
         iterations: 1,
@@ -282,8 +284,8 @@ fn sole(id: u32, shard: Arc<Shard>, ridge: f64, mechanism: Mechanism) -> Party {
 /// The least noise at which the answer costs no more than ε.
 fn calibrated(columns: usize) -> Mechanism {
     let with = |rate| Mechanism::Objective {
-        law: Law::Gamma { rate },
-        scale: Scaling::Fixed,
+        law: NoiseDistribution::Gamma { rate },
+        scale: NoiseScaling::Fixed,
     };
     let question = Query::Minimise {
         quadratic: 0.0,

@@ -10,8 +10,8 @@ use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use radmm::private::NormPolicy;
-use radmm::private::measure::{Measured, Units};
+use radmm::curator::NormPolicy;
+use radmm::curator::bench_hooks::{MeasuredRows, VectorUnits};
 use radmm_data::{
     Categorical, Format, Numeric, PartitionSpec, Schema, Split, TableFile, read_partition,
 };
@@ -98,7 +98,7 @@ pub fn read_once(path: &Path, split: &str) {
     });
     assert_eq!(partition.read, ROWS);
     let parts = partition.parts.into_iter();
-    let bytes = parts.map(|part| Measured::new(part.shard, Units::Best).bytes());
+    let bytes = parts.map(|part| MeasuredRows::new(part.shard, VectorUnits::Best).bytes());
     let stored: usize = bytes.sum();
     println!(
         "{}",

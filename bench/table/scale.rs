@@ -1,10 +1,10 @@
 //! Many small parties: time for a node and an iteration, and memory, at a hundred thousand nodes and at a thousand.
 
-use radmm::private::measure::{Measured, Units};
-use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::graph::{Graph, Topology};
-use radmm::sim::{Crew, Party as Simulated, Simulation};
-use radmm_bench::{COLUMNS, FILLED, Party, problem, recycled, shard};
+use radmm::curator::bench_hooks::{MeasuredRows, VectorUnits};
+use radmm::graph::{Graph, Topology};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::sim::{PartyExecutor, PartyReplicas, Simulation};
+use radmm_bench::{BenchParty, COLUMNS, FILLED, problem, recycled, shard};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn many_nodes() -> Found {
     let time = |runs: &[Run]| median(runs.iter().map(|run| run.seconds).collect());
     let (small, large) = (time(&few), time(&many));
     // Every party's rows have the same shape.
-    let rows = Measured::new(shard(ROWS, 1), Units::Best).bytes();
+    let rows = MeasuredRows::new(shard(ROWS, 1), VectorUnits::Best).bytes();
     let needed = |nodes: usize| (nodes * (rows + STATE_BYTES)) as f64;
     let gigabytes = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
     let mut found = Found {
@@ -103,10 +103,10 @@ pub fn run(nodes: u32) {
     };
     let graph = Graph::new(&topology, nodes as usize).unwrap();
     let mechanism = Mechanism::Objective {
-        law: Law::Gamma { rate: 50.0 },
-        scale: Scaling::Fixed,
+        law: NoiseDistribution::Gamma { rate: 50.0 },
+        scale: NoiseScaling::Fixed,
     };
-    let party = |id: radmm::public::graph::NodeId| Party {
+    let party = |id: radmm::graph::NodeId| BenchParty {
         id: id.0,
         neighbours: graph.neighbours(id).iter().map(|j| j.0).collect(),
         iterations: ITERATIONS,
@@ -130,8 +130,8 @@ pub fn run(nodes: u32) {
 /// All cores.
 struct Pool;
 
-impl Crew for Pool {
-    fn each(&self, parties: &mut [Simulated], work: &(dyn Fn(&mut Simulated) + Sync)) {
+impl PartyExecutor for Pool {
+    fn each(&self, parties: &mut [PartyReplicas], work: &(dyn Fn(&mut PartyReplicas) + Sync)) {
         parties.par_iter_mut().for_each(work);
     }
 }

@@ -3,9 +3,9 @@
 use linfa::prelude::*;
 use linfa_logistic::LogisticRegression;
 use ndarray::{Array1, Array2};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::baseline::Local;
+use radmm::algorithm::baseline::Local;
+use radmm::node::StepKind;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm_bench::{COLUMNS, FILLED, Neighbourhood, Row, Source, recycled, shard};
 
 use crate::check::Objective;
@@ -55,8 +55,8 @@ pub fn steps() -> Found {
 /// Median seconds of a data step and of a recycled step.
 fn of_both_kinds(count: usize) -> (f64, f64) {
     let gamma = Mechanism::Objective {
-        law: Law::Gamma { rate: 2.0 },
-        scale: Scaling::Fixed,
+        law: NoiseDistribution::Gamma { rate: 2.0 },
+        scale: NoiseScaling::Fixed,
     };
     let algorithm = || recycled(1.0, 0.2);
     let mut parties = Neighbourhood::new(shard(count, 1).into(), ITERATIONS, gamma, &algorithm);
@@ -67,8 +67,8 @@ fn of_both_kinds(count: usize) -> (f64, f64) {
             let (seconds, outputs) = timed(|| node.receive(message).unwrap());
             if node.iteration() > before {
                 match node.kind() {
-                    Kind::Data => data.push(seconds),
-                    Kind::Recycled | Kind::Start => free.push(seconds),
+                    StepKind::Data => data.push(seconds),
+                    StepKind::Recycled | StepKind::Start => free.push(seconds),
                 }
             }
             outputs

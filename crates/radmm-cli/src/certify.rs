@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use radmm::public::certificate::Certificate;
-use radmm::public::schedule::Schedule;
-use radmm::rate::LocalRate;
+use radmm::algorithm::schedule::Schedule;
+use radmm::convergence::local_rate::LocalRate;
+use radmm::convergence::theorem::Certificate;
+use radmm_study::number_format::{brief, count, thousands};
 use radmm_lab::{AlgorithmRate, Certification, ObservedConvergence, TheoremVerdict};
 use radmm_report::TextTable;
 use radmm_study::Method;
-use radmm_study::number_format::{brief, count, thousands};
 
 use crate::args::CertifyArgs;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use radmm::public::graph::GraphError;
+use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use radmm::account::{Event, Guarantee, Ideal};
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{Guarantee, IdealRelease, PrivacyEvent};
 use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
 use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
@@ -171,21 +171,21 @@ fn studies(studies: &[StudyReport]) -> TextTable {
 }
 
 fn all(study: &StudyReport) -> TextTable {
-    let row = |(iteration, event): (u32, &Event)| {
-        let noise = |law: &Law| match law {
-            Law::Gamma { rate } => format!("rate {}", brief(*rate)),
-            Law::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
+    let row = |(iteration, event): (u32, &PrivacyEvent)| {
+        let noise = |law: &NoiseDistribution| match law {
+            NoiseDistribution::Gamma { rate } => format!("rate {}", brief(*rate)),
+            NoiseDistribution::Gaussian { sigma } => format!("σ {}", brief(*sigma)),
         };
         let (what, sensitivity, noise) = match &event.ideal {
-            Ideal::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
-            Ideal::Objective {
+            IdealRelease::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),
+            IdealRelease::Objective {
                 sensitivity, law, ..
             } => (
                 "minimiser, noise in the objective",
                 brief(*sensitivity),
                 noise(law),
             ),
-            Ideal::Additive { sensitivity, law } => {
+            IdealRelease::Additive { sensitivity, law } => {
                 ("answer with noise", brief(*sensitivity), noise(law))
             }
         };

@@ -5,8 +5,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use radmm::account::Guarantee;
-use radmm::private::Law;
+use radmm::privacy::Guarantee;
+use radmm::privacy::NoiseDistribution;
+use radmm_study::number_format::{brief, count, epsilon, thousands};
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
 use radmm_node::public_facts::PublicFacts;
@@ -18,7 +19,6 @@ use radmm_node::setup::BalanceTotal;
 use radmm_node::setup::DataCheck;
 use radmm_node::setup::Folders;
 use radmm_node::setup::{self, PartyBill, PartySetup};
-use radmm_study::number_format::{brief, count, epsilon, thousands};
 use radmm_study::{Identity, Limit, SiteFile, Study};
 use serde::Serialize;
 
@@ -393,8 +393,12 @@ fn checked(
             bill.recycled_steps
         ),
         match bill.law {
-            Some(Law::Gamma { rate }) => format!("noise: gamma, rate {}", brief(rate)),
-            Some(Law::Gaussian { sigma }) => format!("noise: Gaussian, σ {}", brief(sigma)),
+            Some(NoiseDistribution::Gamma { rate }) => {
+                format!("noise: gamma, rate {}", brief(rate))
+            }
+            Some(NoiseDistribution::Gaussian { sigma }) => {
+                format!("noise: Gaussian, σ {}", brief(sigma))
+            }
             None => "noise: none".to_owned(),
         },
         format!("this study costs: {}", bill.total),

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use radmm::account::Guarantee;
-use radmm::node::Kind;
-use radmm::private::Law;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
+use radmm::privacy::NoiseDistribution;
+use radmm_study::number_format::{brief, count, epsilon, scale, thousands};
 use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_report::TextTable;
-use radmm_study::number_format::{brief, count, epsilon, scale, thousands};
 
 use crate::args::PrivacyArgs;
 use crate::failure::Failure;
@@ -91,8 +91,8 @@ fn headline(bill: &StudyBill) -> String {
 /// The first of the parties, and how many there are beyond.
 fn parties(bill: &StudyBill) -> String {
     let noise = match bill.nodes.first().and_then(|node| node.law) {
-        Some(Law::Gamma { .. }) => "rate",
-        Some(Law::Gaussian { .. }) => "σ",
+        Some(NoiseDistribution::Gamma { .. }) => "rate",
+        Some(NoiseDistribution::Gaussian { .. }) => "σ",
         None => "noise",
     };
     let header = [
@@ -112,9 +112,10 @@ fn parties(bill: &StudyBill) -> String {
             node.degree.to_string(),
             node.data_steps.to_string(),
             match node.law {
-                Some(Law::Gamma { rate: amount } | Law::Gaussian { sigma: amount }) => {
-                    brief(amount)
-                }
+                Some(
+                    NoiseDistribution::Gamma { rate: amount }
+                    | NoiseDistribution::Gaussian { sigma: amount },
+                ) => brief(amount),
                 None => "none".to_owned(),
             },
             prices(node),
@@ -183,9 +184,9 @@ fn course(bill: &StudyBill) -> Table {
         vec![
             t.to_string(),
             match kind {
-                Kind::Data => "data".to_owned(),
-                Kind::Recycled => "recycled".to_owned(),
-                Kind::Start => "start".to_owned(),
+                StepKind::Data => "data".to_owned(),
+                StepKind::Recycled => "recycled".to_owned(),
+                StepKind::Start => "start".to_owned(),
             },
             epsilon(spent),
         ]

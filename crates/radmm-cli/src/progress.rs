@@ -158,7 +158,7 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use radmm::account::Guarantee;
+    use radmm::privacy::Guarantee;
     use radmm_node::runtime::LinkCounts;
 
     use super::*;

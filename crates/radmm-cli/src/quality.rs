@@ -1,8 +1,8 @@
 //! How good predictions are, where labels are known.
 
-use radmm::private::area;
-use radmm_report::TextTable;
+use radmm::curator::auc;
 use radmm_study::number_format::{count, percent, thousands};
+use radmm_report::TextTable;
 use serde::Serialize;
 
 use crate::render;
@@ -58,7 +58,7 @@ impl Seen {
         let positives = confusion.true_positive + confusion.false_negative;
         Some(Quality {
             accuracy: right as f64 / rows as f64,
-            auc: (1..rows).contains(&positives).then(|| area(scores)),
+            auc: (1..rows).contains(&positives).then(|| auc(scores)),
             confusion,
         })
     }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
 use radmm::sim::Snapshot;
 use radmm_lab::noise_text;
 use radmm_lab::report::tables;
@@ -139,12 +139,12 @@ fn work(experiment: &Experiment, outcome: &Outcome) -> String {
     format!(
         "steps    {}; {}\n         {}; minimisers certified to {:.1e}",
         count(
-            run.count(Kind::Data),
+            run.count(StepKind::Data),
             "data step, which costs privacy",
             "data steps, which cost privacy"
         ),
         count(
-            run.count(Kind::Recycled),
+            run.count(StepKind::Recycled),
             "recycled step, which is free",
             "recycled steps, which are free"
         ),

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_lab::Experiment;
 use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_node::runtime::{NodeError, on_stop_signal};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_node::evidence::{CheckedTranscript, Verification, verify as check};
 use radmm_report::TextTable;
 use radmm_study::number_format::{count, epsilon, thousands};

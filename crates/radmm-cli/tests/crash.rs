@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use parties::{End, Parties, clinic, iteration};
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_study::{ModelFile, ModelGuarantee, Study, Trained};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use fleet::{Fleet, PATIENCE, Process};
-use radmm::message::Message;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::graph::NodeId;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, PROTOCOL, SignedMessage};
 use radmm_node::machine::{Link, LinkEvent};
@@ -241,7 +241,7 @@ fn mutated_frames_of_a_neighbour_are_refused_and_leave_nothing_behind() {
             let message = Message {
                 from: NodeId(ROWAN as u32),
                 iteration: 0,
-                release: Release::of(start, release.precision()).unwrap(),
+                release: Release::rounded(&start).unwrap(),
             };
             let mine = SignedMessage::new(message, &study.digest(), &key);
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 
-use radmm::private::RowError;
+use radmm::curator::RowError;
 use thiserror::Error;
 
 use crate::error_kinds::{

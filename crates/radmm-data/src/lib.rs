@@ -22,7 +22,7 @@
 //! # Ok::<(), radmm_data::DataError>(())
 //! ```
 //!
-//! Invariant: the content of a row ends in a [`Shard`](radmm::private::Shard) and nowhere else. There are three
+//! Invariant: the content of a row ends in a [`Shard`](radmm::curator::Shard) and nowhere else. There are three
 //! exceptions, all for the party that owns the file: a [`DataError`] quotes the field at fault, a [`TableProfile`] from
 //! [`profile`] helps to draft a study, and an [`EncodedRow`] from [`score_each`] is scored by a model.
 

@@ -1,6 +1,6 @@
 //! The schema of a table: the public bounds and vocabularies that all parties agree on.
 
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use serde::{Serialize, Serializer};
 
 /// The public rules that turn a table into rows of numbers.

@@ -1,7 +1,7 @@
 //! Rows held out for testing.
 
 use proptest::prelude::*;
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{
     Categorical, DataError, Holdout, Numeric, Partition, PartitionSpec, Schema, Split,
     partition_csv, test_set_csv,

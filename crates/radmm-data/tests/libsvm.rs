@@ -1,7 +1,7 @@
 //! LIBSVM files: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{
     DataError, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, partition_csv,
     partition_libsvm, test_set_libsvm,

@@ -12,7 +12,7 @@ use parquet::data_type::{
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{
     Categorical, DataError, Format, Holdout, Numeric, Partition, PartitionSpec, Schema, Split,
     TableFile, profile, read_partition, read_test_set,

@@ -1,7 +1,7 @@
 //! The nodes to which the rows of a table are assigned.
 
 use proptest::prelude::*;
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{
     Builtin, Categorical, DataError, Numeric, Partition, PartitionSpec, Schema, Split,
     partition_csv,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{
     Categorical, DataError, Format, Numeric, PartitionSpec, Schema, ScoreCounts, Split, TableFile,
     partition_csv, score_each,

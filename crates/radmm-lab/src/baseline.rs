@@ -4,9 +4,9 @@
 //! ridges are tried, and the best one by the measure that is shown is taken. A party that trains alone cannot choose with that
 //! hindsight: the comparison is in the baselines' favour.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::Mechanism;
-use radmm::public::graph::Graph;
+use radmm::graph::Graph;
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Guarantee};
 use radmm::sim::Snapshot;
 use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};
@@ -204,7 +204,7 @@ fn ridges(base: &Experiment) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use radmm::public::graph::Topology;
+    use radmm::graph::Topology;
 
     #[test]
     fn gossip_continues_until_models_agree() {

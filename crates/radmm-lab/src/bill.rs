@@ -1,9 +1,9 @@
 //! The bill of a study, known before it runs: the cost of each party and iteration, and what recycling saves.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism};
-use radmm::public::graph::{Graph, GraphError, NodeId};
+use radmm::graph::{Graph, GraphError, NodeId};
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_data::Split;
 use radmm_study::pricing::calibrate;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
@@ -73,7 +73,7 @@ pub struct NodeBill {
     pub data_steps: usize,
     /// The noise in its answers, if there is any.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub law: Option<Law>,
+    pub law: Option<NoiseDistribution>,
     /// The expected norm of the noise in units of the gradient, in the noisiest data step.
     pub noise_norm: f64,
     /// The total over the whole run.
@@ -100,7 +100,7 @@ pub struct IterationCost {
     /// `t`.
     pub t: u32,
     /// The kind of iteration.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// `P(t)`, the largest of the parties'.
     pub epsilon: f64,
 }
@@ -234,15 +234,15 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         });
     }
     let by_iteration = by_iteration(plan, &nodes);
-    let count = |kind: Kind| by_iteration.iter().filter(|at| at.kind == kind).count();
+    let count = |kind: StepKind| by_iteration.iter().filter(|at| at.kind == kind).count();
     Ok(StudyBill {
         program: Program::THIS,
         study: study.name.clone(),
         study_sha256: study.sha256(),
         algorithm: study.algorithm.method.name(),
         iterations: study.algorithm.iterations,
-        data_steps: count(Kind::Data),
-        recycled_steps: count(Kind::Recycled),
+        data_steps: count(StepKind::Data),
+        recycled_steps: count(StepKind::Recycled),
         columns: study.data.schema.columns().len(),
         edges: plan.graph.edge_count(),
         privacy: study.privacy.clone(),
@@ -267,9 +267,9 @@ fn by_iteration(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<IterationCost> {
     let cost = |(t, epsilon)| IterationCost {
         t,
         kind: match t {
-            0 => Kind::Start,
-            _ if data_steps.binary_search(&t).is_ok() => Kind::Data,
-            _ => Kind::Recycled,
+            0 => StepKind::Start,
+            _ if data_steps.binary_search(&t).is_ok() => StepKind::Data,
+            _ => StepKind::Recycled,
         },
         epsilon,
     };
@@ -296,8 +296,13 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
         calibrate::law(own)?,
         calibrate::law(needed)?,
     ) {
-        (Law::Gamma { rate: own }, Law::Gamma { rate: needed }) => Some(own / needed),
-        (Law::Gaussian { sigma: own }, Law::Gaussian { sigma: needed }) => Some(needed / own),
+        (NoiseDistribution::Gamma { rate: own }, NoiseDistribution::Gamma { rate: needed }) => {
+            Some(own / needed)
+        }
+        (
+            NoiseDistribution::Gaussian { sigma: own },
+            NoiseDistribution::Gaussian { sigma: needed },
+        ) => Some(needed / own),
         _ => None,
     };
     let ratios: Option<Vec<f64>> =

@@ -1,8 +1,8 @@
 //! A candidate of a comparison: a study on shared rows, with noise at which its whole run costs a common total.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism};
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
 use radmm_study::number_format::scale;
 use radmm_study::pricing::calibrate;
@@ -90,7 +90,7 @@ pub struct IterationStats {
     /// `t`.
     pub t: u32,
     /// The kind of iteration.
-    pub kind: Kind,
+    pub kind: StepKind,
     /// `L(t)`.
     pub loss: SampleStats,
     /// The loss of the mean model on everybody's training rows.
@@ -231,8 +231,8 @@ impl HeldOutStats {
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
     calibrate::law(mechanism).map(|law| match law {
-        Law::Gamma { .. } => "gamma",
-        Law::Gaussian { .. } => "gaussian",
+        NoiseDistribution::Gamma { .. } => "gamma",
+        NoiseDistribution::Gaussian { .. } => "gaussian",
     })
 }
 

@@ -7,13 +7,14 @@
 use std::ops::Range;
 use std::path::Path;
 
-use radmm::account::Guarantee;
-use radmm::node::{Node, Setup};
-use radmm::private::{Mechanism, Score};
-use radmm::public::baseline::Local;
-use radmm::public::graph::NodeId;
-use radmm::public::plan;
-use radmm::public::release::Query;
+use radmm::algorithm::baseline::Local;
+use radmm::algorithm::dry_run;
+use radmm::curator::HeldOutScore;
+use radmm::graph::NodeId;
+use radmm::node::{Node, NodeConfig};
+use radmm::privacy::Guarantee;
+use radmm::privacy::Mechanism;
+use radmm::protocol::query::Query;
 use radmm::sim::{Optimum, Replicas};
 use radmm_data::Split;
 use radmm_study::Study;
@@ -41,7 +42,7 @@ pub struct CentralisedResult {
 
 impl CentralisedResult {
     /// Returns the result for an optimum and its score on held-out rows.
-    pub(crate) fn new((optimum, score): (Optimum, Option<Score>)) -> Self {
+    pub(crate) fn new((optimum, score): (Optimum, Option<HeldOutScore>)) -> Self {
         Self {
             loss: optimum.loss,
             accuracy: optimum.accuracy,
@@ -73,7 +74,7 @@ impl CentralisedParty {
     pub fn noise_for(&self, study: &Study, total: Guarantee) -> Option<Mechanism> {
         let study = single_party(study);
         let mut algorithm = Local::new(extra_ridge(&study));
-        let queries = plan::questions(&mut algorithm, 1, study.algorithm.iterations);
+        let queries = dry_run::questions(&mut algorithm, 1, study.algorithm.iterations);
         let queries: Vec<Query> = queries.into_iter().map(|(_, query)| query).collect();
         let party = PartyQueries {
             queries: &queries,
@@ -124,7 +125,7 @@ impl CentralisedParty {
     fn node(&self, study: &Study, settings: &RunSettings<'_>) -> Result<Node, RunError> {
         let id = NodeId(0);
         let ledger = instantiate::ledger(study, settings)?;
-        Ok(Node::new(Setup {
+        Ok(Node::new(NodeConfig {
             id,
             neighbours: vec![id],
             iterations: study.algorithm.iterations,
@@ -150,7 +151,7 @@ fn extra_ridge(study: &Study) -> f64 {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use radmm::private::{Law, Scaling};
+    use radmm::privacy::{NoiseDistribution, NoiseScaling};
     use radmm_study::Noise;
 
     const STUDY: &str = r#"
@@ -211,8 +212,8 @@ mod tests {
     #[test]
     fn the_one_answer_is_priced_for_all_rows_and_charged() {
         let mut study = study();
-        let law = Law::Gamma { rate: 1.0 };
-        let scale = Scaling::Fixed;
+        let law = NoiseDistribution::Gamma { rate: 1.0 };
+        let scale = NoiseScaling::Fixed;
         study.privacy.noise = Noise::Given(Mechanism::Objective { law, scale });
         let total = Guarantee {
             epsilon: 0.5,
@@ -221,7 +222,7 @@ mod tests {
         let party = CentralisedParty::read(&study, "".as_ref()).unwrap();
         let noise = party.noise_for(&study, total).unwrap();
         let Mechanism::Objective {
-            law: Law::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate },
             ..
         } = noise
         else {

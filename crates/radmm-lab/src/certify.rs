@@ -2,12 +2,13 @@
 //!
 //! All three leave noise out. Noise determines where a run comes to rest, not whether it does.
 
-use radmm::account::Bound;
-use radmm::private::{Mechanism, NotCertified};
-use radmm::public::certificate::{Certificate, Condition, Uncertifiable};
-use radmm::public::graph::Topology;
-use radmm::public::schedule::Schedule;
-use radmm::rate::{LocalRate, TooLarge};
+use radmm::algorithm::schedule::Schedule;
+use radmm::convergence::local_rate::{HessiansTooLarge, LocalRate};
+use radmm::convergence::theorem::{Certificate, Condition, Uncertifiable};
+use radmm::curator::NotCertified;
+use radmm::graph::Topology;
+use radmm::privacy::Bound;
+use radmm::privacy::Mechanism;
 use radmm::sim::Simulation;
 use radmm_study::Method;
 use radmm_study::algorithm::constant;
@@ -36,7 +37,7 @@ pub enum CertifyError {
     Optimum(#[from] NotCertified),
     /// The linearised problem does not fit in memory.
     #[error(transparent)]
-    TooLarge(#[from] TooLarge),
+    HessiansTooLarge(#[from] HessiansTooLarge),
 }
 
 /// The convergence of a study.
@@ -187,7 +188,7 @@ impl Experiment {
                 Ok(AlgorithmRate {
                     algorithm,
                     rate,
-                    undetermined: (!rate.is_told()).then_some(UNDETERMINED),
+                    undetermined: (!rate.is_known()).then_some(UNDETERMINED),
                 })
             })
             .collect::<Result<Vec<_>, CertifyError>>()?;
@@ -238,9 +239,7 @@ impl Experiment {
                 Uncertifiable::Bipartite | Uncertifiable::TooManyNodes { .. } => {
                     TheoremVerdict::Impossible { reason }
                 }
-                Uncertifiable::IllConditioned | Uncertifiable::Overflow { .. } => {
-                    TheoremVerdict::Undetermined { reason }
-                }
+                _ => TheoremVerdict::Undetermined { reason },
             }
         })
     }

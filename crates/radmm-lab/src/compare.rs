@@ -1,8 +1,8 @@
 //! Comparison of any number of studies at equal total privacy on the same rows.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::{Law, Mechanism};
-use radmm::public::graph::GraphError;
+use radmm::graph::GraphError;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
 use radmm_study::statement_text::Program;
 use radmm_study::{Noise, Study};
@@ -129,7 +129,7 @@ impl Comparison {
             // One bound for all, where it applies: the paper's is for gamma noise in the objective.
             study.privacy.bound = match study.privacy.noise.template() {
                 Mechanism::Objective {
-                    law: Law::Gamma { .. },
+                    law: NoiseDistribution::Gamma { .. },
                     ..
                 } => base.privacy.bound,
                 _ => Bound::Tight,

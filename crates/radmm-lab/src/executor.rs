@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use radmm::private::Hands;
-use radmm::sim::{Crew, Party};
+use radmm::exec::ChunkExecutor;
+use radmm::sim::{PartyExecutor, PartyReplicas};
 use rayon::Scope;
 use rayon::prelude::*;
 
@@ -15,10 +15,10 @@ use rayon::prelude::*;
 /// so that no thread waits long for the last one.
 pub(crate) struct RayonExecutor;
 
-impl Crew for RayonExecutor {
-    fn each(&self, parties: &mut [Party], work: &(dyn Fn(&mut Party) + Sync)) {
+impl PartyExecutor for RayonExecutor {
+    fn each(&self, parties: &mut [PartyReplicas], work: &(dyn Fn(&mut PartyReplicas) + Sync)) {
         let threads = rayon::current_num_threads();
-        let mut order: Vec<&mut Party> = parties.iter_mut().collect();
+        let mut order: Vec<&mut PartyReplicas> = parties.iter_mut().collect();
         order.sort_by_key(|party| Reverse(party.rows()));
         let queue = Mutex::new(&mut order[..]);
         let take_turns = |_: &Scope<'_>| {
@@ -30,7 +30,7 @@ impl Crew for RayonExecutor {
     }
 }
 
-impl Hands for RayonExecutor {
+impl ChunkExecutor for RayonExecutor {
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         (0..count).into_par_iter().with_max_len(1).for_each(work);
     }

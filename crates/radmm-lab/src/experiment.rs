@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::{Loss, Mechanism, Score, Shard};
-use radmm::public::graph::{Graph, GraphError};
+use radmm::curator::{HeldOutScore, Shard};
+use radmm::graph::{Graph, GraphError};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::problem::Loss;
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -142,14 +144,14 @@ impl Experiment {
     }
 
     /// Returns the centralised optimum and its score on held-out rows, if there are any.
-    pub(crate) fn optimum(&self) -> Result<Option<(Optimum, Option<Score>)>, RunError> {
+    pub(crate) fn optimum(&self) -> Result<Option<(Optimum, Option<HeldOutScore>)>, RunError> {
         let noise = vec![Mechanism::None; self.graph.len()];
         let simulation = self.simulation(&RunSettings::first(&noise))?;
         let Ok(optimum) = simulation.centralised() else {
             return Ok(None);
         };
         let score = |rows: &Arc<Shard>| {
-            simulation.held_out_of(&optimum.model, rows, self.study.problem.loss)
+            simulation.evaluate_held_out(&optimum.model, rows, self.study.problem.loss)
         };
         let held_out = self.table.test.as_ref().map(score);
         Ok(Some((optimum, held_out)))
@@ -297,7 +299,7 @@ impl Recording {
         loop {
             let passed = match self {
                 Self::EveryIteration => None,
-                Self::FirstAndLast => replicas.pass(&RayonExecutor),
+                Self::FirstAndLast => replicas.skip_measuring(&RayonExecutor),
             };
             let Some(made) = passed.or_else(|| replicas.run(&RayonExecutor).next()) else {
                 return traces;
@@ -325,7 +327,7 @@ pub(crate) fn finish(
     loss: Loss,
     settings: &[RunSettings<'_>],
 ) -> Vec<Repetition> {
-    let everywhere = replicas.everywhere(&RayonExecutor);
+    let everywhere = replicas.global_fit(&RayonExecutor);
     let test = table.test.as_ref();
     let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
     let ends = settings.iter().zip(traces).enumerate();

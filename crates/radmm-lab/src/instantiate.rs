@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use radmm::account::{BadBudget, Budget, Ledger};
-use radmm::node::{BadStart, Node, Setup};
-use radmm::private::{BadTerms, Curator, Mechanism, NoiseKey, Terms};
-use radmm::public::graph::{Graph, NodeId};
-use radmm::sim::NotSimulated;
+use radmm::curator::{Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey};
+use radmm::graph::{Graph, NodeId};
+use radmm::node::{InvalidStart, Node, NodeConfig};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Budget, InvalidBudget, Ledger};
+use radmm::sim::InvalidSimulation;
 use radmm_study::Study;
 pub(crate) use radmm_study::instantiate::{algorithm, problem, start};
 use radmm_study::pricing::UnattainableBudget;
@@ -20,19 +21,19 @@ use crate::executor::RayonExecutor;
 pub enum RunError {
     /// The parties' limit is invalid.
     #[error(transparent)]
-    Limit(#[from] BadBudget),
+    Limit(#[from] InvalidBudget),
     /// The problem or the noise is out of range.
     #[error(transparent)]
-    Terms(#[from] BadTerms),
+    CuratorConfig(#[from] InvalidCuratorConfig),
     /// A starting model is out of range.
     #[error(transparent)]
-    Start(#[from] BadStart),
+    Start(#[from] InvalidStart),
     /// The study's total cannot be kept.
     #[error(transparent)]
     Unattainable(#[from] UnattainableBudget),
     /// A party cannot be simulated.
     #[error(transparent)]
-    Simulation(#[from] NotSimulated),
+    Simulation(#[from] InvalidSimulation),
 }
 
 /// The settings in which runs of one study differ.
@@ -65,7 +66,7 @@ pub(crate) fn nodes(
 ) -> Result<Vec<Node>, RunError> {
     let (ledger, columns) = (ledger(study, settings)?, table.columns.len());
     let node = |id: NodeId| {
-        Ok(Node::new(Setup {
+        Ok(Node::new(NodeConfig {
             id,
             neighbours: graph.neighbours(id).to_vec(),
             iterations: study.algorithm.iterations,
@@ -97,12 +98,12 @@ pub(crate) fn curator(
     ledger: Ledger,
 ) -> Result<Curator, RunError> {
     let i = id.0 as usize;
-    let terms = Terms {
+    let config = CuratorConfig {
         problem: problem(study),
         mechanism: settings.noise[i],
         ledger,
         noise: NoiseKey::repeating(study.run.seed, settings.repetition, id.0),
     };
-    let curator = Curator::simulated(table.parties[i].shard.clone(), terms)?;
-    Ok(curator.with_hands(Arc::new(RayonExecutor)))
+    let curator = Curator::simulated(table.parties[i].shard.clone(), config)?;
+    Ok(curator.with_executor(Arc::new(RayonExecutor)))
 }

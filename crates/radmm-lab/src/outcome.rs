@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use radmm::account::Guarantee;
-use radmm::node::{Kind, Node};
-use radmm::private::{Law, Mechanism, Score};
-use radmm::sim::{Everywhere, Optimum, Snapshot};
+use radmm::curator::HeldOutScore;
+use radmm::node::{Node, StepKind};
+use radmm::privacy::Guarantee;
+use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ pub struct Outcome {
     /// One party with all rows and no noise; `None` if its minimiser could not be certified.
     pub centralised: Option<Optimum>,
     /// The quality of the centralised model on held-out rows, if there are any.
-    pub centralised_held_out: Option<Score>,
+    pub centralised_held_out: Option<HeldOutScore>,
 }
 
 impl Outcome {
@@ -45,10 +46,10 @@ pub struct Repetition {
     /// The iterations, from 0 on.
     pub iterations: Vec<Snapshot>,
     /// The quality of the last models on everybody's rows.
-    pub everywhere: Everywhere,
+    pub everywhere: GlobalFit,
     /// Their quality on held-out rows, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_out: Option<Score>,
+    pub held_out: Option<HeldOutScore>,
     /// The reason for ending before the last iteration, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
@@ -71,7 +72,7 @@ pub struct NodeResult {
     pub data_steps: u32,
     /// The noise in its answers, if there is any. At a common total, parties with fewer rows have more.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub law: Option<Law>,
+    pub law: Option<NoiseDistribution>,
     /// The total by the study's bound.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -107,10 +108,10 @@ pub struct FinalState {
     #[serde(skip)]
     pub total: Guarantee,
     /// The quality of the models on everybody's rows.
-    pub everywhere: Everywhere,
+    pub everywhere: GlobalFit,
     /// Their quality on held-out rows, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held_out: Option<Score>,
+    pub held_out: Option<HeldOutScore>,
 }
 
 impl Repetition {
@@ -131,7 +132,7 @@ impl Repetition {
     }
 
     /// Returns the number of iterations of a kind.
-    pub fn count(&self, kind: Kind) -> usize {
+    pub fn count(&self, kind: StepKind) -> usize {
         self.iterations
             .iter()
             .filter(|made| made.kind == kind)

@@ -7,9 +7,9 @@
 //! | `pp`: penalty perturbation | M-ADMM, `η_i(t) = η(0)·1.01ᵗ`, `θ = η(0)` | in the objective, `e = 2η_i(t)V_i·e'` |
 //! | `pvp`: primal variable perturbation | conventional ADMM | on the answer |
 
-use radmm::account::Bound;
-use radmm::private::Scaling;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::privacy::Bound;
+use radmm::privacy::NoiseScaling;
 use radmm_study::{Method, NoiseKind, Study};
 
 /// The growth of M-ADMM's penalties from one iteration to the next, as in the paper's Figure 3.
@@ -60,11 +60,11 @@ impl PriorMethod {
         prior.privacy.noise = study.privacy.noise.with_kind(|noise| match self {
             Self::Dvp => NoiseKind::Objective {
                 noise,
-                scale: Scaling::Fixed,
+                scale: NoiseScaling::Fixed,
             },
             Self::Pp => NoiseKind::Objective {
                 noise,
-                scale: Scaling::Penalty,
+                scale: NoiseScaling::Penalty,
             },
             Self::Pvp => NoiseKind::Output { noise },
         })?;

@@ -1,8 +1,8 @@
 //! `privacy-statement.json`: the privacy guarantee of a run on one page, for the owners of the rows.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub struct PrivacyStatement<'a> {
     caveat: &'static str,
     mechanism: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<Scaling>,
+    scale: Option<NoiseScaling>,
     precision: &'static str,
     bound: Bound,
     composition: &'static str,
@@ -39,7 +39,7 @@ struct PartyStatement<'a> {
     rows: usize,
     data_steps: u32,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    law: Option<Law>,
+    law: Option<NoiseDistribution>,
     #[serde(flatten)]
     total: Guarantee,
 }
@@ -95,8 +95,8 @@ impl<'a> PrivacyStatement<'a> {
             precision: PRECISION,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),
-            data_steps: most(Kind::Data).unwrap_or(0),
-            recycled_steps: most(Kind::Recycled).unwrap_or(0),
+            data_steps: most(StepKind::Data).unwrap_or(0),
+            recycled_steps: most(StepKind::Recycled).unwrap_or(0),
             nodes,
         }
     }

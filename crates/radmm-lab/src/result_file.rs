@@ -2,10 +2,11 @@
 
 use std::io;
 
-use radmm::account::Guarantee;
-use radmm::node::Kind;
-use radmm::private::{Mechanism, Score};
-use radmm::sim::{Everywhere, Optimum, Snapshot};
+use radmm::curator::HeldOutScore;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
+use radmm::privacy::Mechanism;
+use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use radmm_study::rows::RowCounts;
 use radmm_study::statement_text::Program;
 use radmm_study::{PrivacySection, Study};
@@ -27,9 +28,9 @@ pub struct ResultFile<'a> {
     solver: Solver,
     nodes: &'a [NodeResult],
     iterations: &'a [Snapshot],
-    everywhere: Everywhere,
+    everywhere: GlobalFit,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held_out: Option<Score>,
+    held_out: Option<HeldOutScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: &'a Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -44,7 +45,7 @@ struct CentralisedSection<'a> {
     #[serde(flatten)]
     optimum: &'a Optimum,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held_out: Option<Score>,
+    held_out: Option<HeldOutScore>,
 }
 
 /// The total with everything needed to read it.
@@ -100,8 +101,8 @@ impl<'a> ResultFile<'a> {
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),
             privacy: privacy_summary(outcome, &experiment.study().privacy),
             steps: Steps {
-                data: first.count(Kind::Data),
-                recycled: first.count(Kind::Recycled),
+                data: first.count(StepKind::Data),
+                recycled: first.count(StepKind::Recycled),
                 messages: rounds * 2 * graph.edge_count(),
             },
             solver: Solver {

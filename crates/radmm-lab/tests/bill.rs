@@ -3,7 +3,7 @@
 
 mod support;
 
-use radmm::node::Kind;
+use radmm::node::StepKind;
 use radmm_lab::{EXCESSIVE_SHARE, Experiment, PrivacyStatement, StudyBill};
 use radmm_study::Study;
 use serde_json::{Value, json};
@@ -90,8 +90,8 @@ fn a_run_spends_what_the_bill_says_to_the_bit() {
             .iter()
             .map(|at| (at.t, at.kind, at.epsilon));
         assert!(foreseen.eq(spent), "{changes:?}");
-        assert_eq!(bill.data_steps, run.count(Kind::Data));
-        assert_eq!(bill.recycled_steps, run.count(Kind::Recycled));
+        assert_eq!(bill.data_steps, run.count(StepKind::Data));
+        assert_eq!(bill.recycled_steps, run.count(StepKind::Recycled));
     }
 }
 

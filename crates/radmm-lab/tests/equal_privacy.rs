@@ -3,9 +3,9 @@
 
 mod support;
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::sim::Snapshot;
 use radmm_lab::{Candidate, CompareError, Comparison, ComparisonOptions, Experiment, PriorMethod};
 use radmm_study::{Method, Noise, NoiseKind, Study};
@@ -257,7 +257,7 @@ fn without_a_total_the_first_study_sets_it() {
     let Mechanism::Objective { law, .. } = found[4] else {
         panic!("{found:?}")
     };
-    let Law::Gamma { rate } = law else {
+    let NoiseDistribution::Gamma { rate } = law else {
         panic!("{law:?}")
     };
     assert!((rate / 2.0 - 1.0).abs() < 1e-9, "{rate}");
@@ -353,7 +353,7 @@ fn a_baseline_takes_the_ridge_that_is_best() {
 #[test]
 fn prior_methods_are_those_of_the_paper() {
     let first = study(&[]);
-    let law = Law::Gamma { rate: 2.0 };
+    let law = NoiseDistribution::Gamma { rate: 2.0 };
     let of = |prior: PriorMethod| {
         let study = prior.study_from(&first).unwrap();
         let Noise::Given(mechanism) = study.privacy.noise else {
@@ -366,7 +366,7 @@ fn prior_methods_are_those_of_the_paper() {
     };
     let fixed = Mechanism::Objective {
         law,
-        scale: Scaling::Fixed,
+        scale: NoiseScaling::Fixed,
     };
     assert_eq!(of(PriorMethod::Dvp), (admm.clone(), fixed));
     // From a study with a total, the prior method takes over the total.
@@ -391,7 +391,7 @@ fn prior_methods_are_those_of_the_paper() {
     };
     let scaled = Mechanism::Objective {
         law,
-        scale: Scaling::Penalty,
+        scale: NoiseScaling::Penalty,
     };
     assert_eq!(of(PriorMethod::Pp), (madmm, scaled));
 }

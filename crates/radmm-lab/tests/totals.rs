@@ -4,7 +4,7 @@
 mod support;
 
 use proptest::prelude::*;
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
 use radmm::sim::Snapshot;
 use radmm_lab::{BillError, Experiment, StudyBill, UnattainableBudget};
 use radmm_study::{Method, Noise, Study};
@@ -113,9 +113,9 @@ fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
             .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
             .unwrap();
         let nodes = &runs.repetitions[0].nodes;
-        let noise = |law: &Option<Law>| match law.unwrap() {
-            Law::Gamma { rate } => 1.0 / rate,
-            Law::Gaussian { sigma } => sigma,
+        let noise = |law: &Option<NoiseDistribution>| match law.unwrap() {
+            NoiseDistribution::Gamma { rate } => 1.0 / rate,
+            NoiseDistribution::Gaussian { sigma } => sigma,
         };
         for pair in nodes.windows(2) {
             assert!(pair[0].rows < pair[1].rows);
@@ -317,7 +317,7 @@ fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
         let stated = node.total.epsilon;
         let gradients = study.algorithm.method.asks_for_gradients();
         match node.law.unwrap() {
-            Law::Gamma { rate } => {
+            NoiseDistribution::Gamma { rate } => {
                 let hessian = |quadratic: f64| {
                     let m = study.problem.ridge / 4.0 + quadratic;
                     (weight * 0.25 / (rows * m)).ln_1p()
@@ -339,7 +339,7 @@ fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
                 // A few roundings of the check itself.
                 assert!(stated >= loss * (1.0 - 1e-12), "{stated} {loss}");
             }
-            Law::Gaussian { sigma } if gradients => {
+            NoiseDistribution::Gaussian { sigma } if gradients => {
                 let mu = s * (node.data_steps as f64).sqrt() / sigma;
                 if stated.is_finite() && mu > 1e-6 && mu < 1e3 {
                     let phi = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
@@ -360,7 +360,7 @@ fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
                     );
                 }
             }
-            Law::Gaussian { .. } => {}
+            NoiseDistribution::Gaussian { .. } => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Link, LinkEvent};
 use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};

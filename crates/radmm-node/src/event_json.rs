@@ -1,10 +1,10 @@
 //! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
 
-use radmm::account::{Event, Ideal};
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{IdealRelease, PrivacyEvent};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The JSON form of an [`Event`].
+/// The JSON form of an [`PrivacyEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "release", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum EventJson {
@@ -46,16 +46,16 @@ fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
-impl From<&Event> for EventJson {
-    fn from(event: &Event) -> Self {
+impl From<&PrivacyEvent> for EventJson {
+    fn from(event: &PrivacyEvent) -> Self {
         let slack = event.slack;
         let parts = |law| match law {
-            Law::Gamma { rate } => (NoiseFamily::Gamma, rate),
-            Law::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
+            NoiseDistribution::Gamma { rate } => (NoiseFamily::Gamma, rate),
+            NoiseDistribution::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
         };
         match event.ideal {
-            Ideal::Exact => Self::Exact { slack },
-            Ideal::Objective {
+            IdealRelease::Exact => Self::Exact { slack },
+            IdealRelease::Objective {
                 sensitivity,
                 spread,
                 one_signed,
@@ -71,7 +71,7 @@ impl From<&Event> for EventJson {
                     slack,
                 }
             }
-            Ideal::Additive { sensitivity, law } => {
+            IdealRelease::Additive { sensitivity, law } => {
                 let (noise, amount) = parts(law);
                 Self::Additive {
                     sensitivity,
@@ -84,15 +84,15 @@ impl From<&Event> for EventJson {
     }
 }
 
-impl From<EventJson> for Event {
+impl From<EventJson> for PrivacyEvent {
     fn from(json: EventJson) -> Self {
         let law = |noise, amount| match noise {
-            NoiseFamily::Gamma => Law::Gamma { rate: amount },
-            NoiseFamily::Gaussian => Law::Gaussian { sigma: amount },
+            NoiseFamily::Gamma => NoiseDistribution::Gamma { rate: amount },
+            NoiseFamily::Gaussian => NoiseDistribution::Gaussian { sigma: amount },
         };
         match json {
             EventJson::Exact { slack } => Self {
-                ideal: Ideal::Exact,
+                ideal: IdealRelease::Exact,
                 slack,
             },
             EventJson::Objective {
@@ -103,7 +103,7 @@ impl From<EventJson> for Event {
                 amount,
                 slack,
             } => Self {
-                ideal: Ideal::Objective {
+                ideal: IdealRelease::Objective {
                     sensitivity,
                     spread,
                     one_signed,
@@ -117,7 +117,7 @@ impl From<EventJson> for Event {
                 amount,
                 slack,
             } => Self {
-                ideal: Ideal::Additive {
+                ideal: IdealRelease::Additive {
                     sensitivity,
                     law: law(noise, amount),
                 },
@@ -133,25 +133,28 @@ mod tests {
 
     #[test]
     fn every_kind_of_event_is_read_back_to_the_bit() {
-        let mut ideals = vec![Ideal::Exact];
-        for law in [Law::Gamma { rate: 0.1 + 0.2 }, Law::Gaussian { sigma: 7.0 }] {
-            ideals.push(Ideal::Objective {
+        let mut ideals = vec![IdealRelease::Exact];
+        for law in [
+            NoiseDistribution::Gamma { rate: 0.1 + 0.2 },
+            NoiseDistribution::Gaussian { sigma: 7.0 },
+        ] {
+            ideals.push(IdealRelease::Objective {
                 sensitivity: 1.0 / 3.0,
                 spread: 5e-324,
                 one_signed: true,
                 law,
             });
-            ideals.push(Ideal::Additive {
+            ideals.push(IdealRelease::Additive {
                 sensitivity: 0.7,
                 law,
             });
         }
         for ideal in ideals {
             for slack in [0.0, 1e-17 / 3.0, f64::INFINITY] {
-                let event = Event { ideal, slack };
+                let event = PrivacyEvent { ideal, slack };
                 let text = serde_json::to_string(&EventJson::from(&event)).unwrap();
                 let read: EventJson = serde_json::from_str(&text).unwrap();
-                assert_eq!(Event::from(read), event, "{text}");
+                assert_eq!(PrivacyEvent::from(read), event, "{text}");
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The facts about a party that everybody may know.
 
-use radmm::account::{BadBudget, Budget, Event, Guarantee, Ledger, SpendError};
-use radmm::private::Mechanism;
-use radmm::public::graph::{Graph, NodeId};
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Budget, Guarantee, InvalidBudget, Ledger, PrivacyEvent, SpendError};
 use radmm_study::{Limit, Study};
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub struct PublicFacts {
 pub enum TotalError {
     /// The study's δ is invalid.
     #[error(transparent)]
-    Budget(#[from] BadBudget),
+    Budget(#[from] InvalidBudget),
     /// A charge is invalid.
     #[error(transparent)]
     Charge(#[from] SpendError),
@@ -66,7 +66,7 @@ impl PublicFacts {
 /// Returns the total of a study's charges, by the study's bound and at its δ. It is the same to the bit on every machine.
 pub(crate) fn study_total(
     study: &Study,
-    events: impl IntoIterator<Item = Event>,
+    events: impl IntoIterator<Item = PrivacyEvent>,
 ) -> Result<Guarantee, TotalError> {
     let budget = Budget::unlimited(study.privacy.delta)?;
     let once = events.into_iter().map(|event| (event, 1));

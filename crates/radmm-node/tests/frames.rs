@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use peak_alloc::PeakAlloc;
-use radmm::message::Message;
-use radmm::public::graph::NodeId;
-use radmm::public::release::{Precision, Release};
+use radmm::graph::NodeId;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, PROTOCOL, SignedMessage};
 use rand::{Rng, RngExt, SeedableRng};
@@ -18,12 +18,12 @@ const FRAMES: usize = 100_000;
 
 fn valid() -> Vec<Vec<u8>> {
     let key = SecretKey::generate().unwrap();
-    let value = |precision, columns: u32| {
-        let values = (0..columns).map(|k| f64::from(k) / 8.0 - 3.0).collect();
+    let value = |columns: u32| {
+        let values: Vec<f64> = (0..columns).map(|k| f64::from(k) / 8.0 - 3.0).collect();
         let message = Message {
             from: NodeId(3),
             iteration: 17,
-            release: Release::of(values, precision).unwrap(),
+            release: Release::rounded(&values).unwrap(),
         };
         Frame::Value(SignedMessage::new(message, &[7; 32], &key))
     };
@@ -43,9 +43,8 @@ fn valid() -> Vec<Vec<u8>> {
         hello(PROTOCOL, Some(4), false),
         hello(PROTOCOL + 1, Some(4), false),
         Frame::Study("{\"name\":\"clinic\",\"ε\":1}".to_owned()),
-        value(Precision::Grid, 12),
-        value(Precision::Float, 12),
-        value(Precision::Float, 0),
+        value(12),
+        value(0),
         Frame::Ack { through: 30 },
         Frame::Bye("it was stopped".to_owned()),
     ];

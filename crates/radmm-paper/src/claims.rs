@@ -1,6 +1,6 @@
 //! Claims made from numbers, and the parts that all figures share.
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_lab::{CandidateResult, SampleStats};
 use radmm_report::{Axis, AxisScale, Block, Claim, Point, Section, Series, Style, TextTable};
 use radmm_study::number_format::{count, epsilon, number};

@@ -1,6 +1,6 @@
 //! Figure 1: R-ADMM without noise, with several dampings, against conventional ADMM.
 
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
 use radmm::sim::Snapshot;
 use radmm_lab::{Candidate, CandidateResult, Experiment, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};

@@ -1,6 +1,6 @@
 //! Figure 2: accuracy and privacy of R-ADMM and the prior methods at equal total privacy.
 
-use radmm::account::Bound;
+use radmm::privacy::Bound;
 use radmm_lab::{Baseline, CandidateResult};
 use radmm_report::{Block, Claim, Figure, Panel, Point, Series, Style, TextTable};
 use radmm_study::number_format::{brief, epsilon, number};

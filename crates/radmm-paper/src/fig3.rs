@@ -1,6 +1,6 @@
 //! Figure 3: R-ADMM with growing penalties, at the same total privacy.
 
-use radmm::account::Bound;
+use radmm::privacy::Bound;
 use radmm_lab::CandidateResult;
 use radmm_report::{Block, Claim, Figure, Panel, Style};
 use radmm_study::number_format::epsilon;

@@ -13,7 +13,7 @@ mod fig2;
 mod fig3;
 mod setting;
 
-use radmm::account::Bound;
+use radmm::privacy::Bound;
 use radmm::sim::Snapshot;
 use radmm_lab::{Experiment, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Page, Section};

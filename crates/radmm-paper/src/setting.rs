@@ -1,7 +1,7 @@
 //! One noise parameter and one bound: R-ADMM and the prior methods at the same total.
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::sim::Snapshot;
 use radmm_lab::{
     Baseline, Candidate, CandidateResult, Criterion, Experiment, PrepareError, PriorMethod,
@@ -60,8 +60,8 @@ impl Setting {
         recycled.run.repetitions = selection.repetitions;
         recycled.privacy.bound = bound;
         recycled.privacy.noise = Noise::Given(Mechanism::Objective {
-            law: Law::Gamma { rate: alpha },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate: alpha },
+            scale: NoiseScaling::Fixed,
         });
         let base = first.on_same_rows(recycled)?;
         let own = || base.cumulative_epsilon(&base.noise().ok()?, bound);

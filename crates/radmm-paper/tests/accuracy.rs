@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use radmm::account::Guarantee;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::privacy::Guarantee;
 use radmm_data::Builtin;
 use radmm_lab::Experiment;
 use radmm_paper::accuracy::{

@@ -1,9 +1,9 @@
 //! The parts of a node, made from a study.
 
-use radmm::private::{Loss, Problem};
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Algorithm, Precision};
-use radmm::public::start as init;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::init;
+use radmm::graph::{Graph, NodeId};
+use radmm::problem::{Loss, Problem};
 
 use crate::algorithm::NodePosition;
 use crate::{Method, Start, Study};
@@ -45,7 +45,6 @@ impl Constants {
             ridge: self.ridge,
             nodes: self.nodes,
             tolerance: self.tolerance,
-            precision: Precision::Grid,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The noise of a study: as much as the study says, or as much as a total takes.
 
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use serde::Serialize;
 
 /// The noise that protects the rows: given, or to be found for a total.
@@ -32,7 +32,7 @@ pub enum NoiseKind {
         /// The family of the linear term.
         noise: NoiseFamily,
         /// Fixed, or growing with the penalty.
-        scale: Scaling,
+        scale: NoiseScaling,
     },
     /// Noise on the exact minimiser.
     Output {
@@ -76,8 +76,8 @@ impl Noise {
                 | Mechanism::Gradient { law },
             ) => {
                 let (family, amount) = match law {
-                    Law::Gamma { rate } => (NoiseFamily::Gamma, rate),
-                    Law::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
+                    NoiseDistribution::Gamma { rate } => (NoiseFamily::Gamma, rate),
+                    NoiseDistribution::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
                 };
                 Self::Given(kind(family).with_amount(amount))
             }
@@ -92,7 +92,7 @@ impl Noise {
 impl NoiseKind {
     /// Noise in the objective that does not grow with the penalty.
     pub fn objective(noise: NoiseFamily) -> Self {
-        let scale = Scaling::Fixed;
+        let scale = NoiseScaling::Fixed;
         Self::Objective { noise, scale }
     }
 
@@ -108,8 +108,8 @@ impl NoiseKind {
     /// Returns the mechanism with this much noise: a rate, or a σ.
     pub fn with_amount(self, amount: f64) -> Mechanism {
         let law = match self.family() {
-            NoiseFamily::Gamma => Law::Gamma { rate: amount },
-            NoiseFamily::Gaussian => Law::Gaussian { sigma: amount },
+            NoiseFamily::Gamma => NoiseDistribution::Gamma { rate: amount },
+            NoiseFamily::Gaussian => NoiseDistribution::Gaussian { sigma: amount },
         };
         match self {
             Self::Objective { scale, .. } => Mechanism::Objective { law, scale },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::private::Shard;
+use radmm::curator::Shard;
 use radmm_data::{
     DataError, Format, Partition, PartitionSpec, TableFile, TestSet, partition_csv, read_partition,
     read_test_set,

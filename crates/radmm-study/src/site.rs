@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use radmm::account::Limits;
+use radmm::privacy::DatasetLimits;
 use radmm_data::Format;
 
 use crate::error::{Note, StudyError};
@@ -99,7 +99,7 @@ pub struct Limit {
     /// The largest `ε` at a `δ` above 0, and that `δ`.
     pub relaxed: Option<(f64, f64)>,
     /// Both limits.
-    pub limits: Limits,
+    pub limits: DatasetLimits,
 }
 
 impl SiteFile {
@@ -260,7 +260,8 @@ fn limit(top: &Section<'_>, noise: NoiseOrigin) -> Result<Option<Limit>, StudyEr
             return Err(entry.wrong(advice));
         }
     };
-    let limits = Limits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
+    let limits =
+        DatasetLimits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
     Ok(Some(Limit {
         pure,
         relaxed,

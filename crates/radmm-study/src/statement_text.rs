@@ -1,7 +1,7 @@
 //! Sentences that accompany a privacy total, shared by simulations and real parties.
 
-use radmm::account::Bound;
-use radmm::private::Mechanism;
+use radmm::privacy::Bound;
+use radmm::privacy::Mechanism;
 use serde::Serialize;
 
 use crate::PrivacySection;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use radmm::account::Bound;
-use radmm::private::{Loss, Mechanism};
-use radmm::public::graph::Topology;
+use radmm::graph::Topology;
+use radmm::privacy::Bound;
+use radmm::privacy::Mechanism;
+use radmm::problem::Loss;
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::{Serialize, Serializer};
 

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;
-use radmm::account::Guarantee;
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
+use radmm::privacy::Guarantee;
 use radmm_data::NumericScale;
 use radmm_study::{BadWeights, ModelError, ModelFile, ModelGuarantee, Study, Trained};
 use serde_json::{Value, json};

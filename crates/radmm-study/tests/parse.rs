@@ -1,9 +1,11 @@
 //! The meaning of every key of a study.
 
-use radmm::account::Bound;
-use radmm::private::{Law, Loss, Mechanism, NormPolicy, Scaling};
-use radmm::public::graph::Topology;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::NormPolicy;
+use radmm::graph::Topology;
+use radmm::privacy::Bound;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
     AlgorithmSection, DataSection, Method, NetworkSection, Noise, NoiseFamily, NoiseKind,
@@ -146,8 +148,8 @@ fn the_example_has_its_meaning() {
         },
         privacy: PrivacySection {
             noise: Noise::Given(Mechanism::Objective {
-                law: Law::Gamma { rate: 2.0 },
-                scale: Scaling::Fixed,
+                law: NoiseDistribution::Gamma { rate: 2.0 },
+                scale: NoiseScaling::Fixed,
             }),
             bound: Bound::Tight,
             delta: 0.0,
@@ -556,7 +558,7 @@ fn every_start_is_understood() {
 
 #[test]
 fn every_mechanism_is_understood() {
-    let gamma = Law::Gamma { rate: 2.0 };
+    let gamma = NoiseDistribution::Gamma { rate: 2.0 };
     let admm = "name = \"admm\"\npenalty = 0.5";
     let mechanism = |method, lines| match privacy(method, lines).noise {
         Noise::Given(mechanism) => mechanism,
@@ -567,7 +569,7 @@ fn every_mechanism_is_understood() {
         mechanism(admm, "mechanism = \"objective\"\nrate = 2"),
         Mechanism::Objective {
             law: gamma,
-            scale: Scaling::Fixed
+            scale: NoiseScaling::Fixed
         }
     );
     assert_eq!(
@@ -577,7 +579,7 @@ fn every_mechanism_is_understood() {
         ),
         Mechanism::Objective {
             law: gamma,
-            scale: Scaling::Penalty
+            scale: NoiseScaling::Penalty
         }
     );
     assert_eq!(
@@ -603,8 +605,8 @@ fn every_mechanism_is_understood() {
         ),
         PrivacySection {
             noise: Noise::Given(Mechanism::Objective {
-                law: Law::Gaussian { sigma: 3.0 },
-                scale: Scaling::Fixed
+                law: NoiseDistribution::Gaussian { sigma: 3.0 },
+                scale: NoiseScaling::Fixed
             }),
             bound: Bound::Tight,
             delta: 1e-5,
@@ -623,7 +625,7 @@ fn a_total_replaces_an_amount_of_noise() {
     let dlm = "name = \"dlm\"\npenalty = 1\ndamping = 1";
     let (gamma, gaussian) = (NoiseFamily::Gamma, NoiseFamily::Gaussian);
     let objective = |noise, scale| NoiseKind::Objective { noise, scale };
-    let (fixed, penalty) = (Scaling::Fixed, Scaling::Penalty);
+    let (fixed, penalty) = (NoiseScaling::Fixed, NoiseScaling::Penalty);
     for (method, lines, kind, delta) in [
         (admm, "", objective(gamma, fixed), 0.0),
         (admm, "delta = 1e-5", objective(gaussian, fixed), 1e-5),

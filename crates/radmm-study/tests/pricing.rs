@@ -1,6 +1,6 @@
 //! The plan of one party is its part of the plan of all.
 
-use radmm::public::graph::{Graph, NodeId};
+use radmm::graph::{Graph, NodeId};
 use radmm_study::Study;
 use radmm_study::pricing::{PartyPlan, PartySize, Plan, UnattainableBudget};
 

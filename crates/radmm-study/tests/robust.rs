@@ -1,7 +1,7 @@
 //! No text makes the reader panic, and every error is one line that begins with the file.
 
 use proptest::prelude::*;
-use radmm::private::{Law, Mechanism};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_study::{Noise, SiteFile, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
@@ -153,8 +153,8 @@ proptest! {
                 Noise::Given(
                     Mechanism::Objective { law, .. } | Mechanism::Output { law } | Mechanism::Gradient { law },
                 ) => match law {
-                    Law::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
-                    Law::Gaussian { sigma } => {
+                    NoiseDistribution::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
+                    NoiseDistribution::Gaussian { sigma } => {
                         prop_assert!(sigma > 0.0 && sigma <= 1e100 && privacy.delta > 0.0);
                     }
                 },

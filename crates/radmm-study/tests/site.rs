@@ -1,6 +1,6 @@
 //! The meaning of every key of a site file.
 
-use radmm::account::Limits;
+use radmm::privacy::DatasetLimits;
 use radmm_data::Format;
 use radmm_study::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
 
@@ -32,7 +32,7 @@ fn limits(pure: Option<f64>, relaxed: Option<(f64, f64)>) -> Option<Limit> {
     Some(Limit {
         pure,
         relaxed,
-        limits: Limits::new(pure, relaxed).expect("in range"),
+        limits: DatasetLimits::new(pure, relaxed).expect("in range"),
     })
 }
 

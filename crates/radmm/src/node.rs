@@ -1,19 +1,21 @@
-//! One party as a state machine: fed messages, it returns what must be done, in the order in which it must be done.
+//! One party as a state machine: fed messages, it returns outputs in the order in which they must be performed.
 //!
 //! No IO, no clock, no threads. A node at iteration `t` has released `f_i(t)` and waits for `f_j(t)` of every neighbour;
 //! with the last of them it goes on to `t + 1`. A neighbour can be ahead by one iteration and no more, since it needs our
-//! next value to go on, so two places a neighbour hold everything that may rightly arrive.
+//! next value to go on, so two slots a neighbour hold everything that may validly arrive.
 
 use thiserror::Error;
 
-use crate::account::Event;
-use crate::message::Message;
-use crate::private::{Asking, Curator, Recorded, Refusal};
-use crate::public::graph::NodeId;
-use crate::public::release::{Algorithm, Query, Release, Step, View};
+use crate::algorithm::{Algorithm, Step, View};
+use crate::curator::{ChargedAnswer, Curator, PendingQuery, Refusal};
+use crate::graph::{Graph, NodeId};
+use crate::privacy::PrivacyEvent;
+use crate::protocol::message::Message;
+use crate::protocol::query::Query;
+use crate::protocol::release::Release;
 
-/// What a node needs to begin.
-pub struct Setup {
+/// The parts of which a [`Node`] is made.
+pub struct NodeConfig {
     /// `i`.
     pub id: NodeId,
     /// The neighbours, in ascending order.
@@ -22,143 +24,160 @@ pub struct Setup {
     pub iterations: u32,
     /// `f_i(0)`; public.
     pub start: Vec<f64>,
-    /// What is run.
+    /// The node's part of the algorithm.
     pub algorithm: Box<dyn Algorithm>,
-    /// The rows.
+    /// The owner of the rows.
     pub curator: Curator,
 }
 
-/// Something to be done. Outputs are performed in the order in which they come: a charge is on record before the
-/// release that it paid for leaves.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// A data step was charged; keep it with its release before anything else.
-    Record {
-        /// Of the data step.
-        iteration: u32,
-        /// What was charged.
-        event: Event,
-        /// What was paid for; `None` if it cannot be released. The charge stands all the same.
-        answer: Option<Release>,
-    },
-    /// Send this to every neighbour.
-    Broadcast(Message),
-    /// All iterations are done, and this is the model.
-    Done(Release),
-    /// This party cannot go on. What came before is still to be performed.
-    Stopped(Stop),
+impl NodeConfig {
+    /// Describes a node of `graph` that starts from the zero model.
+    pub fn new(graph: &Graph, id: NodeId, algorithm: Box<dyn Algorithm>, curator: Curator) -> Self {
+        Self {
+            id,
+            neighbours: graph.neighbours(id).to_vec(),
+            iterations: 0,
+            start: vec![0.0; curator.columns()],
+            algorithm,
+            curator,
+        }
+    }
+
+    /// Sets `T`, the number of iterations.
+    #[must_use]
+    pub fn with_iterations(self, iterations: u32) -> Self {
+        Self { iterations, ..self }
+    }
+
+    /// Sets the initial model `f_i(0)`.
+    #[must_use]
+    pub fn with_start(self, start: Vec<f64>) -> Self {
+        Self { start, ..self }
+    }
 }
 
-/// How an iterate came about.
+/// An action that the caller performs.
+///
+/// Outputs are performed in order: a charge is on record before the release that it paid for leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A data step was charged: persist it with its release before anything else.
+    Record {
+        /// The iteration of the data step.
+        iteration: u32,
+        /// The event that was charged.
+        event: PrivacyEvent,
+        /// The answer that was paid for; `None` if it cannot be released. The charge stands all the same.
+        answer: Option<Release>,
+    },
+    /// A message to send to every neighbour.
+    Broadcast(Message),
+    /// The final model: all iterations are done.
+    Done(Release),
+    /// The party cannot go on. Earlier outputs are still to be performed.
+    Stopped(StopReason),
+}
+
+/// The kind of step that made an iterate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// It is `f_i(0)`.
+pub enum StepKind {
+    /// The initial model `f_i(0)`.
     Start,
-    /// The rows were asked.
+    /// A data step: the rows were asked.
     Data,
-    /// From released values alone.
+    /// A recycled step: a function of released values alone.
     Recycled,
 }
 
-/// A message that cannot be right. It names the sender.
+/// An invalid message. Every variant names the sender.
 #[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
 pub enum ProtocolError {
     /// The sender is not a neighbour.
     #[error("{from} is not a neighbour")]
     NotANeighbour {
-        /// Who sent it.
+        /// The sender.
         from: NodeId,
     },
-    /// A vector of another length than everybody's.
+    /// The vector has the wrong dimension.
     #[error(
-        "{from} sent a vector of dimension {got} for iteration {iteration}; {expected} is right"
+        "{from} sent a vector of dimension {got} for iteration {iteration}; expected {expected}"
     )]
     WrongDimension {
-        /// Who sent it.
+        /// The sender.
         from: NodeId,
-        /// For which iteration.
+        /// The iteration of the message.
         iteration: u32,
         /// The study's dimension.
         expected: usize,
-        /// The vector's.
+        /// The dimension of the vector.
         got: usize,
     },
-    /// Doubles where integers on the grid are agreed on, or the other way round.
-    #[error(
-        "{from} sent values for iteration {iteration} in another form than the study's precision"
-    )]
-    WrongPrecision {
-        /// Who sent it.
-        from: NodeId,
-        /// For which iteration.
-        iteration: u32,
-    },
-    /// Neither this iteration nor the next.
-    #[error(
-        "{from} sent iteration {got} while iteration {expected} or the one after it is awaited"
-    )]
+    /// The message is neither of this iteration nor of the next.
+    #[error("{from} sent iteration {got}; expected iteration {expected} or the one after it")]
     OutOfTurn {
-        /// Who sent it.
+        /// The sender.
         from: NodeId,
         /// The earliest iteration that may arrive.
         expected: u32,
-        /// The one that did.
+        /// The iteration that did arrive.
         got: u32,
     },
-    /// Two different values for one iteration.
+    /// The sender sent two different values for one iteration.
     #[error("{from} sent two different values for iteration {iteration}")]
     Equivocation {
-        /// Who sent them.
+        /// The sender.
         from: NodeId,
-        /// For which iteration.
+        /// The iteration of the message.
         iteration: u32,
     },
 }
 
-/// Why a node cannot go on.
+/// The reason why a node cannot go on.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum Stop {
-    /// This party's own curator refused.
+#[non_exhaustive]
+pub enum StopReason {
+    /// The party's own curator refused a question.
     #[error("{node} refused the question of iteration {iteration}: {refusal}")]
     Refused {
-        /// This party.
+        /// The party.
         node: NodeId,
-        /// Of the question.
+        /// The iteration of the question.
         iteration: u32,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// This party's own next value is not finite, or beyond the grid.
+    /// The party's own next value is not finite, or beyond the grid.
     #[error(
-        "{node}'s model is out of all bounds at iteration {iteration}: the algorithm diverges (lower the step, raise the penalty or the damping)"
+        "{node}'s model is beyond the grid at iteration {iteration}: the algorithm diverges (lower the step, raise the penalty or the damping)"
     )]
     Diverged {
-        /// This party.
+        /// The party.
         node: NodeId,
-        /// At which it shows.
+        /// The iteration of that value.
         iteration: u32,
     },
 }
 
-/// A start that no message could hold.
+/// An invalid initial model: no message could hold it.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the starting model of {node} is not finite, or beyond the grid")]
-pub struct BadStart {
-    /// Whose.
+pub struct InvalidStart {
+    /// The party.
     pub node: NodeId,
 }
 
 enum Phase {
     Running,
-    /// Iteration `t` is closed, and the rows are asked this for `t + 1`.
-    Asking(Query),
+    /// Iteration `t` is closed, and the rows are asked for `t + 1`.
+    PendingQuery(Query),
     Finished,
     /// A refused question cannot be asked again, so neither can the node go on.
-    Stopped(Stop),
+    Stopped(StopReason),
 }
 
-/// One party.
+/// One party: an algorithm, a curator and an inbox.
 pub struct Node {
     id: NodeId,
     neighbours: Vec<NodeId>,
@@ -166,59 +185,69 @@ pub struct Node {
     algorithm: Box<dyn Algorithm>,
     curator: Curator,
     iteration: u32,
-    kind: Kind,
+    kind: StepKind,
     own: Release,
     phase: Phase,
-    /// By neighbour: what was heard of this iteration, and of the next. Empty while nothing was.
+    /// Received values of this iteration and of the next, by neighbour; empty while there are none.
     inbox: Vec<[Option<Release>; 2]>,
-    /// How many neighbours have not been heard of this iteration.
+    /// The number of neighbours whose value of this iteration is missing.
     missing: usize,
 }
 
 impl Node {
-    /// A party that has not said anything yet.
-    pub fn new(setup: Setup) -> Result<Self, BadStart> {
-        let node = setup.id;
-        let own = Release::of(setup.start, setup.curator.precision()).ok_or(BadStart { node })?;
+    /// Creates a party at iteration 0.
+    pub fn new(config: NodeConfig) -> Result<Self, InvalidStart> {
+        let node = config.id;
+        let own = Release::rounded(&config.start).ok_or(InvalidStart { node })?;
         Ok(Self {
-            id: setup.id,
+            id: config.id,
             inbox: Vec::new(),
-            missing: setup.neighbours.len(),
-            neighbours: setup.neighbours,
-            iterations: setup.iterations,
-            algorithm: setup.algorithm,
-            curator: setup.curator,
+            missing: config.neighbours.len(),
+            neighbours: config.neighbours,
+            iterations: config.iterations,
+            algorithm: config.algorithm,
+            curator: config.curator,
             iteration: 0,
-            kind: Kind::Start,
+            kind: StepKind::Start,
             own,
             phase: Phase::Running,
         })
     }
 
-    /// Says `f_i(0)`.
+    /// Returns the first output: the broadcast of `f_i(0)`.
     pub fn start(&mut self) -> Vec<Output> {
         vec![Output::Broadcast(self.message())]
     }
 
-    /// Takes a neighbour's message in and returns what follows from it: nothing, until it was the last one missing.
-    /// A message that was heard before, in the same words, changes nothing. One that cannot be right is rejected, and the
-    /// node waits on for a right one. A node that has stopped says so again.
+    /// Receives a neighbour's message and returns the outputs that follow: none, unless it was the last one missing.
+    ///
+    /// A repeated message changes nothing. An invalid one is rejected, and the node keeps waiting for a valid one. A node that
+    /// has stopped returns [`Output::Stopped`] again.
     pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, ProtocolError> {
-        self.recall(message, &mut |_| None)
+        self.process(message, &mut |_| None)
     }
 
-    /// Takes a message in that may be on record, as [`receive`](Self::receive) does. A question for whose iteration `record`
-    /// has something is not asked again: its charge, which the curator's ledger must hold already, and its answer are those
-    /// on record, and there is no [`Output::Record`] of it.
-    pub fn recall(
+    /// Receives a message again after a restart, as [`receive`](Self::receive) does.
+    ///
+    /// A question for whose iteration `record` returns an answer is not asked again: its charge, which the curator's ledger must
+    /// hold already, and its answer are those on record, and there is no [`Output::Record`] for it.
+    pub fn replay(
         &mut self,
         message: Message,
-        record: &mut dyn FnMut(u32) -> Option<Recorded>,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> Result<Vec<Output>, ProtocolError> {
+        self.process(message, record)
+    }
+
+    fn process(
+        &mut self,
+        message: Message,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
     ) -> Result<Vec<Output>, ProtocolError> {
         if let Phase::Stopped(stop) = &self.phase {
             return Ok(vec![Output::Stopped(stop.clone())]);
         }
-        self.keep(message)?;
+        self.store(message)?;
         let mut outputs = Vec::new();
         while self.is_ready() {
             if let Err(stop) = self.advance(&mut outputs, record) {
@@ -228,20 +257,20 @@ impl Node {
         Ok(outputs)
     }
 
-    /// Takes a message in. Whoever drives many nodes then asks [`is_ready`](Self::is_ready).
-    pub(crate) fn hear(&mut self, message: Message) -> Result<(), ProtocolError> {
+    /// Stores a message without advancing. A driver of many nodes then checks [`is_ready`](Self::is_ready).
+    pub(crate) fn store_message(&mut self, message: Message) -> Result<(), ProtocolError> {
         match self.phase {
             Phase::Stopped(_) => Ok(()),
-            _ => self.keep(message),
+            _ => self.store(message),
         }
     }
 
-    /// Whether every neighbour has been heard of this iteration, and there is something left to do.
+    /// Returns whether all neighbours' values of this iteration are here, and an iteration is left to close.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Running) && self.missing == 0
     }
 
-    fn keep(&mut self, message: Message) -> Result<(), ProtocolError> {
+    fn store(&mut self, message: Message) -> Result<(), ProtocolError> {
         let Message {
             from,
             iteration,
@@ -269,9 +298,6 @@ impl Node {
                 got: release.values().len(),
             });
         }
-        if release.precision() != self.curator.precision() {
-            return Err(ProtocolError::WrongPrecision { from, iteration });
-        }
         if self.inbox.is_empty() {
             self.inbox.resize(self.neighbours.len(), [None, None]);
         }
@@ -288,19 +314,19 @@ impl Node {
         }
     }
 
-    /// Everyone has been heard: closes iteration `t` and, unless it was the last, makes `t + 1`.
+    /// Closes iteration `t`, whose values are all here, and makes `t + 1` unless it was the last.
     fn advance(
         &mut self,
         outputs: &mut Vec<Output>,
-        record: &mut dyn FnMut(u32) -> Option<Recorded>,
-    ) -> Result<(), Stop> {
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> Result<(), StopReason> {
         self.close()?;
         let iteration = self.iteration + 1;
-        if let Some(asking) = self.asking() {
+        if let Some(pending) = self.pending_query() {
             let recorded = record(iteration);
             let answer = match &recorded {
-                Some(recorded) => asking.recall(recorded),
-                None => asking.answer(),
+                Some(recorded) => pending.replay(recorded),
+                None => pending.answer(),
             };
             let charged = match &answer {
                 _ if recorded.is_some() => None,
@@ -313,7 +339,7 @@ impl Node {
                 event,
                 answer,
             }));
-            self.answered(answer)?;
+            self.absorb_answer(answer)?;
         }
         outputs.push(match self.phase {
             Phase::Finished => Output::Done(self.own.clone()),
@@ -322,33 +348,34 @@ impl Node {
         Ok(())
     }
 
-    /// Closes iteration `t`, of which everyone has been heard, and goes on to `t + 1` as far as that needs no rows: to its end
-    /// if it is recycled, or else to the question that [`asking`](Self::asking) shows.
-    pub(crate) fn close(&mut self) -> Result<(), Stop> {
-        let heard = self.heard();
+    /// Closes iteration `t`, whose values are all here, and goes on to `t + 1` as far as that needs no rows: to its end if it is
+    /// recycled, or else to the question that [`pending_query`](Self::pending_query) returns.
+    pub(crate) fn close(&mut self) -> Result<(), StopReason> {
+        let received = self.received();
         let view = View {
             iteration: self.iteration,
             own: self.own.values(),
-            heard: &heard,
+            neighbours: &received,
         };
-        self.algorithm.hear(&view);
+        self.algorithm.observe(&view);
         if self.iteration == self.iterations {
             self.phase = Phase::Finished;
             return Ok(());
         }
-        match self.algorithm.next(&view) {
-            Step::Recycle(values) => self.make(Kind::Recycled, values),
+        match self.algorithm.next_step(&view) {
+            Step::Recycle(values) => self.release_next(StepKind::Recycled, values),
             Step::Ask(query) => {
-                self.phase = Phase::Asking(query);
+                self.phase = Phase::PendingQuery(query);
                 Ok(())
             }
         }
     }
 
-    /// What the rows are asked now, if they are. Whoever has it answered hands the answer to [`answered`](Self::answered).
-    pub(crate) fn asking(&mut self) -> Option<Asking<'_>> {
+    /// Returns the question that the rows are asked now, if there is one. Its answer goes to
+    /// [`absorb_answer`](Self::absorb_answer).
+    pub(crate) fn pending_query(&mut self) -> Option<PendingQuery<'_>> {
         match &self.phase {
-            Phase::Asking(query) => Some(Asking {
+            Phase::PendingQuery(query) => Some(PendingQuery {
                 curator: &mut self.curator,
                 iteration: self.iteration + 1,
                 query,
@@ -357,34 +384,34 @@ impl Node {
         }
     }
 
-    /// Goes on with the curator's answer to what was asked.
-    pub(crate) fn answered(
+    /// Goes on with the curator's answer to the pending question.
+    pub(crate) fn absorb_answer(
         &mut self,
-        answer: Result<(Event, Release), Refusal>,
-    ) -> Result<(), Stop> {
+        answer: Result<(PrivacyEvent, Release), Refusal>,
+    ) -> Result<(), StopReason> {
         let (_, answer) = answer.map_err(|refusal| {
             let (node, iteration) = (self.id, self.iteration + 1);
-            self.stop(Stop::Refused {
+            self.stop(StopReason::Refused {
                 node,
                 iteration,
                 refusal,
             })
         })?;
-        let heard = self.heard();
+        let received = self.received();
         let view = View {
             iteration: self.iteration,
             own: self.own.values(),
-            heard: &heard,
+            neighbours: &received,
         };
-        let next = self.algorithm.answered(&view, answer.values());
-        self.make(Kind::Data, next)
+        let next = self.algorithm.absorb_answer(&view, answer.values());
+        self.release_next(StepKind::Data, next)
     }
 
     /// Releases the next value, with which iteration `t + 1` begins.
-    fn make(&mut self, kind: Kind, next: Vec<f64>) -> Result<(), Stop> {
+    fn release_next(&mut self, kind: StepKind, next: Vec<f64>) -> Result<(), StopReason> {
         let (node, iteration) = (self.id, self.iteration + 1);
-        let Some(next) = Release::of(next, self.curator.precision()) else {
-            return Err(self.stop(Stop::Diverged { node, iteration }));
+        let Some(next) = Release::rounded(&next) else {
+            return Err(self.stop(StopReason::Diverged { node, iteration }));
         };
         (self.kind, self.own) = (kind, next);
         self.iteration = iteration;
@@ -395,25 +422,25 @@ impl Node {
             early += usize::from(heard[0].is_some());
         }
         if early == 0 {
-            // Where all go together nobody is ever early, and a node needs no inbox but while it hears.
+            // In a simulation no message is early, and a node needs an inbox only while it receives.
             self.inbox = Vec::new();
         }
         self.missing = self.neighbours.len() - early;
         Ok(())
     }
 
-    fn stop(&mut self, stop: Stop) -> Stop {
+    fn stop(&mut self, stop: StopReason) -> StopReason {
         self.phase = Phase::Stopped(stop.clone());
         stop
     }
 
-    /// What was heard of this iteration, by neighbour.
-    fn heard(&self) -> Vec<Release> {
-        let heard = self.inbox.iter().flat_map(|heard| heard[0].clone());
-        heard.collect()
+    /// Returns the received values of this iteration, by neighbour.
+    fn received(&self) -> Vec<Release> {
+        let received = self.inbox.iter().flat_map(|heard| heard[0].clone());
+        received.collect()
     }
 
-    /// What the node says to its neighbours now.
+    /// Returns the message of the current iteration.
     pub(crate) fn message(&self) -> Message {
         Message {
             from: self.id,
@@ -422,42 +449,41 @@ impl Node {
         }
     }
 
-    /// `i`.
+    /// Returns `i`.
     pub fn id(&self) -> NodeId {
         self.id
     }
 
-    /// `t`: the iteration whose value was last released.
+    /// Returns `t`, the iteration whose value was last released.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// How that value came about.
-    pub fn kind(&self) -> Kind {
+    /// Returns the kind of step that made that value.
+    pub fn kind(&self) -> StepKind {
         self.kind
     }
 
-    /// `f_i(t)`.
+    /// Returns `f_i(t)`.
     pub fn model(&self) -> &Release {
         &self.own
     }
 
-    /// `λ_i`, where the algorithm has duals.
+    /// Returns `λ_i`, if the algorithm has duals.
     pub fn dual(&self) -> Option<&[f64]> {
         self.algorithm.dual()
     }
 
-    /// The neighbours, in ascending order.
+    /// Returns the neighbours, in ascending order.
     pub fn neighbours(&self) -> &[NodeId] {
         &self.neighbours
     }
 
-    /// What is known of the rows in public, and what has been spent on them.
+    /// Returns the curator, which tells public facts of the rows and what was spent on them.
     pub fn curator(&self) -> &Curator {
         &self.curator
     }
 
-    #[cfg(test)]
     pub(crate) fn curator_mut(&mut self) -> &mut Curator {
         &mut self.curator
     }
@@ -466,14 +492,14 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::{Bound, Budget, Ledger};
-    use crate::private::{
-        Law, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder, Terms,
-    };
-    use crate::public::admm::{Admm, Penalty};
-    use crate::public::recycled::{Recycled, closed_form};
-    use crate::public::release::{Precision, Query};
-    use crate::public::schedule::Schedule;
+    use crate::algorithm::admm::{Admm, Penalty};
+    use crate::algorithm::recycled::{Recycled, closed_form};
+    use crate::algorithm::schedule::Schedule;
+    use crate::curator::{CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder};
+    use crate::privacy::{Bound, Budget, Ledger};
+    use crate::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+    use crate::problem::{Loss, Problem};
+    use crate::protocol::query::Query;
 
     const NODES: u32 = 3;
     const ITERATIONS: u32 = 12;
@@ -491,24 +517,23 @@ mod tests {
     }
 
     fn node(i: u32) -> Node {
-        let terms = Terms {
+        let terms = CuratorConfig {
             problem: Problem {
                 loss: Loss::Logistic,
                 weight: 2.0,
                 ridge: 0.1,
                 nodes: NODES,
                 tolerance: 1e-12,
-                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
-                law: Law::Gamma { rate: 1.0 },
-                scale: Scaling::Fixed,
+                law: NoiseDistribution::Gamma { rate: 1.0 },
+                scale: NoiseScaling::Fixed,
             },
             ledger: Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Tight),
             noise: NoiseKey::repeating(1, 0, i),
         };
         let admm = Admm::new(Penalty::common(Schedule::Constant(ETA)), 2);
-        Node::new(Setup {
+        Node::new(NodeConfig {
             id: NodeId(i),
             neighbours: (0..NODES).filter(|&j| j != i).map(NodeId).collect(),
             iterations: ITERATIONS,
@@ -583,10 +608,10 @@ mod tests {
         for t in (2..=ITERATIONS as usize).step_by(2) {
             for (i, made) in models[t].iter().enumerate() {
                 let ((own0, heard0), (own1, heard1)) = (view(t - 2, i), view(t - 1, i));
-                let seen = |t: usize, own, heard| View {
+                let seen = |t: usize, own, neighbours| View {
                     iteration: t as u32,
                     own,
-                    heard,
+                    neighbours,
                 };
                 let closed = closed_form(
                     &seen(t - 2, &own0, &heard0),
@@ -657,7 +682,7 @@ mod tests {
                 [
                     Output::Record { iteration: 1, .. },
                     Output::Broadcast(Message { iteration: 1, .. }),
-                    Output::Stopped(Stop::Refused { iteration: 2, .. })
+                    Output::Stopped(StopReason::Refused { iteration: 2, .. })
                 ]
             ),
             "{outputs:?}"
@@ -692,7 +717,7 @@ mod tests {
         };
         node.receive(early.clone()).unwrap();
         let other = Message {
-            release: Release::of(vec![0.5, 0.5], Precision::Grid).unwrap(),
+            release: Release::rounded(&[0.5, 0.5]).unwrap(),
             ..early.clone()
         };
         let expected = ProtocolError::Equivocation {
@@ -703,24 +728,9 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_not_taken_where_the_grid_is_agreed_on() {
-        let mut node = node(0);
-        let message = Message {
-            from: NodeId(1),
-            iteration: 0,
-            release: Release::float(vec![0.0, 0.0]).unwrap(),
-        };
-        let expected = ProtocolError::WrongPrecision {
-            from: NodeId(1),
-            iteration: 0,
-        };
-        assert_eq!(node.receive(message), Err(expected));
-    }
-
-    #[test]
     fn every_message_is_on_the_grid() {
         for model in run(|_, _| ()).iter().flatten() {
-            assert!(model.units().is_some());
+            assert_eq!(Release::from_units(model.units()).as_ref(), Some(model));
         }
     }
 
@@ -728,7 +738,7 @@ mod tests {
     struct Beyond;
 
     impl Algorithm for Beyond {
-        fn next(&mut self, _view: &View<'_>) -> Step {
+        fn next_step(&mut self, _view: &View<'_>) -> Step {
             Step::Ask(Query::Minimise {
                 quadratic: 0.0,
                 linear: vec![2e6, 0.0],
@@ -755,7 +765,7 @@ mod tests {
                         answer: None,
                         ..
                     },
-                    Output::Stopped(Stop::Refused { iteration: 1, .. })
+                    Output::Stopped(StopReason::Refused { iteration: 1, .. })
                 ]
             ),
             "{outputs:?}"
@@ -767,7 +777,7 @@ mod tests {
     struct Runaway;
 
     impl Algorithm for Runaway {
-        fn next(&mut self, _view: &View<'_>) -> Step {
+        fn next_step(&mut self, _view: &View<'_>) -> Step {
             Step::Recycle(vec![f64::INFINITY, 0.0])
         }
     }
@@ -780,7 +790,7 @@ mod tests {
         for message in first_messages() {
             outputs.extend(node.receive(message).unwrap());
         }
-        let stop = Stop::Diverged {
+        let stop = StopReason::Diverged {
             node: NodeId(0),
             iteration: 1,
         };

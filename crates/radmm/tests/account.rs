@@ -6,22 +6,26 @@ mod support;
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use radmm::account::{Bound, Budget, Event, Ideal, Ledger, Limits, Site, SpendError};
-use radmm::node::{Node, Output, Setup};
-use radmm::private::{Curator, Law, Loss, Mechanism, NoiseKey, Problem, Scaling, Terms};
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::graph::NodeId;
-use radmm::public::recycled::Recycled;
-use radmm::public::release::{Precision, Query};
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::{Curator, CuratorConfig, NoiseKey};
+use radmm::graph::NodeId;
+use radmm::node::{Node, NodeConfig, Output};
+use radmm::privacy::{
+    Bound, Budget, DatasetAccount, DatasetLimits, IdealRelease, Ledger, PrivacyEvent, SpendError,
+};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::{Loss, Problem};
+use radmm::protocol::query::Query;
 use support::{invented, shard};
 
-fn additive(sensitivity: f64, law: Law) -> Event {
-    Ideal::Additive { sensitivity, law }.into()
+fn additive(sensitivity: f64, law: NoiseDistribution) -> PrivacyEvent {
+    IdealRelease::Additive { sensitivity, law }.into()
 }
 
-fn objective(sensitivity: f64, spread: f64, law: Law) -> Event {
-    Ideal::Objective {
+fn objective(sensitivity: f64, spread: f64, law: NoiseDistribution) -> PrivacyEvent {
+    IdealRelease::Objective {
         sensitivity,
         spread,
         one_signed: true,
@@ -30,19 +34,19 @@ fn objective(sensitivity: f64, spread: f64, law: Law) -> Event {
     .into()
 }
 
-fn gaussian(sigma: f64) -> Law {
-    Law::Gaussian { sigma }
+fn gaussian(sigma: f64) -> NoiseDistribution {
+    NoiseDistribution::Gaussian { sigma }
 }
 
-fn gamma(rate: f64) -> Law {
-    Law::Gamma { rate }
+fn gamma(rate: f64) -> NoiseDistribution {
+    NoiseDistribution::Gamma { rate }
 }
 
 fn ledger(delta: f64) -> Ledger {
     Ledger::new(Budget::unlimited(delta).unwrap(), Bound::Tight)
 }
 
-fn spent(events: impl IntoIterator<Item = Event>, delta: f64) -> f64 {
+fn spent(events: impl IntoIterator<Item = PrivacyEvent>, delta: f64) -> f64 {
     let mut ledger = ledger(delta);
     for event in events {
         ledger.spend(event).unwrap();
@@ -179,7 +183,7 @@ fn any_delta() -> impl Strategy<Value = f64> + Clone {
     ]
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = PrivacyEvent> {
     let law = prop_oneof![
         magnitude(-300.0, 300.0).prop_map(gamma),
         magnitude(-300.0, 300.0).prop_map(gaussian),
@@ -191,15 +195,15 @@ fn any_event() -> impl Strategy<Value = Event> {
     let slack = prop_oneof![Just(0.0), magnitude(-20.0, 0.0), magnitude(-300.0, 300.0)];
     (sensitivity, spread, law, slack, 0..3u8).prop_map(|(sensitivity, spread, law, slack, kind)| {
         let ideal = match kind {
-            0 => Ideal::Additive { sensitivity, law },
-            _ => Ideal::Objective {
+            0 => IdealRelease::Additive { sensitivity, law },
+            _ => IdealRelease::Objective {
                 sensitivity,
                 spread,
                 one_signed: kind == 1,
                 law,
             },
         };
-        Event { ideal, slack }
+        PrivacyEvent { ideal, slack }
     })
 }
 
@@ -220,8 +224,8 @@ proptest! {
     ) {
         let mut free = ledger(delta);
         let mut held = Ledger::new(Budget::limited(50.0, delta).unwrap(), Bound::Tight);
-        let site = Site::new(Limits::new(None, Some((60.0, 1e-5))).unwrap());
-        let mut at_site = ledger(delta).at(&site);
+        let site = DatasetAccount::new(DatasetLimits::new(None, Some((60.0, 1e-5))).unwrap());
+        let mut at_site = ledger(delta).with_account(&site);
         let mut last = 0.0;
         for (event, times) in events {
             for _ in 0..times {
@@ -287,7 +291,7 @@ proptest! {
         v in magnitude(-2.0, 0.0), times in 1..50u32, slack in magnitude(-6.0, -1.0), delta in magnitude(-12.0, -4.0),
     ) {
         let ideal = additive(v, gaussian(1.0));
-        let with = spent(vec![Event { slack, ..ideal }; times as usize], delta);
+        let with = spent(vec![PrivacyEvent { slack, ..ideal }; times as usize], delta);
         prop_assert!(with > spent(vec![ideal; times as usize], delta));
         // 2K, and the ideal at δ·e^−K.
         let k = slack * f64::from(times);
@@ -315,11 +319,11 @@ fn what_overflows_costs_everything_and_is_refused_under_a_limit() {
         objective(1e300, 1.0, gamma(1e300)),
         objective(0.1, f64::INFINITY, gamma(1.0)),
         additive(f64::INFINITY, gamma(1e-300)),
-        Event {
+        PrivacyEvent {
             slack: f64::INFINITY,
             ..additive(0.1, gaussian(1.0))
         },
-        Event {
+        PrivacyEvent {
             slack: f64::MAX,
             ..additive(0.1, gamma(1.0))
         },
@@ -345,11 +349,11 @@ fn infinite_noise_and_nan_are_malformed() {
         additive(f64::INFINITY, gaussian(f64::INFINITY)),
         additive(0.0, gamma(f64::INFINITY)),
         objective(0.1, f64::NAN, gamma(1.0)),
-        Event {
+        PrivacyEvent {
             slack: f64::NAN,
             ..additive(0.1, gamma(1.0))
         },
-        Event {
+        PrivacyEvent {
             slack: -1e-9,
             ..additive(0.1, gamma(1.0))
         },
@@ -405,51 +409,55 @@ fn ours_is_never_above_the_papers_and_holds_where_the_paper_is_silent() {
     assert!(both >= 10_000 && ours_alone >= 1000, "{both} {ours_alone}");
 }
 
-fn priced(loss: Loss, weight: f64, rows: usize, quadratic: f64, law: Law) -> Event {
+fn priced(
+    loss: Loss,
+    weight: f64,
+    rows: usize,
+    quadratic: f64,
+    law: NoiseDistribution,
+) -> PrivacyEvent {
     let problem = Problem {
         loss,
         weight,
         ridge: 0.01,
         nodes: 5,
         tolerance: 1e-6,
-        precision: Precision::Grid,
     };
     let question = Query::Minimise {
         quadratic,
         linear: vec![0.0; 2],
         near: vec![0.0; 2],
     };
-    let scale = Scaling::Fixed;
+    let scale = NoiseScaling::Fixed;
     let mechanism = Mechanism::Objective { law, scale };
     mechanism.price(&question, &problem, rows).unwrap()
 }
 
 /// Three parties in a ring, of which the first has an account for its rows.
-fn parties(site: &Site, seed: u64) -> Vec<Node> {
+fn parties(site: &DatasetAccount, seed: u64) -> Vec<Node> {
     let rows = invented(3, 20, 3);
     let node = |i: u32| {
         let ledger = ledger(1e-5);
-        let terms = Terms {
+        let terms = CuratorConfig {
             problem: Problem {
                 loss: Loss::Logistic,
                 weight: 3.0,
                 ridge: 0.2,
                 nodes: 3,
                 tolerance: 1e-10,
-                precision: Precision::Grid,
             },
             mechanism: Mechanism::Objective {
                 law: gaussian(4.0),
-                scale: Scaling::Fixed,
+                scale: NoiseScaling::Fixed,
             },
             ledger: match i {
-                0 => ledger.at(site),
+                0 => ledger.with_account(site),
                 _ => ledger,
             },
             noise: NoiseKey::repeating(seed, 0, i),
         };
         let admm = Admm::new(Penalty::common(Schedule::Constant(0.5)), 3);
-        Node::new(Setup {
+        Node::new(NodeConfig {
             id: NodeId(i),
             neighbours: (0..3).filter(|&j| j != i).map(NodeId).collect(),
             iterations: 10,
@@ -462,7 +470,7 @@ fn parties(site: &Site, seed: u64) -> Vec<Node> {
 }
 
 /// What the first party gives out to be recorded, in a whole run.
-fn journal(nodes: &mut [Node]) -> Vec<Event> {
+fn journal(nodes: &mut [Node]) -> Vec<PrivacyEvent> {
     let mut recorded = Vec::new();
     let mut outputs: VecDeque<(usize, Output)> = VecDeque::new();
     for (i, node) in nodes.iter_mut().enumerate() {
@@ -487,8 +495,8 @@ fn journal(nodes: &mut [Node]) -> Vec<Event> {
 
 #[test]
 fn what_nodes_give_out_to_be_recorded_makes_the_account_anew() {
-    let limits = || Limits::new(None, Some((30.0, 1e-6))).unwrap();
-    let site = Site::new(limits());
+    let limits = || DatasetLimits::new(None, Some((30.0, 1e-6))).unwrap();
+    let site = DatasetAccount::new(limits());
     let mut records = Vec::new();
     for study in 0..2u32 {
         let recorded = journal(&mut parties(&site, 5 + u64::from(study)));
@@ -498,14 +506,15 @@ fn what_nodes_give_out_to_be_recorded_makes_the_account_anew() {
     let spent = site.spent().unwrap();
     assert_eq!((spent.charges, spent.studies), (10, 2));
     assert!(spent.totals[0].epsilon > 1.0);
-    let again = Site::replay(limits(), records).unwrap();
+    let again = DatasetAccount::replay(limits(), records).unwrap();
     assert_eq!(again.spent().unwrap(), spent);
 }
 
 #[test]
 fn a_site_ends_a_study_that_would_exceed_it() {
     // Ten data steps are too much, and the second study feels what the first one spent.
-    let limited = |epsilon| Site::new(Limits::new(None, Some((epsilon, 1e-6))).unwrap());
+    let limited =
+        |epsilon| DatasetAccount::new(DatasetLimits::new(None, Some((epsilon, 1e-6))).unwrap());
     let fits = |epsilon: &f64| journal(&mut parties(&limited(*epsilon), 5)).len() == 5;
     let limits = (0..200).map(|k| 30.0 * 0.95f64.powi(k));
     let one_study = limits.take_while(fits).last().unwrap();

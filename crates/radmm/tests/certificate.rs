@@ -11,11 +11,11 @@ mod support;
 
 use std::fmt::Write;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::certificate::{Certificate, Condition, MOST_NODES, Uncertifiable};
-use radmm::public::graph::{Graph, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::convergence::theorem::{Certificate, Condition, MOST_NODES, Uncertifiable};
+use radmm::graph::{Graph, Topology};
 use support::matrix::{Matrix, eigenvalues, spectral_radius};
 use support::{Network, centralised, distance, invented, neighbours, topologies};
 
@@ -286,7 +286,7 @@ fn two_steps(graph: &Graph, curvature: &[f64], eta: f64, gamma: f64) -> Matrix {
             .nodes()
             .map(|i| {
                 let own = f[i.0 as usize];
-                let of = |j: &radmm::public::graph::NodeId| own + sign * f[j.0 as usize];
+                let of = |j: &radmm::graph::NodeId| own + sign * f[j.0 as usize];
                 graph.neighbours(i).iter().map(of).sum()
             })
             .collect()
@@ -378,7 +378,7 @@ fn row(topology: &Topology) -> String {
         .local_rate(&optimum, 1, &|_, lambda| Box::new(admm(lambda)))
         .unwrap();
     let recycled = |gamma: f64| {
-        let make = |_, lambda| -> Box<dyn radmm::public::release::Algorithm> {
+        let make = |_, lambda| -> Box<dyn radmm::algorithm::Algorithm> {
             Box::new(Recycled::new(admm(lambda), Schedule::Constant(gamma), 1))
         };
         let rate = simulation.local_rate(&optimum, 2, &make).unwrap();

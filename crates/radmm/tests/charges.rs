@@ -3,28 +3,31 @@
 
 mod support;
 
-use radmm::account::{Budget, SpendError};
-use radmm::node::{Kind, Stop};
-use radmm::private::{Law, Mechanism, Refusal, Scaling};
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::baseline::{Average, Local};
-use radmm::public::gradient::{Dgd, Dlm};
-use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
-use radmm::sim::{Alone, Halt};
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::Refusal;
+use radmm::exec::Sequential;
+use radmm::graph::{Graph, NodeId, Topology};
+use radmm::node::{StepKind, StopReason};
+use radmm::privacy::{Budget, SpendError};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::sim::SimError;
 use support::{Network, invented, neighbours, run};
 
 const GAMMA: Mechanism = Mechanism::Objective {
-    law: Law::Gamma { rate: 2.0 },
-    scale: Scaling::Fixed,
+    law: NoiseDistribution::Gamma { rate: 2.0 },
+    scale: NoiseScaling::Fixed,
 };
 const GRADIENT: Mechanism = Mechanism::Gradient {
-    law: Law::Gamma { rate: 2.0 },
+    law: NoiseDistribution::Gamma { rate: 2.0 },
 };
 const OUTPUT: Mechanism = Mechanism::Output {
-    law: Law::Gamma { rate: 2.0 },
+    law: NoiseDistribution::Gamma { rate: 2.0 },
 };
 
 type Make = Box<dyn Fn(usize) -> Box<dyn Algorithm>>;
@@ -81,8 +84,8 @@ fn r_admm_is_charged_for_exactly_half_of_its_iterations() {
             (snapshot.spent.epsilon - exact).abs() < 1e-12 * (1.0 + exact),
             "t = {t}"
         );
-        let kind = [Kind::Recycled, Kind::Data][t % 2];
-        assert_eq!(snapshot.kind, if t == 0 { Kind::Start } else { kind });
+        let kind = [StepKind::Recycled, StepKind::Data][t % 2];
+        assert_eq!(snapshot.kind, if t == 0 { StepKind::Start } else { kind });
     }
 }
 
@@ -132,7 +135,7 @@ fn every_algorithm_is_charged_for_its_data_steps_and_no_others() {
             let rose = pair[1].spent.epsilon > pair[0].spent.epsilon;
             assert_eq!(
                 rose,
-                pair[1].kind == Kind::Data,
+                pair[1].kind == StepKind::Data,
                 "{name} at {}",
                 pair[1].iteration
             );
@@ -155,11 +158,11 @@ fn a_limit_stops_the_node_before_the_release_that_would_exceed_it() {
         ..network(GAMMA, 20)
     };
     let mut simulation = network.simulation(recycled(1));
-    let seen: Vec<_> = simulation.run(&Alone).collect();
+    let seen: Vec<_> = simulation.run(&Sequential).collect();
     // 0.618 a data step: three fit, at iterations 1, 3 and 5; the fourth, at 7, does not.
     assert_eq!(seen.len(), 8);
     assert!(seen[..7].iter().all(Result::is_ok));
-    let Err(Halt::Stopped(Stop::Refused {
+    let Err(SimError::Stopped(StopReason::Refused {
         node,
         iteration,
         refusal,
@@ -187,18 +190,18 @@ fn a_question_that_the_mechanism_does_not_protect_is_refused_and_not_charged() {
         }),
         (
             Mechanism::Objective {
-                law: Law::Gamma { rate: 2.0 },
-                scale: Scaling::Penalty,
+                law: NoiseDistribution::Gamma { rate: 2.0 },
+                scale: NoiseScaling::Penalty,
             },
             |_| Box::new(Local::new(0.0)),
         ),
     ] {
         let mut simulation = network(mechanism, 2).simulation(make);
-        let error = simulation.run(&Alone).find_map(Result::err).unwrap();
+        let error = simulation.run(&Sequential).find_map(Result::err).unwrap();
         assert!(
             matches!(
                 error,
-                Halt::Stopped(Stop::Refused {
+                SimError::Stopped(StopReason::Refused {
                     refusal: Refusal::Unanswerable(_),
                     ..
                 })
@@ -218,8 +221,8 @@ fn noise_that_grows_with_the_penalty_costs_less_where_the_penalty_is_larger() {
     let spent = |eta| {
         let network = network(
             Mechanism::Objective {
-                law: Law::Gamma { rate: 2.0 },
-                scale: Scaling::Penalty,
+                law: NoiseDistribution::Gamma { rate: 2.0 },
+                scale: NoiseScaling::Penalty,
             },
             1,
         );

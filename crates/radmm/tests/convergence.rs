@@ -11,13 +11,14 @@ mod support;
 
 use std::fmt::Write;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::gradient::{Dgd, Dlm};
-use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
-use radmm::sim::Alone;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::exec::Sequential;
+use radmm::graph::{Graph, NodeId, Topology};
 use support::{Network, centralised, distance, invented, neighbours, topologies};
 
 const COLUMNS: usize = 4;
@@ -117,7 +118,7 @@ fn iterations_needed(network: &Network, optimum: &[f64], make: Make) -> Option<u
     let mut simulation = network.simulation(make);
     let mut needed = 0;
     for t in 0..=network.iterations {
-        simulation.run(&Alone).next().unwrap().unwrap();
+        simulation.run(&Sequential).next().unwrap().unwrap();
         if distance(&simulation, optimum) > CLOSE {
             needed = t + 1;
         }

@@ -9,22 +9,23 @@ mod support;
 
 use std::collections::VecDeque;
 
-use radmm::message::Message;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::exec::Sequential;
+use radmm::graph::{NodeId, Topology};
 use radmm::node::{Node, Output, ProtocolError};
-use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::graph::{NodeId, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
-use radmm::sim::{Alone, Crew, Party};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::protocol::message::Message;
+use radmm::sim::{PartyExecutor, PartyReplicas};
 use support::{Network, invented, models, neighbours, run};
 
 fn network() -> Network {
     Network {
         mechanism: Mechanism::Objective {
-            law: Law::Gamma { rate: 1.0 },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+            scale: NoiseScaling::Fixed,
         },
         ..Network::new(
             invented(6, 20, 3),
@@ -118,8 +119,8 @@ fn any_order_of_delivery_gives_the_same_bits() {
 /// Every party on a thread of its own, started in reverse.
 struct Threads;
 
-impl Crew for Threads {
-    fn each(&self, parties: &mut [Party], work: &(dyn Fn(&mut Party) + Sync)) {
+impl PartyExecutor for Threads {
+    fn each(&self, parties: &mut [PartyReplicas], work: &(dyn Fn(&mut PartyReplicas) + Sync)) {
         std::thread::scope(|scope| {
             for party in parties.iter_mut().rev() {
                 scope.spawn(|| work(party));
@@ -131,9 +132,9 @@ impl Crew for Threads {
 #[test]
 fn the_simulator_gives_the_bits_of_the_messages_on_any_threads() {
     let by_message = bits(&deliver(|_| 0));
-    for crew in [&Alone as &dyn Crew, &Threads] {
+    for executor in [&Sequential as &dyn PartyExecutor, &Threads] {
         let mut simulation = network().simulation(recycled);
-        let snapshots: Vec<_> = simulation.run(crew).map(Result::unwrap).collect();
+        let snapshots: Vec<_> = simulation.run(executor).map(Result::unwrap).collect();
         let of_node = |node: &Node| -> Vec<u64> {
             let values = node.model().values().iter().chain(node.dual().unwrap());
             values.map(|x| x.to_bits()).collect()
@@ -173,7 +174,7 @@ fn node_0() -> (Node, Vec<Message>) {
 fn release_of(from: usize, t: usize) -> Message {
     let mut simulation = network().simulation(recycled);
     for _ in 0..=t {
-        simulation.run(&Alone).next();
+        simulation.run(&Sequential).next();
     }
     let node = simulation.nodes().nth(from).unwrap();
     Message {
@@ -213,7 +214,7 @@ fn a_vector_of_the_wrong_dimension_is_rejected_by_name() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} sent a vector of dimension 2 for iteration 0; 3 is right",
+            "{} sent a vector of dimension 2 for iteration 0; expected 3",
             of_neighbours[0].from
         )
     );

@@ -3,11 +3,12 @@
 
 mod support;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::{Algorithm, Query, Step, View};
-use radmm::public::schedule::Schedule;
-use radmm::sim::Alone;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::algorithm::{Algorithm, Step, View};
+use radmm::exec::Sequential;
+use radmm::protocol::query::Query;
 use serde_json::Value;
 use support::{Network, Rows, models};
 
@@ -20,12 +21,12 @@ struct Scripted {
 }
 
 impl Algorithm for Scripted {
-    fn hear(&mut self, view: &View<'_>) {
-        self.inner.hear(view);
+    fn observe(&mut self, view: &View<'_>) {
+        self.inner.observe(view);
     }
 
-    fn next(&mut self, view: &View<'_>) -> Step {
-        let mut step = self.inner.next(view);
+    fn next_step(&mut self, view: &View<'_>) -> Step {
+        let mut step = self.inner.next_step(view);
         if let Step::Ask(Query::Minimise { linear, .. }) = &mut step {
             let noise = self.noise.next().unwrap();
             linear.iter_mut().zip(noise).for_each(|(b, e)| *b += e);
@@ -33,8 +34,8 @@ impl Algorithm for Scripted {
         step
     }
 
-    fn answered(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
-        self.inner.answered(view, answer)
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.inner.absorb_answer(view, answer)
     }
 
     fn dual(&self) -> Option<&[f64]> {
@@ -126,7 +127,7 @@ fn every_iterate_dual_and_loss_agrees_with_the_independent_implementation() {
         let mut losses = Vec::new();
         for t in 0..=iterations as usize {
             // One snapshot at a time, to see the models between them.
-            losses.push(simulation.run(&Alone).next().unwrap().unwrap().loss);
+            losses.push(simulation.run(&Sequential).next().unwrap().unwrap().loss);
             for (i, model) in models(&simulation).iter().enumerate() {
                 let golden = numbers(&case["models"][t][i]);
                 assert_close(model, &golden, &format!("case {number}, f_{i}({t})"));

@@ -7,19 +7,19 @@
 use std::sync::Arc;
 
 use peak_alloc::PeakAlloc;
-use radmm::account::{Bound, Budget, Ledger};
-use radmm::node::{Node, Setup};
-use radmm::private::{
-    Curator, Law, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder,
-    Terms,
-};
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::gradient::Dgd;
-use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::{Algorithm, Precision};
-use radmm::public::schedule::Schedule;
-use radmm::sim::{Alone, Replicas};
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::{Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder};
+use radmm::exec::Sequential;
+use radmm::graph::{Graph, NodeId, Topology};
+use radmm::node::{Node, NodeConfig};
+use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::{Loss, Problem};
+use radmm::sim::Replicas;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -60,13 +60,13 @@ fn admm() -> Admm {
 }
 
 fn cases() -> [Case; 3] {
-    let gaussian = Law::Gaussian { sigma: 1.0 };
+    let gaussian = NoiseDistribution::Gaussian { sigma: 1.0 };
     let recycled = Case {
         name: "R-ADMM",
         replicas: 1,
         mechanism: Mechanism::Objective {
             law: gaussian,
-            scale: Scaling::Fixed,
+            scale: NoiseScaling::Fixed,
         },
         delta: 1e-5,
         make: || Box::new(Recycled::new(admm(), Schedule::Constant(0.2), 1)),
@@ -99,20 +99,19 @@ impl Case {
         ledger: &Ledger,
     ) -> Node {
         let (id, neighbours) = place;
-        let terms = Terms {
+        let terms = CuratorConfig {
             problem: Problem {
                 loss: Loss::Logistic,
                 weight: 2.0,
                 ridge: 1.0,
                 nodes: NODES as u32,
                 tolerance: 1e-8,
-                precision: Precision::Grid,
             },
             mechanism: self.mechanism,
             ledger: ledger.clone(),
             noise: NoiseKey::repeating(1, repetition, id.0),
         };
-        Node::new(Setup {
+        Node::new(NodeConfig {
             id,
             neighbours: neighbours.to_vec(),
             iterations: ITERATIONS,
@@ -145,7 +144,7 @@ fn at_most_twice_the_rows_and_the_state_are_held() {
         };
         let replicas = (0..case.replicas).map(replica).collect();
         let mut simulation = Replicas::new(replicas, ITERATIONS).unwrap();
-        let made: Vec<_> = simulation.run(&Alone).flatten().collect();
+        let made: Vec<_> = simulation.run(&Sequential).flatten().collect();
         assert!(made.iter().all(|made| made.result.is_ok()));
         let peak = ALLOCATOR.peak_usage() - before;
         let state = case.replicas as usize * NODES * case.vectors * COLUMNS * 8;

@@ -3,14 +3,15 @@
 
 mod support;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::gradient::Dlm;
-use radmm::public::graph::{NodeId, Topology};
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
-use radmm::rate::LocalRate;
-use radmm::sim::{Alone, Simulation};
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::convergence::local_rate::LocalRate;
+use radmm::exec::Sequential;
+use radmm::graph::{NodeId, Topology};
+use radmm::sim::Simulation;
 use support::matrix::{Matrix, spectral_radius};
 use support::{Network, distance, invented, neighbours};
 
@@ -24,16 +25,16 @@ fn constant(value: f64) -> Schedule {
 
 /// ADMM (or DLM) with `recycle` recycled steps after each data step.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct AlgorithmKind {
     gradients: bool,
     recycle: u32,
 }
 
-const fn kind(gradients: bool, recycle: u32) -> Kind {
-    Kind { gradients, recycle }
+const fn kind(gradients: bool, recycle: u32) -> AlgorithmKind {
+    AlgorithmKind { gradients, recycle }
 }
 
-const KINDS: [Kind; 5] = [
+const ALGORITHMS: [AlgorithmKind; 5] = [
     kind(false, 0),
     kind(false, 1),
     kind(false, 3),
@@ -41,7 +42,7 @@ const KINDS: [Kind; 5] = [
     kind(true, 1),
 ];
 
-impl Kind {
+impl AlgorithmKind {
     fn make(self, lambda: Vec<f64>) -> Box<dyn Algorithm> {
         let penalty = Penalty::common(constant(ETA));
         match self.gradients {
@@ -108,7 +109,7 @@ fn times(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
 }
 
 /// The map of one period, column by column, from the formulas of docs/algorithm.md.
-fn period(network: &Network, at: &[f64], kind: Kind) -> Matrix {
+fn period(network: &Network, at: &[f64], kind: AlgorithmKind) -> Matrix {
     let (n, d) = (network.rows.len(), COLUMNS);
     let hessians: Vec<Matrix> = (0..n).map(|i| hessian(network, i, at)).collect();
     let degree = |i: usize| network.neighbours[i].len() as f64;
@@ -185,7 +186,7 @@ fn period(network: &Network, at: &[f64], kind: Kind) -> Matrix {
 fn the_rate_is_the_spectral_radius_of_the_map_built_column_by_column() {
     for (name, nodes, topology) in shapes() {
         let network = network(&topology, nodes, 1);
-        for kind in KINDS {
+        for kind in ALGORITHMS {
             let simulation = kind.simulation(&network);
             let at = simulation.centralised().unwrap().model;
             let rate = kind.rate(&simulation, &at);
@@ -217,14 +218,14 @@ fn near_the_optimum_simulations_contract_at_the_rate() {
     let mut straight = 0;
     for (name, nodes, topology) in shapes() {
         let network = network(&topology, nodes, 6000);
-        for kind in KINDS {
+        for kind in ALGORITHMS {
             let mut simulation = kind.simulation(&network);
             let at = simulation.centralised().unwrap().model;
             let predicted = kind.rate(&simulation, &at).per_iteration.ln();
             let step = kind.recycle as usize + 1;
             let mut seen = Vec::new();
             for _ in 0..=network.iterations {
-                simulation.run(&Alone).next().unwrap().unwrap();
+                simulation.run(&Sequential).next().unwrap().unwrap();
                 seen.push(distance(&simulation, &at));
                 if seen[seen.len() - 1] < 1e-10 {
                     break;
@@ -271,8 +272,10 @@ fn hessians_beyond_memory_are_refused_before_a_row_is_read() {
     let row = |k: usize| (0..columns).map(|c| f64::from(u8::from(c == k))).collect();
     let rows = (0..2).map(|i| (vec![row(i)], vec![true])).collect();
     let network = Network::new(rows, vec![vec![1], vec![0]], 1);
-    let simulation = network.simulation(|_| KINDS[0].make(vec![0.0; columns]));
-    let refused = simulation.local_rate(&vec![0.0; columns], 1, &|_, lambda| KINDS[0].make(lambda));
+    let simulation = network.simulation(|_| ALGORITHMS[0].make(vec![0.0; columns]));
+    let refused = simulation.local_rate(&vec![0.0; columns], 1, &|_, lambda| {
+        ALGORITHMS[0].make(lambda)
+    });
     assert_eq!(
         refused.unwrap_err().to_string(),
         "2 parties with 6000 columns have Hessians too large for a local rate"

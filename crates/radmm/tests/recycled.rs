@@ -3,12 +3,13 @@
 
 mod support;
 
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::gradient::Dlm;
-use radmm::public::recycled::{Recycled, closed_form};
-use radmm::public::release::{Algorithm, Release, View};
-use radmm::public::schedule::Schedule;
-use radmm::sim::Alone;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::{Recycled, closed_form};
+use radmm::algorithm::schedule::Schedule;
+use radmm::algorithm::{Algorithm, View};
+use radmm::exec::Sequential;
+use radmm::protocol::release::Release;
 use support::{Network, invented, neighbours, topologies};
 
 const ETA: f64 = 0.4;
@@ -36,7 +37,7 @@ fn both_forms_agree_at_constant_penalty_for_every_algorithm_and_topology() {
             let mut simulation = network.simulation(make);
             let mut said: Vec<Vec<Release>> = Vec::new();
             for t in 0..=20 {
-                simulation.run(&Alone).next().unwrap().unwrap();
+                simulation.run(&Sequential).next().unwrap().unwrap();
                 said.push(
                     simulation
                         .nodes()
@@ -48,14 +49,14 @@ fn both_forms_agree_at_constant_penalty_for_every_algorithm_and_topology() {
                 }
                 for (i, node) in simulation.nodes().enumerate() {
                     let heard = |t: usize| -> Vec<Release> {
-                        let of = |j: &radmm::public::graph::NodeId| said[t][j.0 as usize].clone();
+                        let of = |j: &radmm::graph::NodeId| said[t][j.0 as usize].clone();
                         node.neighbours().iter().map(of).collect()
                     };
                     let (before, data) = (heard(t - 2), heard(t - 1));
-                    let view = |t: usize, heard| View {
+                    let view = |t: usize, neighbours| View {
                         iteration: t as u32,
                         own: said[t][i].values(),
-                        heard,
+                        neighbours,
                     };
                     let closed =
                         closed_form(&view(t - 2, &before), &view(t - 1, &data), ETA, GAMMA);

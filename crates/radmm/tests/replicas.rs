@@ -7,17 +7,19 @@
 
 mod support;
 
-use radmm::account::Budget;
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::baseline::Average;
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::curator::HeldOutScore;
+use radmm::exec::Sequential;
+use radmm::graph::Topology;
 use radmm::node::Node;
-use radmm::private::{Law, Mechanism, Scaling, Score};
-use radmm::public::admm::{Admm, Penalty};
-use radmm::public::baseline::Average;
-use radmm::public::gradient::Dgd;
-use radmm::public::graph::Topology;
-use radmm::public::recycled::Recycled;
-use radmm::public::release::Algorithm;
-use radmm::public::schedule::Schedule;
-use radmm::sim::{Alone, Crew, Halt, NotSimulated, Party, Replicas, Snapshot};
+use radmm::privacy::Budget;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::sim::{InvalidSimulation, PartyExecutor, PartyReplicas, Replicas, SimError, Snapshot};
 use support::{Network, invented, neighbours, shard};
 
 const PARTIES: usize = 6;
@@ -32,10 +34,10 @@ fn admm() -> Admm {
 
 /// Algorithms of every kind, with noise that goes with their questions.
 fn algorithms() -> [(&'static str, Make, Mechanism); 4] {
-    let law = Law::Gamma { rate: 1.0 };
+    let law = NoiseDistribution::Gamma { rate: 1.0 };
     let objective = Mechanism::Objective {
         law,
-        scale: Scaling::Fixed,
+        scale: NoiseScaling::Fixed,
     };
     [
         ("ADMM", |_| Box::new(admm()), Mechanism::Output { law }),
@@ -77,7 +79,7 @@ fn network(mechanism: Mechanism, repetition: u32) -> Network {
 /// Everything that can be known of one repetition.
 #[derive(Debug, PartialEq)]
 struct Course {
-    made: Vec<Result<Snapshot, Halt>>,
+    made: Vec<Result<Snapshot, SimError>>,
     models: Vec<Vec<u64>>,
     spent: Vec<(u32, u64)>,
     ends: [u64; 4],
@@ -88,20 +90,25 @@ fn bits(values: &[f64]) -> Vec<u64> {
 }
 
 /// Runs these repetitions together.
-fn courses(repetitions: &[u32], make: Make, mechanism: Mechanism, crew: &dyn Crew) -> Vec<Course> {
+fn courses(
+    repetitions: &[u32],
+    make: Make,
+    mechanism: Mechanism,
+    executor: &dyn PartyExecutor,
+) -> Vec<Course> {
     let shards = network(mechanism, 0).shards();
     let nodes = |&r: &u32| network(mechanism, r).replica(&shards, r, make);
     let nodes = repetitions.iter().map(nodes).collect();
     let mut replicas = Replicas::new(nodes, ITERATIONS).unwrap();
     assert_eq!(replicas.count(), repetitions.len());
     let mut all: Vec<Vec<_>> = repetitions.iter().map(|_| Vec::new()).collect();
-    for made in replicas.run(crew).flatten() {
+    for made in replicas.run(executor).flatten() {
         all[made.replica].push(made.result);
     }
-    let everywhere = replicas.everywhere(crew);
+    let global_fit = replicas.global_fit(executor);
     let test = shard(&invented(1, 30, COLUMNS)[0]);
     let loss = network(mechanism, 0).loss;
-    let scores: Vec<Score> = replicas.held_out(crew, &test, loss);
+    let scores: Vec<HeldOutScore> = replicas.held_out(executor, &test, loss);
     let course = |(k, made): (usize, Vec<_>)| {
         let nodes = || replicas.nodes(k);
         let model = |node: &Node| {
@@ -113,8 +120,8 @@ fn courses(repetitions: &[u32], make: Make, mechanism: Mechanism, crew: &dyn Cre
             (ledger.charges(), ledger.spent().epsilon.to_bits())
         };
         let ends = [
-            everywhere[k].loss,
-            everywhere[k].accuracy,
+            global_fit[k].loss,
+            global_fit[k].accuracy,
             scores[k].auc,
             replicas.largest_residual(k),
         ];
@@ -131,9 +138,9 @@ fn courses(repetitions: &[u32], make: Make, mechanism: Mechanism, crew: &dyn Cre
 /// This many threads, each with every so-manieth party, the last ones first.
 struct Threads(usize);
 
-impl Crew for Threads {
-    fn each(&self, parties: &mut [Party], work: &(dyn Fn(&mut Party) + Sync)) {
-        let mut shares: Vec<Vec<&mut Party>> = (0..self.0).map(|_| Vec::new()).collect();
+impl PartyExecutor for Threads {
+    fn each(&self, parties: &mut [PartyReplicas], work: &(dyn Fn(&mut PartyReplicas) + Sync)) {
+        let mut shares: Vec<Vec<&mut PartyReplicas>> = (0..self.0).map(|_| Vec::new()).collect();
         for (i, party) in parties.iter_mut().enumerate().rev() {
             shares[i % self.0].push(party);
         }
@@ -149,21 +156,21 @@ impl Crew for Threads {
 fn every_replica_is_what_it_is_alone_on_any_threads() {
     for (name, make, mechanism) in algorithms() {
         let alone: Vec<Course> = (0..10)
-            .flat_map(|r| courses(&[r], make, mechanism, &Alone))
+            .flat_map(|r| courses(&[r], make, mechanism, &Sequential))
             .collect();
-        for crew in [&Alone as &dyn Crew, &Threads(2), &Threads(5)] {
+        for executor in [&Sequential as &dyn PartyExecutor, &Threads(2), &Threads(5)] {
             assert_eq!(
-                courses(&[0], make, mechanism, crew)[..],
+                courses(&[0], make, mechanism, executor)[..],
                 alone[..1],
                 "{name}"
             );
             assert_eq!(
-                courses(&[0, 1, 2], make, mechanism, crew)[..],
+                courses(&[0, 1, 2], make, mechanism, executor)[..],
                 alone[..3],
                 "{name}"
             );
             let all: Vec<u32> = (0..10).collect();
-            assert_eq!(courses(&all, make, mechanism, crew), alone, "{name}");
+            assert_eq!(courses(&all, make, mechanism, executor), alone, "{name}");
         }
     }
 }
@@ -173,7 +180,7 @@ fn a_replica_that_stops_drops_out_alone() {
     // The test above would be hollow if none stopped, or all at once.
     let [_, (_, make, mechanism), ..] = algorithms();
     let all: Vec<u32> = (0..10).collect();
-    let courses = courses(&all, make, mechanism, &Alone);
+    let courses = courses(&all, make, mechanism, &Sequential);
     let stopped_at = |course: &Course| match course.made.last() {
         Some(Err(_)) => Some(course.made.len() - 1),
         _ => {
@@ -196,19 +203,22 @@ fn what_differs_in_more_than_noise_is_no_replica() {
     let replica = |r| network.replica(&shards, r, make);
     let error = |nodes| Replicas::new(nodes, ITERATIONS).err();
     assert_eq!(error(vec![replica(0), replica(1)]), None);
-    assert_eq!(error(Vec::new()), Some(NotSimulated::Uneven));
-    assert_eq!(error(vec![Vec::new()]), Some(NotSimulated::Uneven));
+    assert_eq!(error(Vec::new()), Some(InvalidSimulation::Uneven));
+    assert_eq!(error(vec![Vec::new()]), Some(InvalidSimulation::Uneven));
     let mut fewer = replica(1);
     fewer.pop();
-    assert_eq!(error(vec![replica(0), fewer]), Some(NotSimulated::Uneven));
+    assert_eq!(
+        error(vec![replica(0), fewer]),
+        Some(InvalidSimulation::Uneven)
+    );
     let copied = error(vec![replica(0), network.nodes(make)]);
-    assert!(matches!(copied, Some(NotSimulated::NotAReplica(id)) if id.0 == 0));
+    assert!(matches!(copied, Some(InvalidSimulation::NotAReplica(id)) if id.0 == 0));
     let other = Network {
         weight: 2.0,
         ..self::network(mechanism, 0)
     };
     let other = error(vec![replica(0), other.replica(&shards, 1, make)]);
-    assert!(matches!(other, Some(NotSimulated::NotAReplica(_))));
+    assert!(matches!(other, Some(InvalidSimulation::NotAReplica(_))));
 }
 
 #[test]
@@ -220,18 +230,18 @@ fn what_is_passed_over_changes_nothing_of_the_end() {
             let nodes = (0..2).map(|r| network.replica(&shards, r, make));
             Replicas::new(nodes.collect(), ITERATIONS).unwrap()
         };
-        let whole: Vec<_> = replicas().run(&Alone).collect();
+        let whole: Vec<_> = replicas().run(&Sequential).collect();
         let mut passing = replicas();
         // The first iteration cannot be passed over.
-        assert_eq!(passing.pass(&Alone), None);
-        assert_eq!(passing.run(&Alone).next().as_ref(), whole.first());
+        assert_eq!(passing.skip_measuring(&Sequential), None);
+        assert_eq!(passing.run(&Sequential).next().as_ref(), whole.first());
         let mut passed = 0;
-        while let Some(out) = passing.pass(&Alone) {
+        while let Some(out) = passing.skip_measuring(&Sequential) {
             assert_eq!(out, []);
             passed += 1;
         }
         assert_eq!(passed, ITERATIONS - 1);
-        let rest: Vec<_> = passing.run(&Alone).collect();
+        let rest: Vec<_> = passing.run(&Sequential).collect();
         assert_eq!(rest, whole[ITERATIONS as usize..], "{name}");
     }
 }

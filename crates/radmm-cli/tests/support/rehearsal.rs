@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_node::evidence::write_evidence;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;

@@ -7,7 +7,7 @@
 //!
 //! A seed means the same rows as long as the tag of its generator says v1; a test pins them.
 
-use radmm::private::{Shard, ShardBuilder};
+use radmm::curator::{Shard, ShardBuilder};
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use radmm::private::{Shard, ShardBuilder};
+use radmm::curator::{Shard, ShardBuilder};
 
 use super::holdout::Holdout;
 use super::row_buffer::RowBuffer;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use radmm::private::Mechanism;
+use radmm::privacy::Mechanism;
 use radmm_lab::{Experiment, Outcome};
 use radmm_study::{Method, Noise, Study, StudyError};
 

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-use radmm::node::Kind;
+use radmm::node::StepKind;
 use radmm_lab::{NodeResult, Repetition};
 use radmm_study::Study;
 
@@ -35,7 +35,7 @@ struct Panel {
     spent: &'static str,
     caption: [&'static str; 2],
     colour: &'static str,
-    kind: Kind,
+    kind: StepKind,
 }
 
 /// The picture, from a run of the study and one of ADMM with the same noise.
@@ -63,7 +63,7 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
                 "and sends the noisy answer to its neighbours.",
             ],
             colour: "ask",
-            kind: Kind::Data,
+            kind: StepKind::Data,
         },
         Panel {
             left: CARD.left + CARD.width + 16.0,
@@ -75,7 +75,7 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
                 "model from what was sent before, and sends it.",
             ],
             colour: "free",
-            kind: Kind::Recycled,
+            kind: StepKind::Recycled,
         },
     ];
     for panel in &panels {
@@ -177,14 +177,14 @@ impl Panel {
         svg.line("room", model, rows);
         svg.circle("model", model, RADIUS);
         match self.kind {
-            Kind::Data => {
+            StepKind::Data => {
                 table(svg, "ask-fill", rows);
                 let (start, tip) = (ROWS - 25.0, MODEL + RADIUS + 5.0);
                 let path = wave(centre, angle, start, tip + 5.0);
                 self.arrow(svg, &path, polar(centre, tip, angle), angle + PI);
                 svg.circle("ask-fill", model, 8.0);
             }
-            Kind::Recycled | Kind::Start => {
+            StepKind::Recycled | StepKind::Start => {
                 table(svg, "rest-fill", rows);
                 let door = polar(centre, (ROWS + MODEL) / 2.0, angle);
                 let side = |turn: f64| polar(door, WALL, angle + turn);

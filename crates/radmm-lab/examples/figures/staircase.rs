@@ -1,6 +1,6 @@
 //! The privacy total over the iterations: it rises where rows are asked and is level where answers are recycled.
 
-use radmm::node::Kind;
+use radmm::node::StepKind;
 use radmm_lab::Repetition;
 
 use radmm_report::AxisScale;
@@ -74,9 +74,9 @@ pub fn shown(run: &Repetition) -> String {
 fn columns(svg: &mut Svg, axes: &Axes, run: &Repetition) {
     for made in &run.iterations {
         let class = match made.kind {
-            Kind::Start => continue,
-            Kind::Data => "ask-tint",
-            Kind::Recycled => "free-tint",
+            StepKind::Start => continue,
+            StepKind::Data => "ask-tint",
+            StepKind::Recycled => "free-tint",
         };
         let t = f64::from(made.iteration);
         let (left, top) = axes.at(t - 0.5, made.spent.epsilon);

@@ -1,7 +1,7 @@
 //! Attacks: a score for each victim, computed from its releases. A large score speaks for one data set, a small one for the other.
 
-use radmm::account::Guarantee;
-use radmm::private::NoiseKey;
+use radmm::curator::NoiseKey;
+use radmm::privacy::Guarantee;
 use rayon::prelude::*;
 
 use super::likelihood::{Hypothesis, ImpliedNoise, difference, norm};

@@ -1,10 +1,10 @@
 //! The audit without a study: every mechanism, for one query and over a whole transcript, and every way to recycle.
 
-use radmm::account::Bound;
-use radmm::private::{Law, Loss, Mechanism, Problem, Scaling};
-use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::release::Precision;
-use radmm::public::schedule::Schedule;
+use radmm::graph::{Graph, NodeId, Topology};
+use radmm::privacy::Bound;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::{Loss, Problem};
+use radmm::algorithm::schedule::Schedule;
 use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 
@@ -29,19 +29,25 @@ const DELTA: f64 = 1e-3;
 
 /// The noise in a linear term at which some ten thousand runs resolve one data step well: ε is about 2 with gamma noise and 3
 /// with Gaussian noise. It is fixed and not calibrated to a total: a wrong price must not choose its own noise.
-const NOISE_FOR_ONE_STEP: [Law; 2] = [Law::Gamma { rate: 1.0 }, Law::Gaussian { sigma: 2.3 }];
+const NOISE_FOR_ONE_STEP: [NoiseDistribution; 2] = [
+    NoiseDistribution::Gamma { rate: 1.0 },
+    NoiseDistribution::Gaussian { sigma: 2.3 },
+];
 /// The same noise for all data steps: ε is about 3.
-const NOISE_FOR_ALL_STEPS: [Law; 2] = [Law::Gamma { rate: 0.5 }, Law::Gaussian { sigma: 4.0 }];
+const NOISE_FOR_ALL_STEPS: [NoiseDistribution; 2] = [
+    NoiseDistribution::Gamma { rate: 0.5 },
+    NoiseDistribution::Gaussian { sigma: 4.0 },
+];
 
 /// Returns all kinds of mechanism, each with as much noise as a linear term of this distribution.
-fn mechanisms(laws: [Law; 2]) -> Vec<(Mechanism, Loss)> {
+fn mechanisms(laws: [NoiseDistribution; 2]) -> Vec<(Mechanism, Loss)> {
     let mut all = Vec::new();
     for law in laws {
         all.push(objective(law));
         all.push(Mechanism::Objective {
             // a = 2η(1)V.
             law: scaled(law, 1.0 / (2.0 * GROWING.at(1))),
-            scale: Scaling::Penalty,
+            scale: NoiseScaling::Penalty,
         });
         all.push(Mechanism::Output {
             // m = 2ηV, and a little.
@@ -55,12 +61,12 @@ fn mechanisms(laws: [Law; 2]) -> Vec<(Mechanism, Loss)> {
 }
 
 /// Returns the noise with its scale multiplied by a factor.
-fn scaled(law: Law, factor: f64) -> Law {
+fn scaled(law: NoiseDistribution, factor: f64) -> NoiseDistribution {
     match law {
-        Law::Gamma { rate } => Law::Gamma {
+        NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma {
             rate: rate / factor,
         },
-        Law::Gaussian { sigma } => Law::Gaussian {
+        NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian {
             sigma: sigma * factor,
         },
     }
@@ -84,7 +90,7 @@ pub(super) fn cases() -> Vec<AuditCase> {
 
 /// Returns an attack on the other part of the price of objective perturbation: `x = 2`, so that two thirds of it are `ln(1 + x)`.
 pub(super) fn curvature() -> AuditCase {
-    let law = Law::Gamma { rate: 0.25 };
+    let law = NoiseDistribution::Gamma { rate: 0.25 };
     let victim = victim(objective(law), Loss::Logistic, 1);
     AuditCase {
         victim: VictimConfig {
@@ -123,12 +129,12 @@ pub(super) fn accomplice(apart: u32) -> AuditCase {
     }
 }
 
-fn objective(law: Law) -> Mechanism {
-    let scale = Scaling::Fixed;
+fn objective(law: NoiseDistribution) -> Mechanism {
+    let scale = NoiseScaling::Fixed;
     Mechanism::Objective { law, scale }
 }
 
-fn law(mechanism: &Mechanism) -> Law {
+fn law(mechanism: &Mechanism) -> NoiseDistribution {
     match *mechanism {
         // None of the cases is without noise.
         Mechanism::None => NOISE_FOR_ONE_STEP[0],
@@ -148,7 +154,7 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
         },
         // Noise that grows with the penalty is there for penalties that grow.
         Mechanism::Objective {
-            scale: Scaling::Penalty,
+            scale: NoiseScaling::Penalty,
             ..
         } => Method::MRecycledAdmm {
             penalty: vec![GROWING; 2],
@@ -163,8 +169,8 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
         },
     };
     let delta = match law(&mechanism) {
-        Law::Gamma { .. } => 0.0,
-        Law::Gaussian { .. } => DELTA,
+        NoiseDistribution::Gamma { .. } => 0.0,
+        NoiseDistribution::Gaussian { .. } => DELTA,
     };
     VictimConfig {
         method,
@@ -176,7 +182,6 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
-            precision: Precision::Grid,
         },
         mechanism,
         bound: Bound::Tight,

@@ -1,7 +1,8 @@
 //! One case of an audit: a mechanism, an attack on it, the claimed ε and the lower bound that the attack shows.
 
-use radmm::account::Guarantee;
-use radmm::private::{Law, Loss, Mechanism, Scaling};
+use radmm::privacy::Guarantee;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
 use serde::Serialize;
 
 use super::attack::{Attack, RUNS_PER_REPORT};
@@ -111,19 +112,19 @@ impl AttackResult {
 
 /// Returns a mechanism in words, as in `objective gamma`.
 fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
-    let law = |law: &Law| match law {
-        Law::Gamma { .. } => "gamma",
-        Law::Gaussian { .. } => "gaussian",
+    let law = |law: &NoiseDistribution| match law {
+        NoiseDistribution::Gamma { .. } => "gamma",
+        NoiseDistribution::Gaussian { .. } => "gaussian",
     };
     let words = match mechanism {
         Mechanism::None => "no noise".to_owned(),
         Mechanism::Objective {
             law: of,
-            scale: Scaling::Fixed,
+            scale: NoiseScaling::Fixed,
         } => format!("objective {}", law(of)),
         Mechanism::Objective {
             law: of,
-            scale: Scaling::Penalty,
+            scale: NoiseScaling::Penalty,
         } => format!("penalty-scaled {}", law(of)),
         Mechanism::Output { law: of } => format!("output {}", law(of)),
         Mechanism::Gradient { law: of } => format!("gradient {}", law(of)),

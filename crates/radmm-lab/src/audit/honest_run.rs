@@ -1,9 +1,9 @@
 //! A run of honest parties in which every message is verified.
 
-use radmm::message::Message;
+use radmm::graph::NodeId;
 use radmm::node::Node;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use rayon::prelude::*;
 use serde::Serialize;
 

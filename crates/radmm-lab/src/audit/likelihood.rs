@@ -9,9 +9,10 @@
 //! ```
 //! Only the point-wise losses are shared with the mechanism under attack.
 
-use radmm::account::{Event, Ideal};
-use radmm::private::{Law, Problem};
-use radmm::public::release::Query;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::problem::Problem;
+use radmm::protocol::query::Query;
 
 pub(super) type Vector = [f64; 2];
 
@@ -37,13 +38,13 @@ impl Hypothesis {
     pub(super) fn implied_noise(
         &self,
         query: &Query,
-        event: &Event,
+        event: &PrivacyEvent,
         answer: &[f64],
     ) -> Option<ImpliedNoise> {
         let answer = vector(answer);
         match (&event.ideal, query) {
             (
-                Ideal::Objective { law, .. },
+                IdealRelease::Objective { law, .. },
                 Query::Minimise {
                     quadratic, linear, ..
                 },
@@ -56,7 +57,7 @@ impl Hypothesis {
                 })
             }
             (
-                Ideal::Additive { law, .. },
+                IdealRelease::Additive { law, .. },
                 Query::Minimise {
                     quadratic, linear, ..
                 },
@@ -64,7 +65,7 @@ impl Hypothesis {
                 let exact = self.minimiser(*quadratic, vector(linear));
                 Some(additive(law, answer, exact))
             }
-            (Ideal::Additive { law, .. }, Query::Gradient { at }) => {
+            (IdealRelease::Additive { law, .. }, Query::Gradient { at }) => {
                 let exact = self.at(vector(at), 0.0, [0.0; 2]).gradient;
                 Some(additive(law, answer, exact))
             }
@@ -152,7 +153,7 @@ impl Derivatives {
     }
 }
 
-fn additive(law: &Law, answer: Vector, exact: Vector) -> ImpliedNoise {
+fn additive(law: &NoiseDistribution, answer: Vector, exact: Vector) -> ImpliedNoise {
     let noise = difference(answer, exact);
     ImpliedNoise {
         noise,
@@ -161,10 +162,10 @@ fn additive(law: &Law, answer: Vector, exact: Vector) -> ImpliedNoise {
 }
 
 /// Returns the log-density of noise, up to a constant that is the same for both data sets.
-fn ln_density(law: &Law, noise: Vector) -> f64 {
+fn ln_density(law: &NoiseDistribution, noise: Vector) -> f64 {
     match *law {
-        Law::Gamma { rate } => -rate * norm(noise),
-        Law::Gaussian { sigma } => -(norm(noise) / sigma).powi(2) / 2.0,
+        NoiseDistribution::Gamma { rate } => -rate * norm(noise),
+        NoiseDistribution::Gaussian { sigma } => -(norm(noise) / sigma).powi(2) / 2.0,
     }
 }
 
@@ -184,8 +185,7 @@ fn vector(values: &[f64]) -> Vector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use radmm::private::Loss;
-    use radmm::public::release::Precision;
+    use radmm::problem::Loss;
 
     fn hypothesis(loss: Loss) -> Hypothesis {
         Hypothesis {
@@ -196,7 +196,6 @@ mod tests {
                 ridge: 0.5,
                 nodes: 2,
                 tolerance: 1e-10,
-                precision: Precision::Grid,
             },
         }
     }
@@ -235,13 +234,13 @@ mod tests {
     fn densities_of_answers_add_up_to_one() {
         // The midpoint rule over the plane, cells of a fortieth; the tails beyond are below e^−20.
         let hypothesis = hypothesis(Loss::Logistic);
-        let law = Law::Gamma { rate: 2.0 };
+        let law = NoiseDistribution::Gamma { rate: 2.0 };
         let query = Query::Minimise {
             quadratic: 2.0,
             linear: vec![0.4, -0.3],
             near: vec![0.0; 2],
         };
-        let event = Event::from(Ideal::Objective {
+        let event = PrivacyEvent::from(IdealRelease::Objective {
             sensitivity: 2.0,
             spread: 0.1,
             one_signed: true,

@@ -19,7 +19,7 @@ mod study_cases;
 mod tests;
 mod victim;
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_study::number_format;
 use radmm_study::statement_text::Program;
 use serde::Serialize;

@@ -1,18 +1,20 @@
 //! Verification of a party's outputs: every message is recomputed from earlier releases.
 //!
-//! It uses the same [`Tracer`](trace::Tracer) as a neighbour or an outsider.
+//! It uses the same [`StepVerifier`](step_verifier::StepVerifier) as a neighbour or an outsider.
 
-use radmm::account::Event;
-use radmm::node::{Output, Stop};
-use radmm::public::release::{Algorithm, Query, Release};
-use radmm::trace::{self, Expected};
+use radmm::algorithm::Algorithm;
+use radmm::node::{Output, StopReason};
+use radmm::privacy::PrivacyEvent;
+use radmm::protocol::query::Query;
+use radmm::protocol::release::Release;
+use radmm::step_verifier::{self, ExpectedStep};
 use thiserror::Error;
 
 /// A query to the rows, its charge and its answer.
 #[derive(Clone, Debug)]
 pub(super) struct PaidAnswer {
     pub query: Query,
-    pub event: Event,
+    pub event: PrivacyEvent,
     pub answer: Release,
 }
 
@@ -51,16 +53,16 @@ pub(super) enum VerifyFailure {
     #[error(transparent)]
     Unverifiable(#[from] Unverifiable),
     #[error(transparent)]
-    Stopped(#[from] Stop),
+    Stopped(#[from] StopReason),
 }
 
 /// Verifies the outputs of one party.
-pub(super) struct OutputVerifier(trace::Tracer);
+pub(super) struct OutputVerifier(step_verifier::StepVerifier);
 
 impl OutputVerifier {
     /// Returns a verifier. `algorithm` is a new one, made like the party's own; `start` is the party's first release.
     pub(super) fn new(algorithm: Box<dyn Algorithm>, start: Release) -> Self {
-        Self(trace::Tracer::new(algorithm, start))
+        Self(step_verifier::StepVerifier::new(algorithm, start))
     }
 
     /// Returns the party's last release.
@@ -71,7 +73,7 @@ impl OutputVerifier {
     /// Compares a party's outputs after the messages of all neighbours with those of an algorithm of the same kind.
     pub(super) fn verify(
         &mut self,
-        heard: &[Release],
+        neighbours: &[Release],
         outputs: Vec<Output>,
     ) -> Result<VerifiedStep, VerifyFailure> {
         let t = self.0.iteration() + 1;
@@ -91,15 +93,15 @@ impl OutputVerifier {
             }
         }
         let said = said.ok_or(Unverifiable::Silent(t))?;
-        let step = match (self.0.expect(heard), &charges[..]) {
-            (Expected::Recycled(value), []) => {
+        let step = match (self.0.expect(neighbours), &charges[..]) {
+            (ExpectedStep::Recycled(value), []) => {
                 if value.as_ref() != Some(&said) {
                     return Err(Unverifiable::Recycled(t).into());
                 }
                 VerifiedStep::Recycled
             }
-            (Expected::Asked(query), [(iteration, event, answer)]) if *iteration == t => {
-                if self.0.answered(heard, answer).as_ref() != Some(&said) {
+            (ExpectedStep::Asked(query), [(iteration, event, answer)]) if *iteration == t => {
+                if self.0.answered(neighbours, answer).as_ref() != Some(&said) {
                     return Err(Unverifiable::Answered(t).into());
                 }
                 VerifiedStep::Data(Box::new(PaidAnswer {
@@ -108,10 +110,10 @@ impl OutputVerifier {
                     answer: answer.clone(),
                 }))
             }
-            (Expected::Asked(_), []) => return Err(Unverifiable::Uncharged(t).into()),
+            (ExpectedStep::Asked(_), []) => return Err(Unverifiable::Uncharged(t).into()),
             (_, [_, ..]) => return Err(Unverifiable::Unasked(t).into()),
         };
-        self.0.said(said);
+        self.0.advance(said);
         Ok(step)
     }
 }
@@ -119,13 +121,13 @@ impl OutputVerifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use radmm::account::Ideal;
-    use radmm::message::Message;
-    use radmm::public::admm::{Admm, Penalty};
-    use radmm::public::graph::NodeId;
-    use radmm::public::recycled::Recycled;
-    use radmm::public::release::{Precision, Step, View};
-    use radmm::public::schedule::Schedule;
+    use radmm::algorithm::admm::{Admm, Penalty};
+    use radmm::algorithm::recycled::Recycled;
+    use radmm::algorithm::schedule::Schedule;
+    use radmm::algorithm::{Step, View};
+    use radmm::graph::NodeId;
+    use radmm::privacy::IdealRelease;
+    use radmm::protocol::message::Message;
 
     fn algorithm() -> Box<dyn Algorithm> {
         let admm = Admm::new(Penalty::common(Schedule::Constant(0.7)), 2);
@@ -133,13 +135,13 @@ mod tests {
     }
 
     fn release(x: f64, y: f64) -> Release {
-        Release::of(vec![x, y], Precision::Grid).unwrap()
+        Release::rounded(&vec![x, y]).unwrap()
     }
 
     fn record(iteration: u32) -> Output {
         Output::Record {
             iteration,
-            event: Ideal::Exact.into(),
+            event: IdealRelease::Exact.into(),
             answer: Some(release(0.1, -0.4)),
         }
     }
@@ -152,7 +154,7 @@ mod tests {
         })
     }
 
-    fn heard(t: u32) -> [Release; 1] {
+    fn received(t: u32) -> [Release; 1] {
         [release(0.3 + f64::from(t), 0.9)]
     }
 
@@ -160,7 +162,7 @@ mod tests {
     fn after_one() -> OutputVerifier {
         let mut verifier = OutputVerifier::new(algorithm(), release(0.0, 0.0));
         let outputs = vec![record(1), broadcast(1, release(0.1, -0.4))];
-        let step = verifier.verify(&heard(0), outputs).unwrap();
+        let step = verifier.verify(&received(0), outputs).unwrap();
         assert!(matches!(step, VerifiedStep::Data(_)));
         verifier
     }
@@ -168,20 +170,20 @@ mod tests {
     /// Returns the value that a party with these messages recycles.
     fn recycled() -> Vec<f64> {
         let mut algorithm = algorithm();
-        let view = |iteration, own, heard| View {
+        let view = |iteration, own, neighbours| View {
             iteration,
             own,
-            heard,
+            neighbours,
         };
-        let (first, answer) = (heard(0), release(0.1, -0.4));
+        let (first, answer) = (received(0), release(0.1, -0.4));
         let view0 = view(0, &[0.0, 0.0], &first);
-        algorithm.hear(&view0);
-        algorithm.next(&view0);
-        algorithm.answered(&view0, answer.values());
-        let second = heard(1);
+        algorithm.observe(&view0);
+        algorithm.next_step(&view0);
+        algorithm.absorb_answer(&view0, answer.values());
+        let second = received(1);
         let view1 = view(1, answer.values(), &second);
-        algorithm.hear(&view1);
-        match algorithm.next(&view1) {
+        algorithm.observe(&view1);
+        match algorithm.next_step(&view1) {
             Step::Recycle(values) => values,
             Step::Ask(_) => panic!("the second iteration is recycled"),
         }
@@ -191,7 +193,7 @@ mod tests {
     fn a_recycled_value_that_follows_from_messages_is_verified() {
         let values = recycled();
         let outputs = vec![broadcast(2, release(values[0], values[1]))];
-        let step = after_one().verify(&heard(1), outputs).unwrap();
+        let step = after_one().verify(&received(1), outputs).unwrap();
         assert!(matches!(step, VerifiedStep::Recycled));
     }
 
@@ -201,7 +203,7 @@ mod tests {
         for nudge in [2f64.powi(-40), -2f64.powi(-40)] {
             let values = recycled();
             let outputs = vec![broadcast(2, release(values[0], values[1] + nudge))];
-            let failure = after_one().verify(&heard(1), outputs).unwrap_err();
+            let failure = after_one().verify(&received(1), outputs).unwrap_err();
             assert_eq!(
                 failure,
                 VerifyFailure::Unverifiable(Unverifiable::Recycled(2))
@@ -213,10 +215,10 @@ mod tests {
     fn charges_without_queries_and_queries_without_charges_are_rejected() {
         let values = recycled();
         let said = || release(values[0], values[1]);
-        let failure = after_one().verify(&heard(1), vec![record(2), broadcast(2, said())]);
+        let failure = after_one().verify(&received(1), vec![record(2), broadcast(2, said())]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Unasked(2).into());
         let mut fresh = OutputVerifier::new(algorithm(), release(0.0, 0.0));
-        let failure = fresh.verify(&heard(0), vec![broadcast(1, release(0.1, -0.4))]);
+        let failure = fresh.verify(&received(0), vec![broadcast(1, release(0.1, -0.4))]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Uncharged(1).into());
     }
 
@@ -224,9 +226,9 @@ mod tests {
     fn a_value_that_differs_from_its_answer_and_a_missing_message_are_rejected() {
         let start = || OutputVerifier::new(algorithm(), release(0.0, 0.0));
         let outputs = vec![record(1), broadcast(1, release(0.1, -0.5))];
-        let failure = start().verify(&heard(0), outputs);
+        let failure = start().verify(&received(0), outputs);
         assert_eq!(failure.unwrap_err(), Unverifiable::Answered(1).into());
-        let failure = start().verify(&heard(0), vec![record(1)]);
+        let failure = start().verify(&received(0), vec![record(1)]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Silent(1).into());
     }
 }

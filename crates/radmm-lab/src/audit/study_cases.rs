@@ -3,9 +3,10 @@
 //! A price depends on `C/B`, `m` and the noise alone. So the victim has two rows and a weight of `2C/B`. A query to it costs
 //! exactly as much as one to the party's rows, and takes microseconds.
 
-use radmm::private::{Mechanism, Problem};
-use radmm::public::graph::NodeId;
-use radmm::public::release::Query;
+use radmm::graph::NodeId;
+use radmm::privacy::Mechanism;
+use radmm::problem::Problem;
+use radmm::protocol::query::Query;
 use radmm_study::number_format::count;
 use radmm_study::pricing::PartyQueries;
 

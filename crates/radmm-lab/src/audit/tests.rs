@@ -4,8 +4,9 @@
 //! most 5 % a claim, if its worst case were attained. The rows are not quite opposite and events are averages, so that the
 //! probability is far below: see docs/audit.md.
 
-use radmm::account::Guarantee;
-use radmm::private::{Law, Loss, Mechanism, Scaling};
+use radmm::privacy::Guarantee;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
 
 use super::attack::Attack;
 use super::builtin_cases::{accomplice, cases, curvature, two_answers, victim};
@@ -21,8 +22,8 @@ const SEED: u64 = 1;
 
 fn pure(rate: f64) -> Mechanism {
     Mechanism::Objective {
-        law: Law::Gamma { rate },
-        scale: Scaling::Fixed,
+        law: NoiseDistribution::Gamma { rate },
+        scale: NoiseScaling::Fixed,
     }
 }
 
@@ -73,9 +74,9 @@ fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() 
 
 /// Returns the same mechanism with half of its noise.
 fn halved(mechanism: Mechanism) -> Mechanism {
-    let half = |law: Law| match law {
-        Law::Gamma { rate } => Law::Gamma { rate: 2.0 * rate },
-        Law::Gaussian { sigma } => Law::Gaussian { sigma: sigma / 2.0 },
+    let half = |law: NoiseDistribution| match law {
+        NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma { rate: 2.0 * rate },
+        NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian { sigma: sigma / 2.0 },
     };
     match mechanism {
         Mechanism::None => Mechanism::None,
@@ -222,10 +223,10 @@ fn a_study_is_audited_at_its_own_prices() {
 fn an_epsilon_that_cannot_be_resolved_is_reported_as_such() {
     let verdict = |rate: f64| {
         let experiment = clinic(|study| {
-            let law = Law::Gamma { rate };
+            let law = NoiseDistribution::Gamma { rate };
             study.privacy.noise = Noise::Given(Mechanism::Objective {
                 law,
-                scale: Scaling::Fixed,
+                scale: NoiseScaling::Fixed,
             });
             study.privacy.delta = 0.0;
             study.algorithm.iterations = 2;

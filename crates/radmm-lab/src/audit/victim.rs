@@ -10,16 +10,20 @@
 
 use std::sync::Arc;
 
-use radmm::account::{BadBudget, Bound, Budget, Guarantee, Ledger};
-use radmm::message::Message;
-use radmm::node::{BadStart, Node, ProtocolError, Setup};
-use radmm::private::{
-    BadTerms, Curator, Law, Mechanism, NoiseKey, NormPolicy, Problem, Scaling, Shard, ShardBuilder,
-    Terms,
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::dry_run;
+use radmm::curator::{
+    Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder,
+    WarmStart,
 };
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::plan;
-use radmm::public::release::{Algorithm, Query, Release};
+use radmm::graph::{Graph, NodeId};
+use radmm::node::{InvalidStart, Node, NodeConfig, ProtocolError};
+use radmm::privacy::{Bound, Budget, Guarantee, InvalidBudget, Ledger};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Problem;
+use radmm::protocol::message::Message;
+use radmm::protocol::query::Query;
+use radmm::protocol::release::Release;
 use radmm_study::Method;
 use thiserror::Error;
 
@@ -39,13 +43,13 @@ pub(super) const ROWS: usize = 2;
 pub enum AttackError {
     /// The problem or the noise is out of range.
     #[error(transparent)]
-    Terms(#[from] BadTerms),
+    CuratorConfig(#[from] InvalidCuratorConfig),
     /// The starting model is out of range.
     #[error(transparent)]
-    Start(#[from] BadStart),
+    Start(#[from] InvalidStart),
     /// δ is invalid.
     #[error(transparent)]
-    Budget(#[from] BadBudget),
+    Budget(#[from] InvalidBudget),
     /// The victim stopped, or a message does not follow from its earlier releases.
     #[error("the attacked party: {0}")]
     Unverified(String),
@@ -106,7 +110,7 @@ impl VictimConfig {
     pub(super) fn queries(&self) -> Vec<(u32, Query)> {
         let mut algorithm = self.algorithm(0);
         let degree = self.graph.degree(self.id);
-        plan::questions(&mut *algorithm, degree, self.iterations)
+        dry_run::questions(&mut *algorithm, degree, self.iterations)
     }
 
     /// Prepares everything that is the same for all runs.
@@ -149,15 +153,15 @@ impl VictimConfig {
         let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
             (least.min(m), most.max(m))
         });
-        let length = |law: &Law| match *law {
-            Law::Gamma { rate } => 2.0 / rate,
-            Law::Gaussian { sigma } => sigma,
+        let length = |law: &NoiseDistribution| match *law {
+            NoiseDistribution::Gamma { rate } => 2.0 / rate,
+            NoiseDistribution::Gaussian { sigma } => sigma,
         };
         let spread = match &self.mechanism {
             Mechanism::None => 0.0,
             Mechanism::Objective {
                 law,
-                scale: Scaling::Fixed,
+                scale: NoiseScaling::Fixed,
             } => length(law) / least,
             Mechanism::Objective { law, .. }
             | Mechanism::Output { law }
@@ -200,19 +204,20 @@ impl Victim {
     pub(super) fn run(&self, dataset: Dataset, noise: NoiseKey) -> Result<VictimRun, AttackError> {
         let config = &self.config;
         let neighbours = config.graph.neighbours(config.id);
-        let terms = Terms {
+        let curator_config = CuratorConfig {
             problem: config.problem,
             mechanism: config.mechanism,
             ledger: Ledger::new(Budget::unlimited(config.delta)?, config.bound),
             noise,
         };
-        let mut node = Node::new(Setup {
+        let mut node = Node::new(NodeConfig {
             id: config.id,
             neighbours: neighbours.to_vec(),
             iterations: config.iterations,
             start: vec![0.0, -self.far],
             algorithm: config.algorithm(2),
-            curator: Curator::simulated(self.shards[dataset as usize].clone(), terms)?,
+            curator: Curator::simulated(self.shards[dataset as usize].clone(), curator_config)?
+                .with_warm_start(WarmStart::default()),
         })?;
         // Broadcasts `f(0)`, its model.
         node.start();
@@ -246,7 +251,7 @@ impl Victim {
             | NeighbourBehaviour::Reversing
             | NeighbourBehaviour::AtOrigin => -self.far,
         };
-        let release = Release::of(vec![0.0, up], self.config.problem.precision);
+        let release = Release::rounded(&[0.0, up]);
         release.expect("within the grid: its size is limited")
     }
 }

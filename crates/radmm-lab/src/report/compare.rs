@@ -1,12 +1,12 @@
 //! The report of `radmm compare`.
 
-use radmm::account::{Bound, Guarantee};
-use radmm_study::number_format::{count, epsilon, number, percent, thousands};
+use radmm::privacy::{Bound, Guarantee};
 
 use super::run::study_in_lines;
 use crate::candidate::{CandidateResult, IterationStats};
 use crate::compare::{Comparison, ComparisonResult};
 use crate::result_file::caveat;
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
@@ -68,7 +68,7 @@ impl ComparisonResult {
             panels: vec![
                 panel("By iteration", "iteration t", |t, _| t as f64),
                 panel("By questions asked", "data steps so far", |t, course| {
-                    let asked = |at: &&IterationStats| at.kind == radmm::node::Kind::Data;
+                    let asked = |at: &&IterationStats| at.kind == radmm::node::StepKind::Data;
                     course[..=t].iter().filter(asked).count() as f64
                 }),
             ],

@@ -1,7 +1,7 @@
 //! What happened over the iterations of a run, as figures.
 
-use radmm::account::Guarantee;
-use radmm::node::Kind;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
 use radmm::sim::{Optimum, Snapshot};
 use radmm_study::number_format::{count, number, thousands};
 
@@ -32,8 +32,8 @@ pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
     let mut notes = vec![format!(
         "Of {}, {} asked the rows and {} recycled earlier answers.",
         count(run.iterations.len() - 1, "iteration", "iterations"),
-        thousands(run.count(Kind::Data)),
-        thousands(run.count(Kind::Recycled))
+        thousands(run.count(StepKind::Data)),
+        thousands(run.count(StepKind::Recycled))
     )];
     let bars = match outcome.repetitions.len() {
         1 => String::new(),
@@ -135,7 +135,7 @@ impl Measure {
         first: 1,
         of: |made| made.mean_model.loss,
         end: |end| end.everywhere.loss,
-        optimum: |optimum| optimum.everywhere.loss,
+        optimum: |optimum| optimum.global_fit.loss,
     };
     const ACCURACY: Self = Self {
         title: "The mean model on everybody’s rows",
@@ -144,7 +144,7 @@ impl Measure {
         first: 1,
         of: |made| 100.0 * made.mean_model.accuracy,
         end: |end| 100.0 * end.everywhere.accuracy,
-        optimum: |optimum| 100.0 * optimum.everywhere.accuracy,
+        optimum: |optimum| 100.0 * optimum.global_fit.accuracy,
     };
 
     /// The panel, and what is to be said of levels that are too far off to be in it.
@@ -162,8 +162,14 @@ impl Measure {
         }];
         if all.len() <= MARKED + 1 {
             let made = &longest(&outcome.repetitions).iterations;
-            series.extend(steps("data step", OWN, Kind::Data, made, all));
-            series.extend(steps("recycled step", RECYCLED, Kind::Recycled, made, all));
+            series.extend(steps("data step", OWN, StepKind::Data, made, all));
+            series.extend(steps(
+                "recycled step",
+                RECYCLED,
+                StepKind::Recycled,
+                made,
+                all,
+            ));
         }
         let (near, far): (Vec<Series>, Vec<Series>) = self
             .levels(outcome)
@@ -226,7 +232,7 @@ fn near(all: &[Point], level: f64) -> bool {
 fn steps(
     name: &str,
     colour: usize,
-    kind: Kind,
+    kind: StepKind,
     made: &[Snapshot],
     all: &[Point],
 ) -> Option<Series> {

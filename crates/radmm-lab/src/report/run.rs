@@ -1,7 +1,6 @@
 //! The report of one study, run.
 
-use radmm::account::Guarantee;
-use radmm_study::number_format::{count, epsilon, percent, thousands};
+use radmm::privacy::Guarantee;
 use radmm_study::{PrivacySection, Study};
 use serde_json::Value;
 
@@ -11,6 +10,7 @@ use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::result_file::caveat;
+use radmm_study::number_format::{count, epsilon, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{Block, Page, Section};
 
@@ -181,7 +181,7 @@ fn quality(outcome: &Outcome) -> String {
         let score = outcome.centralised_held_out.map(|score| score.accuracy);
         words += &format!(
             "{joint}{} for one party with all rows and no noise",
-            shares(optimum.everywhere.accuracy, score, "")
+            shares(optimum.global_fit.accuracy, score, "")
         );
     }
     let (own, score) = (right(&ends), held_out(&ends));

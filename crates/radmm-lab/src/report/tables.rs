@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
-use radmm::account::{Bound, Guarantee};
-use radmm::node::Kind;
-use radmm::private::{Law, Mechanism, Score};
-use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
+use radmm::curator::HeldOutScore;
+use radmm::node::StepKind;
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
+use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::TextTable;
 
@@ -43,11 +44,11 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         row.extend(match outcome.centralised_held_out {
             None => [
                 percent(optimum.accuracy),
-                percent(optimum.everywhere.accuracy),
+                percent(optimum.global_fit.accuracy),
                 "0".to_owned(),
             ],
             Some(score) => [
-                percent(optimum.everywhere.accuracy),
+                percent(optimum.global_fit.accuracy),
                 percent(score.accuracy),
                 number(score.auc),
             ],
@@ -76,7 +77,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
     if differs {
         header.push(match run.nodes[0].law {
-            Some(Law::Gamma { .. }) => "rate".to_owned(),
+            Some(NoiseDistribution::Gamma { .. }) => "rate".to_owned(),
             _ => "σ".to_owned(),
         });
     }
@@ -93,9 +94,10 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
         ];
         if differs {
             row.push(match node.law {
-                Some(Law::Gamma { rate: amount } | Law::Gaussian { sigma: amount }) => {
-                    brief(amount)
-                }
+                Some(
+                    NoiseDistribution::Gamma { rate: amount }
+                    | NoiseDistribution::Gaussian { sigma: amount },
+                ) => brief(amount),
                 None => "–".to_owned(),
             });
         }
@@ -125,11 +127,11 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         rows: vec![
             row(
                 "data steps, which cost privacy",
-                thousands(run.count(Kind::Data)),
+                thousands(run.count(StepKind::Data)),
             ),
             row(
                 "recycled steps, which are free",
-                thousands(run.count(Kind::Recycled)),
+                thousands(run.count(StepKind::Recycled)),
             ),
             row("messages between neighbours", thousands(messages)),
             row(
@@ -151,7 +153,7 @@ fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
         let _ = write!(loss, " ({})", number(range));
     }
     let everywhere = percent(mean(|end| end.everywhere.accuracy));
-    let scores: Option<Vec<Score>> = ends.iter().map(|end| end.held_out).collect();
+    let scores: Option<Vec<HeldOutScore>> = ends.iter().map(|end| end.held_out).collect();
     let mut row = vec![name.to_owned(), loss];
     row.extend(match scores {
         None => [
@@ -160,7 +162,8 @@ fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
             number(mean(|end| end.last.consensus)),
         ],
         Some(scores) => {
-            let of = |number: fn(&Score) -> f64| SampleStats::of(scores.iter().map(number)).mean;
+            let of =
+                |number: fn(&HeldOutScore) -> f64| SampleStats::of(scores.iter().map(number)).mean;
             [
                 everywhere,
                 percent(of(|score| score.accuracy)),

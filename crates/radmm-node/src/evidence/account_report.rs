@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use radmm::account::{
-    BadBudget, BadLimits, Bound, Budget, Event, Guarantee, Ideal, Ledger, Limits, SpendError,
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{
+    Bound, Budget, DatasetLimits, Guarantee, IdealRelease, InvalidBudget, InvalidLimits, Ledger,
+    PrivacyEvent, SpendError,
 };
-use radmm::private::Law;
 use radmm_study::Limit;
 use serde::Serialize;
 use thiserror::Error;
@@ -22,10 +23,10 @@ pub enum AccountError {
     Store(#[from] StoreError),
     /// The δ is invalid.
     #[error(transparent)]
-    Budget(#[from] BadBudget),
+    Budget(#[from] InvalidBudget),
     /// The δ is out of range for a total.
     #[error(transparent)]
-    Limits(#[from] BadLimits),
+    DatasetLimits(#[from] InvalidLimits),
     /// The charges of all studies together are invalid.
     #[error("the charges on record are invalid ({0}): restore the state folder from a backup")]
     Charges(SpendError),
@@ -105,12 +106,12 @@ pub struct ChargeReport {
     #[serde(flatten)]
     json: EventJson,
     #[serde(skip)]
-    event: Event,
+    event: PrivacyEvent,
 }
 
 impl ChargeReport {
     /// Returns the privacy event that was charged.
-    pub fn event(&self) -> &Event {
+    pub fn event(&self) -> &PrivacyEvent {
         &self.event
     }
 }
@@ -132,7 +133,7 @@ impl AccountReport {
                 event: charge.event,
             };
             let own: Vec<ChargeReport> = own.map(line).collect();
-            let events: Vec<Event> = own.iter().map(|charge| charge.event).collect();
+            let events: Vec<PrivacyEvent> = own.iter().map(|charge| charge.event).collect();
             let totals = totals(&events, delta, &record)?;
             studies.push(StudyReport {
                 evidence: store.misbehaviours(record.number)?,
@@ -169,7 +170,7 @@ impl SiteReport {
                 // added up.
                 let order = store.renyi_order(f64::INFINITY);
                 let at = (order.is_finite() && delta > 0.0).then_some((f64::MAX, delta));
-                let bounds = Limits::new(Some(f64::MAX), at)?;
+                let bounds = DatasetLimits::new(Some(f64::MAX), at)?;
                 Balance::without_limit(&bounds, order, charges)
             }
         };
@@ -187,7 +188,11 @@ impl SiteReport {
 }
 
 /// Returns the totals of a study's charges by the tight bound.
-fn totals(events: &[Event], delta: f64, of: &StudyRecord) -> Result<Vec<Guarantee>, AccountError> {
+fn totals(
+    events: &[PrivacyEvent],
+    delta: f64,
+    of: &StudyRecord,
+) -> Result<Vec<Guarantee>, AccountError> {
     let at = |delta: f64| {
         let budget = Budget::unlimited(delta)?;
         let once = events.iter().map(|event| (*event, 1));
@@ -210,11 +215,11 @@ fn totals(events: &[Event], delta: f64, of: &StudyRecord) -> Result<Vec<Guarante
         .collect())
 }
 
-fn is_gaussian(event: &Event) -> bool {
+fn is_gaussian(event: &PrivacyEvent) -> bool {
     match event.ideal {
-        Ideal::Exact => false,
-        Ideal::Objective { law, .. } | Ideal::Additive { law, .. } => {
-            matches!(law, Law::Gaussian { .. })
+        IdealRelease::Exact => false,
+        IdealRelease::Objective { law, .. } | IdealRelease::Additive { law, .. } => {
+            matches!(law, NoiseDistribution::Gaussian { .. })
         }
     }
 }

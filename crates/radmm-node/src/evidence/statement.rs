@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use radmm::account::{Bound, Guarantee};
-use radmm::private::{Law, Mechanism, Scaling};
+use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm_study::pricing::calibrate;
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
@@ -86,9 +86,9 @@ pub(super) struct PartyStatement<'a> {
     caveat: String,
     mechanism: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<Scaling>,
+    scale: Option<NoiseScaling>,
     #[serde(flatten)]
-    law: Option<Law>,
+    law: Option<NoiseDistribution>,
     precision: &'static str,
     bound: Bound,
     composition: &'static str,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 
 /// A connection to one neighbour while it is up.
 pub trait Link: Send {

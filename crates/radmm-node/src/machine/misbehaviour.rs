@@ -1,6 +1,6 @@
 //! Rejection of invalid frames, and the evidence that is kept of them.
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_study::hex;
 
 use super::frame::Frame;

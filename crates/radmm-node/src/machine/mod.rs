@@ -27,7 +27,7 @@ mod shutdown;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use frame::{ByteReader, read_release, write_release};
+pub(crate) use frame::{ByteReader, GRID_FORM, read_release, write_release};
 pub use frame::{Frame, Hello, MalformedFrame, PROTOCOL, SignedMessage, value_frame_length};
 pub(crate) use link::Serials;
 pub use link::{Credit, Link, LinkEvent, MAX_UNREAD_FRAMES, Serial};

@@ -5,17 +5,18 @@
 //! The answer of a data step contains noise and can be anything. Where answers are gradients, only their own party sees them
 //! while the study runs; there the values are verified afterwards, from transcripts.
 
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Query, Release};
-use radmm::trace::{Expected, Tracer};
+use radmm::graph::{Graph, NodeId};
+use radmm::protocol::query::Query;
+use radmm::protocol::release::Release;
+use radmm::step_verifier::{ExpectedStep, StepVerifier};
 use radmm_study::{Study, instantiate};
 
 /// The verifier of one neighbour's values.
 pub(super) struct NeighbourVerifier {
-    tracer: Tracer,
+    tracer: StepVerifier,
     /// The neighbours of the neighbour, in order.
     neighbourhood: Vec<NodeId>,
-    expected: Option<Expected>,
+    expected: Option<ExpectedStep>,
     /// The values of the neighbourhood from which `expected` follows.
     inputs: Vec<Release>,
 }
@@ -36,7 +37,7 @@ impl NeighbourVerifier {
         let method = &study.algorithm.method;
         let algorithm = instantiate::algorithm(method, graph, peer, vec![0.0; columns]);
         neighbourhood.iter().all(known).then(|| Self {
-            tracer: Tracer::new(algorithm, start),
+            tracer: StepVerifier::new(algorithm, start),
             neighbourhood,
             expected: None,
             inputs: Vec::new(),
@@ -57,14 +58,14 @@ impl NeighbourVerifier {
     /// cannot be verified any further.
     pub(super) fn agrees(&mut self, value: &Release) -> Option<bool> {
         let follows = match self.expected.take() {
-            Some(Expected::Recycled(expected)) => expected.as_ref() == Some(value),
-            Some(Expected::Asked(Query::Minimise { .. })) => {
+            Some(ExpectedStep::Recycled(expected)) => expected.as_ref() == Some(value),
+            Some(ExpectedStep::Asked(Query::Minimise { .. })) => {
                 self.tracer.answered(&self.inputs, value).as_ref() == Some(value)
             }
-            Some(Expected::Asked(Query::Gradient { .. })) | None => return None,
+            Some(ExpectedStep::Asked(Query::Gradient { .. })) | None => return None,
         };
         if follows {
-            self.tracer.said(value.clone());
+            self.tracer.advance(value.clone());
         }
         Some(follows)
     }

@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use radmm::account::{Guarantee, Site};
-use radmm::node::{Node, Stop};
-use radmm::private::Recorded;
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::Release;
+use radmm::curator::ChargedAnswer;
+use radmm::graph::{Graph, NodeId};
+use radmm::node::{Node, StopReason};
+use radmm::privacy::{DatasetAccount, Guarantee};
+use radmm::protocol::release::Release;
 use radmm_study::{Study, instantiate};
 use thiserror::Error;
 
@@ -56,11 +56,11 @@ pub(crate) struct PartyParts<'a> {
     /// The study's record in the store.
     pub(crate) study_record: StudyRecord,
     /// The charges and answers of this study on record, by iteration.
-    pub(crate) charged_answers: Vec<Recorded>,
+    pub(crate) charged_answers: Vec<ChargedAnswer>,
     /// The fingerprint of the rows.
     pub(crate) rows: RowFingerprint,
     /// The account of the rows over all studies, if the site has limits.
-    pub(crate) account: Option<Site>,
+    pub(crate) account: Option<DatasetAccount>,
 }
 
 /// A reason for which a party cannot go on.
@@ -71,7 +71,7 @@ pub enum PartyError {
     Store(#[from] StoreError),
     /// This party's own curator refuses, or the algorithm diverges.
     #[error("{0}")]
-    Stopped(Box<Stop>),
+    Stopped(Box<StopReason>),
     /// The state is older than what was sent.
     #[error(
         "{peer} shows that it has received this party's values up to iteration {iteration} of this study, and this state folder has no record of them: the state was lost, or is an old copy. Resuming would answer queries again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
@@ -153,7 +153,7 @@ pub struct Party {
     pub(super) store: Store,
     pub(super) study_record: StudyRecord,
     pub(super) rows: RowFingerprint,
-    pub(super) account: Option<Site>,
+    pub(super) account: Option<DatasetAccount>,
     pub(super) digest: [u8; 32],
     pub(super) canonical: String,
     pub(super) iterations: u32,
@@ -180,12 +180,12 @@ impl Party {
             rows,
             account,
         } = parts;
-        let (columns, precision) = (node.curator().columns(), node.curator().precision());
+        let columns = node.curator().columns();
         let me = node.id();
         let mut edges = Vec::new();
         for peer in peers {
             let start = instantiate::start(study, peer.id, columns);
-            let start = Release::of(start, precision).ok_or(PartyError::StateDiverged(0))?;
+            let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
                 verifier: NeighbourVerifier::new(study, graph, me, peer.id, start.clone()),
                 peer,
@@ -226,7 +226,7 @@ impl Party {
     }
 
     /// Replays the journal.
-    fn recover(&mut self, mut answers: VecDeque<Recorded>) -> Result<(), PartyError> {
+    fn recover(&mut self, mut answers: VecDeque<ChargedAnswer>) -> Result<(), PartyError> {
         let start = self.node.start();
         self.perform(start)?;
         let mut received = Vec::new();

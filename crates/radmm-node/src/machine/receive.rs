@@ -1,10 +1,10 @@
 //! Frames of neighbours: decoding, signatures, order, equivocation.
 
-use radmm::message::Message;
+use radmm::curator::ChargedAnswer;
+use radmm::graph::NodeId;
 use radmm::node::ProtocolError;
-use radmm::private::Recorded;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 
 use super::frame::{Frame, SignedMessage};
 use super::party::{EdgeState, Party, PartyError};
@@ -112,19 +112,11 @@ impl Party {
 
     /// Returns the reason for which the form of a value is invalid, if it is.
     fn invalid_form(&self, message: &Message) -> Option<String> {
-        let (columns, precision) = (
-            self.node.curator().columns(),
-            self.node.curator().precision(),
-        );
+        let columns = self.node.curator().columns();
         let got = message.release.values().len();
         let t = message.iteration;
-        if got != columns {
-            return Some(format!(
-                "a vector of dimension {got} for iteration {t}; {columns} is right"
-            ));
-        }
-        (message.release.precision() != precision)
-            .then(|| format!("values for iteration {t} in another form than the study's precision"))
+        (got != columns)
+            .then(|| format!("a vector of dimension {got} for iteration {t}; expected {columns}"))
     }
 
     /// Accepts a value of this iteration unless it cannot be right, and advances the node if it was the last one missing.
@@ -132,7 +124,7 @@ impl Party {
         &mut self,
         index: usize,
         signed: SignedMessage,
-        recall: &mut dyn FnMut(u32) -> Option<Recorded>,
+        recall: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
     ) -> Result<Verdict, PartyError> {
         if let Some(what) = self.invalid_form(&signed.message) {
             return Ok(Verdict::Rejected(what));
@@ -159,7 +151,7 @@ impl Party {
             None if t > 0 => edge.verifier = None,
             None => {}
         }
-        let outputs = match self.node.recall(signed.message.clone(), recall) {
+        let outputs = match self.node.replay(signed.message.clone(), recall) {
             Ok(outputs) => outputs,
             Err(error @ ProtocolError::Equivocation { .. }) => {
                 return Err(self.proved_dishonest(index, error.to_string(), &[&signed.to_bytes()]));

@@ -2,8 +2,8 @@
 
 use std::mem;
 
+use radmm::curator::ChargedAnswer;
 use radmm::node::Output;
-use radmm::private::Recorded;
 
 use super::frame::{Frame, SignedMessage};
 use super::party::{Party, PartyError};
@@ -22,7 +22,7 @@ impl Party {
                     iteration,
                     event,
                     answer,
-                } => step.charged.push(Recorded {
+                } => step.charged.push(ChargedAnswer {
                     iteration,
                     event,
                     answer,

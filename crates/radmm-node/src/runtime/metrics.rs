@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::machine::PeerState;
     use crate::runtime::LinkCounts;
-    use radmm::account::Guarantee;
+    use radmm::privacy::Guarantee;
 
     fn status() -> NodeStatus {
         let guarantee = |epsilon| Guarantee {

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use radmm::account::Guarantee;
-use radmm::node::Kind;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
 use serde::Serialize;
 
 /// One line of a node's log.
@@ -81,7 +81,7 @@ pub enum Notice {
         /// The number of iterations, `T`.
         iterations: u32,
         /// The kind of its step.
-        kind: Kind,
+        kind: StepKind,
         /// The total of this study so far.
         #[serde(flatten)]
         spent: Guarantee,
@@ -156,9 +156,9 @@ impl fmt::Display for Notice {
                 consensus,
             } => {
                 let kind = match kind {
-                    Kind::Start => "start",
-                    Kind::Data => "data",
-                    Kind::Recycled => "recycled",
+                    StepKind::Start => "start",
+                    StepKind::Data => "data",
+                    StepKind::Recycled => "recycled",
                 };
                 write!(
                     f,

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_study::first_difference;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 
 use super::notice::Notice;
 use crate::machine::{Party, PeerState};

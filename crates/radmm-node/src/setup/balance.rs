@@ -3,7 +3,7 @@
 //! Everything charged in a state folder was asked of the same people's rows. So there is one balance, even if the fingerprint of the
 //! rows changed.
 
-use radmm::account::{Guarantee, Limits, Site, SpendError};
+use radmm::privacy::{DatasetAccount, DatasetLimits, Guarantee, SpendError};
 use radmm_study::Limit;
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ impl Balance {
 
     /// Adds up charges where no limit is known, under bounds that nothing reaches.
     pub(crate) fn without_limit(
-        bounds: &Limits,
+        bounds: &DatasetLimits,
         order: f64,
         charges: &[Charge],
     ) -> Result<Self, SpendError> {
@@ -59,7 +59,7 @@ impl Balance {
     }
 
     fn new(
-        limits: &Limits,
+        limits: &DatasetLimits,
         order: f64,
         charges: &[Charge],
         limits_shown: impl Iterator<Item = Option<f64>>,
@@ -78,7 +78,11 @@ impl Balance {
 
 /// Returns the account of rows after these charges, under limits at an order of Rényi losses.
 // Privacy: the only way in which this crate adds up over studies, both for what is rejected and for what is shown.
-pub(crate) fn replay(limits: &Limits, order: f64, charges: &[Charge]) -> Result<Site, SpendError> {
+pub(crate) fn replay(
+    limits: &DatasetLimits,
+    order: f64,
+    charges: &[Charge],
+) -> Result<DatasetAccount, SpendError> {
     let journal = charges.iter().map(|charge| (charge.study, charge.event));
-    Site::replay(limits.clone().at_order(order), journal)
+    DatasetAccount::replay(limits.clone().at_order(order), journal)
 }

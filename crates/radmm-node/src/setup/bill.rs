@@ -1,8 +1,8 @@
 //! The price of a study for one party, and what it leaves of the site's limits.
 
-use radmm::account::{Budget, Event, Guarantee, Ledger, Site, SiteRefusal};
-use radmm::private::{Law, Mechanism};
-use radmm::public::graph::{Graph, NodeId};
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::{AccountRefusal, Budget, DatasetAccount, Guarantee, Ledger, PrivacyEvent};
+use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget, calibrate};
 use radmm_study::{Noise, Study};
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct PartyBill {
     pub recycled_steps: usize,
     /// The noise of an answer.
     #[serde(flatten)]
-    pub law: Option<Law>,
+    pub law: Option<NoiseDistribution>,
     /// The total of the whole study.
     pub total: Guarantee,
     /// The total of all studies so far, for each limit of the site.
@@ -52,7 +52,7 @@ impl PartySetup {
         store: Option<&Store>,
         charges: &[Charge],
         started: Option<&StudyRecord>,
-    ) -> Result<(PartyBill, Option<Site>), SetupError> {
+    ) -> Result<(PartyBill, Option<DatasetAccount>), SetupError> {
         let own = started.map(|started| started.number);
         let (account, before) = self.account(store, charges)?;
         let done = charges.iter().filter(|charge| Some(charge.study) == own);
@@ -115,14 +115,14 @@ impl PartySetup {
         &self,
         store: Option<&Store>,
         charges: &[Charge],
-    ) -> Result<(Option<Site>, Vec<Guarantee>), SetupError> {
+    ) -> Result<(Option<DatasetAccount>, Vec<Guarantee>), SetupError> {
         let Some(limit) = &self.site.limit else {
             return Ok((None, Vec::new()));
         };
         let own = limit.limits.order();
         let order = store.map_or(own, |store| store.renyi_order(own));
         let account = replay(&limit.limits, order, charges).map_err(SetupError::Journal)?;
-        let refused = |refusal: SiteRefusal| SetupError::Journal(refusal.into());
+        let refused = |refusal: AccountRefusal| SetupError::Journal(refusal.into());
         let totals = account.spent().map_err(refused)?.totals;
         Ok((Some(account), totals))
     }
@@ -134,7 +134,7 @@ pub(crate) fn plan_party(
     graph: &Graph,
     node: NodeId,
     rows: usize,
-) -> Result<(Mechanism, Vec<(u32, Event)>), UnattainableBudget> {
+) -> Result<(Mechanism, Vec<(u32, PrivacyEvent)>), UnattainableBudget> {
     let party = PartySize {
         name: study.parties[node.0 as usize].name.clone(),
         rows,

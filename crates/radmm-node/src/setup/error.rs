@@ -1,9 +1,9 @@
 //! The reasons why a party cannot start.
 
-use radmm::account::{BadBudget, Guarantee, SpendError};
-use radmm::node::BadStart;
-use radmm::private::BadTerms;
-use radmm::public::graph::GraphError;
+use radmm::curator::InvalidCuratorConfig;
+use radmm::graph::GraphError;
+use radmm::node::InvalidStart;
+use radmm::privacy::{Guarantee, InvalidBudget, SpendError};
 use radmm_study::pricing::UnattainableBudget;
 use thiserror::Error;
 
@@ -83,16 +83,16 @@ pub enum SetupError {
     NoLimit,
     /// The study's budget is invalid.
     #[error(transparent)]
-    Budget(#[from] BadBudget),
+    Budget(#[from] InvalidBudget),
     /// The charges on record are invalid.
     #[error("the charges on record are invalid: {0}; restore the state folder from a backup")]
     Journal(SpendError),
     /// The problem or the noise is out of range.
     #[error(transparent)]
-    Curator(#[from] BadTerms),
+    Curator(#[from] InvalidCuratorConfig),
     /// The initial model is out of range.
     #[error(transparent)]
-    Start(#[from] BadStart),
+    Start(#[from] InvalidStart),
     /// The rows are not those of the account.
     #[error(
         "the rows are not those that this state folder accounts for (fingerprint {found} now, {before} before). If they are the same people's rows in a later state, add [data] continues = [\"{before}\"] to the site file, and what was spent on them still counts. If they are other people's rows, use another state folder"

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_study::{Identity, SiteFile, Study};
 use thiserror::Error;
 

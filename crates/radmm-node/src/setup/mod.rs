@@ -13,9 +13,10 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use radmm::account::Event;
-use radmm::private::{Mechanism, Shard};
-use radmm::public::graph::{Graph, NodeId};
+use radmm::curator::Shard;
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::Mechanism;
+use radmm::privacy::PrivacyEvent;
 use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
 
 use crate::key::SecretKey;
@@ -46,7 +47,7 @@ pub struct PartySetup {
     data_check: Option<DataCheck>,
     mechanism: Mechanism,
     /// The charges of the whole study, by iteration.
-    plan: Vec<(u32, Event)>,
+    plan: Vec<(u32, PrivacyEvent)>,
 }
 
 impl PartySetup {

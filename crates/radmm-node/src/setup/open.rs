@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use radmm::account::Ledger;
-use radmm::node::{Node, Setup};
-use radmm::private::{Curator, Hands, NoiseKey, Recorded, Terms};
+use radmm::curator::{ChargedAnswer, Curator, CuratorConfig, NoiseKey, WarmStart};
+use radmm::exec::ChunkExecutor;
+use radmm::node::{Node, NodeConfig};
+use radmm::privacy::Ledger;
 use radmm_study::{NoiseOrigin, instantiate};
 use rayon::prelude::*;
 
@@ -46,8 +47,8 @@ impl PartySetup {
         let own = history
             .into_iter()
             .filter(|(charge, _)| charge.study == record.number);
-        let charged_answers: Vec<Recorded> = own
-            .map(|(charge, answer)| Recorded {
+        let charged_answers: Vec<ChargedAnswer> = own
+            .map(|(charge, answer)| ChargedAnswer {
                 iteration: charge.iteration,
                 event: charge.event,
                 answer,
@@ -57,13 +58,13 @@ impl PartySetup {
         let ledger = Ledger::resumed(self.budget()?, self.study.privacy.bound, events);
         let mut ledger = ledger.map_err(SetupError::Journal)?;
         if let Some(account) = &account {
-            ledger = ledger.at(account);
+            ledger = ledger.with_account(account);
         }
         let noise = match self.site.noise {
             NoiseOrigin::Secret => NoiseKey::secret(store.noise_secret(record.number)?),
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
-        let terms = Terms {
+        let config = CuratorConfig {
             problem: instantiate::problem(&self.study),
             mechanism: self.mechanism,
             ledger,
@@ -72,7 +73,7 @@ impl PartySetup {
         let peers = self.neighbours().map(|(peer, _)| peer).collect();
         let columns = self.shard.columns();
         let (study, graph, me) = (&self.study, &self.graph, self.me);
-        let node = Node::new(Setup {
+        let node = Node::new(NodeConfig {
             id: me,
             neighbours: graph.neighbours(me).to_vec(),
             iterations: study.algorithm.iterations,
@@ -83,7 +84,10 @@ impl PartySetup {
                 me,
                 vec![0.0; columns],
             ),
-            curator: Curator::new(self.shard, terms)?.with_hands(Arc::new(RayonExecutor)),
+            curator: Curator::new(self.shard, config)?
+                .with_executor(Arc::new(RayonExecutor))
+                // Seeded noise repeats the bits of the simulator, which keeps solver state; secret noise ignores it.
+                .with_warm_start(WarmStart::default()),
         })?;
         let party = Party::open(PartyParts {
             study,
@@ -160,7 +164,7 @@ impl PartySetup {
 /// An executor that spreads the chunks of one party's rows over all threads.
 struct RayonExecutor;
 
-impl Hands for RayonExecutor {
+impl ChunkExecutor for RayonExecutor {
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         (0..count).into_par_iter().with_max_len(1).for_each(work);
     }

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::private::Shard;
-use radmm::public::graph::NodeId;
+use radmm::curator::Shard;
+use radmm::graph::NodeId;
 use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{RowSource, SiteRows, Study};

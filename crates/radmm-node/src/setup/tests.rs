@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use radmm::account::Guarantee;
-use radmm::message::Message;
-use radmm::public::release::{Precision, Release};
+use radmm::privacy::Guarantee;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_study::instantiate;
 use tempfile::TempDir;
 
@@ -138,7 +138,7 @@ impl TestSite {
             let message = Message {
                 from: peer,
                 iteration: 0,
-                release: Release::of(start, Precision::Grid).unwrap(),
+                release: Release::rounded(&start).unwrap(),
             };
             let hello = Hello {
                 version: PROTOCOL,

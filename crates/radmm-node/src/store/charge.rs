@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use radmm::account::{Event, Ideal};
-use radmm::private::Law;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{IdealRelease, PrivacyEvent};
 
 use crate::machine::ByteReader;
 
@@ -33,7 +33,7 @@ pub struct Charge {
     /// The rows that were queried.
     pub rows: RowFingerprint,
     /// The privacy event that was charged.
-    pub event: Event,
+    pub event: PrivacyEvent,
 }
 
 impl Charge {
@@ -59,7 +59,7 @@ impl Charge {
 }
 
 /// Appends an event with all bits of every number.
-fn write_event(bytes: &mut Vec<u8>, event: &Event) {
+fn write_event(bytes: &mut Vec<u8>, event: &PrivacyEvent) {
     let mut write = |kind: u8, numbers: &[f64]| {
         bytes.push(kind);
         for number in numbers {
@@ -67,8 +67,8 @@ fn write_event(bytes: &mut Vec<u8>, event: &Event) {
         }
     };
     match event.ideal {
-        Ideal::Exact => write(0, &[event.slack]),
-        Ideal::Objective {
+        IdealRelease::Exact => write(0, &[event.slack]),
+        IdealRelease::Objective {
             sensitivity,
             spread,
             one_signed,
@@ -80,42 +80,42 @@ fn write_event(bytes: &mut Vec<u8>, event: &Event) {
                 &[event.slack, sensitivity, spread, amount],
             );
         }
-        Ideal::Additive { sensitivity, law } => {
+        IdealRelease::Additive { sensitivity, law } => {
             let (family, amount) = law_parts(law);
             write(5 + family, &[event.slack, sensitivity, amount]);
         }
     }
 }
 
-fn law_parts(law: Law) -> (u8, f64) {
+fn law_parts(law: NoiseDistribution) -> (u8, f64) {
     match law {
-        Law::Gamma { rate } => (0, rate),
-        Law::Gaussian { sigma } => (1, sigma),
+        NoiseDistribution::Gamma { rate } => (0, rate),
+        NoiseDistribution::Gaussian { sigma } => (1, sigma),
     }
 }
 
-fn read_event(rest: &mut ByteReader<'_>) -> Option<Event> {
+fn read_event(rest: &mut ByteReader<'_>) -> Option<PrivacyEvent> {
     let [kind] = rest.array()?;
     let slack = rest.f64()?;
     let law = |family: u8, amount: f64| match family {
-        0 => Law::Gamma { rate: amount },
-        _ => Law::Gaussian { sigma: amount },
+        0 => NoiseDistribution::Gamma { rate: amount },
+        _ => NoiseDistribution::Gaussian { sigma: amount },
     };
     let ideal = match kind {
-        0 => Ideal::Exact,
-        1..=4 => Ideal::Objective {
+        0 => IdealRelease::Exact,
+        1..=4 => IdealRelease::Objective {
             sensitivity: rest.f64()?,
             spread: rest.f64()?,
             one_signed: kind > 2,
             law: law((kind - 1) % 2, rest.f64()?),
         },
-        5..=6 => Ideal::Additive {
+        5..=6 => IdealRelease::Additive {
             sensitivity: rest.f64()?,
             law: law(kind - 5, rest.f64()?),
         },
         _ => return None,
     };
-    Some(Event { ideal, slack })
+    Some(PrivacyEvent { ideal, slack })
 }
 
 #[cfg(test)]
@@ -124,18 +124,21 @@ mod tests {
 
     #[test]
     fn every_kind_of_charge_is_decoded_bit_by_bit() {
-        let laws = [Law::Gamma { rate: 0.3 }, Law::Gaussian { sigma: 7.5 }];
-        let mut ideals = vec![Ideal::Exact];
+        let laws = [
+            NoiseDistribution::Gamma { rate: 0.3 },
+            NoiseDistribution::Gaussian { sigma: 7.5 },
+        ];
+        let mut ideals = vec![IdealRelease::Exact];
         for law in laws {
             for one_signed in [false, true] {
-                ideals.push(Ideal::Objective {
+                ideals.push(IdealRelease::Objective {
                     sensitivity: 0.1,
                     spread: 1e-300,
                     one_signed,
                     law,
                 });
             }
-            ideals.push(Ideal::Additive {
+            ideals.push(IdealRelease::Additive {
                 sensitivity: 0.7,
                 law,
             });
@@ -146,7 +149,7 @@ mod tests {
                     study: 3,
                     iteration: 41,
                     rows: RowFingerprint([9; 32]),
-                    event: Event { ideal, slack },
+                    event: PrivacyEvent { ideal, slack },
                 };
                 let bytes = charge.to_bytes();
                 assert_eq!(Charge::from_bytes(&bytes), Some(charge));

@@ -32,9 +32,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use radmm::private::Recorded;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::curator::ChargedAnswer;
+use radmm::graph::NodeId;
+use radmm::protocol::release::Release;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -288,10 +288,10 @@ impl Store {
     }
 
     /// Returns the charges and answers of a study, by iteration.
-    pub(crate) fn charged_answers(&self, study: u32) -> Result<Vec<Recorded>, StoreError> {
+    pub(crate) fn charged_answers(&self, study: u32) -> Result<Vec<ChargedAnswer>, StoreError> {
         let charges = self.charges_with_answers()?.into_iter();
         let of_study = charges.filter(|(charge, _)| charge.study == study);
-        let recorded = of_study.map(|(charge, answer)| Recorded {
+        let recorded = of_study.map(|(charge, answer)| ChargedAnswer {
             iteration: charge.iteration,
             event: charge.event,
             answer,

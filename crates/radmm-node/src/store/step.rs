@@ -1,10 +1,10 @@
 //! One step of a study, the unit of persistence.
 
-use radmm::private::Recorded;
-use radmm::public::release::{Precision, Release};
+use radmm::curator::ChargedAnswer;
+use radmm::protocol::release::Release;
 
 use super::charge::{Charge, RowFingerprint};
-use crate::machine::{ByteReader, SignedMessage, read_release, write_release};
+use crate::machine::{ByteReader, GRID_FORM, SignedMessage, read_release, write_release};
 
 /// A step that is to be persisted.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(crate) struct PendingStep {
     /// The values received for the iteration.
     pub(crate) received: Vec<SignedMessage>,
     /// The charges, with their answers.
-    pub(crate) charged: Vec<Recorded>,
+    pub(crate) charged: Vec<ChargedAnswer>,
     /// The values that are going to be sent.
     pub(crate) sent: Vec<SignedMessage>,
     /// Whether this is the last step of the study.
@@ -128,14 +128,12 @@ fn read_answer(bytes: &[u8]) -> Option<Option<Release>> {
         return Some(None);
     }
     let mut rest = ByteReader(bytes);
-    let form = match rest.array::<1>()?[0] {
-        0 => Precision::Grid,
-        1 => Precision::Float,
-        _ => return None,
-    };
+    if rest.array::<1>()?[0] != GRID_FORM {
+        return None;
+    }
     let columns = rest.u32()? as usize;
     if rest.0.len() != 8 * columns {
         return None;
     }
-    read_release(form, rest.0).map(Some)
+    read_release(rest.0).map(Some)
 }

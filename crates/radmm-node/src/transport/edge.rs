@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection::ConnectionHandle;

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Code;

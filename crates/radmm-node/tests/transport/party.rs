@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Serial};
 use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};

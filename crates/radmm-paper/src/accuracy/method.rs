@@ -10,8 +10,8 @@
 //! linearised R-ADMM                   the same, with γ ∈ {1e-2, 3e-2, 1e-1}·C
 //! ```
 
-use radmm::public::graph::Graph;
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
+use radmm::graph::Graph;
 use radmm_lab::gossip_rounds;
 use radmm_study::{Method, Study};
 use serde::Serialize;

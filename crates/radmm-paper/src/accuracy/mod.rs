@@ -13,7 +13,7 @@ mod tables;
 
 use std::path::Path;
 
-use radmm::account::{Bound, Guarantee};
+use radmm::privacy::{Bound, Guarantee};
 use radmm_lab::{
     CentralisedParty, CentralisedResult, Experiment, HeldOutStats, PrepareError, Program,
     Repetition, RunError, SampleStats, StudyRowsError,

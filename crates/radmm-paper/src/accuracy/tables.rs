@@ -1,6 +1,6 @@
 //! The table of accuracies as text tables and as a page.
 
-use radmm::account::Guarantee;
+use radmm::privacy::Guarantee;
 use radmm_lab::SampleStats;
 use radmm_report::{Block, Page, Section, TextTable};
 use radmm_study::number_format::{self, brief, count, percent, thousands};

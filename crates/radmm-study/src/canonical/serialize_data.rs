@@ -1,6 +1,6 @@
 //! `[data]` as it is serialised: with the keys of its file.
 
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{Categorical, Format, Numeric, NumericScale, Schema, Split};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};

@@ -1,6 +1,6 @@
 //! `[network]` as it is serialised: with the keys and the names of topologies of its file.
 
-use radmm::public::graph::Topology;
+use radmm::graph::Topology;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::NetworkSection;

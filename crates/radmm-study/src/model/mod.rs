@@ -3,8 +3,8 @@
 mod error;
 mod parse;
 
-use radmm::account::Guarantee;
-use radmm::private::Loss;
+use radmm::privacy::Guarantee;
+use radmm::problem::Loss;
 use radmm_data::{Format, Schema};
 use serde::Serialize;
 

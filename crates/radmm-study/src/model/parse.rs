@@ -3,8 +3,8 @@
 //! `data` and `problem` have the keys and forms of a study's sections. They are converted to the TOML of a study and read by
 //! its parser, so that there is one parser for both, with one set of checks.
 
-use radmm::account::Guarantee;
-use radmm::private::Loss;
+use radmm::privacy::Guarantee;
+use radmm::problem::Loss;
 use radmm_data::{Format, Schema};
 use serde_json::{Map, Value};
 use toml::de::DeTable;

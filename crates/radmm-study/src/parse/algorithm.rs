@@ -1,6 +1,6 @@
 //! `[algorithm]`: how the objective is minimised.
 
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
 
 use super::entry::{Entry, NON_NEGATIVE, POSITIVE, Range};
 use super::reader::Section;

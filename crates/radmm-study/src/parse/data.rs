@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use radmm::private::NormPolicy;
+use radmm::curator::NormPolicy;
 use radmm_data::{Builtin, Categorical, Format, Schema};
 
 use super::entry::Entry;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use radmm::public::graph::Topology;
+use radmm::graph::Topology;
 
 use super::entry::{Entry, Range, SEEDS};
 use super::reader::Section;

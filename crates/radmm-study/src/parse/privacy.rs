@@ -1,7 +1,7 @@
 //! `[privacy]`: the noise that protects the rows, and how its cost is stated.
 
-use radmm::account::Bound;
-use radmm::private::{Mechanism, Scaling};
+use radmm::privacy::Bound;
+use radmm::privacy::{Mechanism, NoiseScaling};
 
 use super::entry::{Entry, Range};
 use super::reader::Section;
@@ -202,8 +202,11 @@ fn delta(section: &Section<'_>) -> Result<f64, StudyError> {
     section.required("delta", meaning)?.number(DELTA)
 }
 
-fn scale(entry: &Entry<'_>) -> Result<Scaling, StudyError> {
-    entry.choice(&[("fixed", Scaling::Fixed), ("penalty", Scaling::Penalty)])
+fn scale(entry: &Entry<'_>) -> Result<NoiseScaling, StudyError> {
+    entry.choice(&[
+        ("fixed", NoiseScaling::Fixed),
+        ("penalty", NoiseScaling::Penalty),
+    ])
 }
 
 /// Checks that releases are integers: no guarantee covers the last digits of a double.
@@ -228,21 +231,21 @@ fn applicable_scale(
     entry_point: EntryPoint,
     method: &Method,
     notes: &mut Vec<Note>,
-) -> Result<Scaling, StudyError> {
+) -> Result<NoiseScaling, StudyError> {
     let Some(entry) = section.get("scale") else {
-        return Ok(Scaling::Fixed);
+        return Ok(NoiseScaling::Fixed);
     };
     let scale = scale(&entry)?;
     match (entry_point, scale) {
-        (EntryPoint::Objective, Scaling::Penalty) if method.penalty().is_none() => {
+        (EntryPoint::Objective, NoiseScaling::Penalty) if method.penalty().is_none() => {
             let name = method.name();
             return Err(entry.wrong(format!("{name} has no penalty; use \"fixed\"")));
         }
         (EntryPoint::Objective, _) => {}
-        (_, Scaling::Penalty) => {
+        (_, NoiseScaling::Penalty) => {
             return Err(entry.wrong("only for mechanism \"objective\"; use \"fixed\""));
         }
-        (_, Scaling::Fixed) => notes.push(entry.note("is used by mechanism objective only")),
+        (_, NoiseScaling::Fixed) => notes.push(entry.note("is used by mechanism objective only")),
     }
     Ok(scale)
 }

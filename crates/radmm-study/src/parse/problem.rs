@@ -1,6 +1,6 @@
 //! `[problem]`: the objective.
 
-use radmm::private::Loss;
+use radmm::problem::Loss;
 
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;

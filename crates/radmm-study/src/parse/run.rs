@@ -1,6 +1,6 @@
 //! `[run]`: how often a study is simulated, and from which seed.
 
-use radmm::private::Mechanism;
+use radmm::privacy::Mechanism;
 
 use super::entry::SEEDS;
 use super::reader::Section;

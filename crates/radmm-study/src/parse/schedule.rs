@@ -1,6 +1,6 @@
 //! Penalties, dampings and steps: a number, a table, or an array of them, one a node.
 
-use radmm::public::schedule::Schedule;
+use radmm::algorithm::schedule::Schedule;
 use serde::ser::{Serialize, Serializer};
 
 use super::entry::{Entry, NON_NEGATIVE, POSITIVE, Range};

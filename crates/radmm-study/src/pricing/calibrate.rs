@@ -1,8 +1,9 @@
 //! Calibration: the least noise at which a whole run costs a party no more than a given total.
 
-use radmm::account::{Bound, Budget, Guarantee, Ledger, SpendError};
-use radmm::private::{Law, Mechanism, Problem, Scaling};
-use radmm::public::release::Query;
+use radmm::privacy::{Bound, Budget, Guarantee, Ledger, SpendError};
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Problem;
+use radmm::protocol::query::Query;
 
 /// The queries of one party over a whole run, and what their price depends on.
 pub struct PartyQueries<'a> {
@@ -166,7 +167,7 @@ impl PricingError {
 const MOST_NOISE: f64 = -200.0;
 
 /// Returns the distribution of a mechanism's noise.
-pub fn law(mechanism: &Mechanism) -> Option<Law> {
+pub fn law(mechanism: &Mechanism) -> Option<NoiseDistribution> {
     match *mechanism {
         Mechanism::None => None,
         Mechanism::Objective { law, .. }
@@ -178,18 +179,18 @@ pub fn law(mechanism: &Mechanism) -> Option<Law> {
 /// Returns the rate or σ of a mechanism's noise.
 pub fn amount(mechanism: &Mechanism) -> Option<f64> {
     law(mechanism).map(|law| match law {
-        Law::Gamma { rate } => rate,
-        Law::Gaussian { sigma } => sigma,
+        NoiseDistribution::Gamma { rate } => rate,
+        NoiseDistribution::Gaussian { sigma } => sigma,
     })
 }
 
 /// The kind of `template` with `2^k` as a rate, or as one over sigma: large is little noise, and expensive.
 fn with_noise(template: &Mechanism, k: f64) -> Mechanism {
-    let scaled = |law: &Law| match law {
-        Law::Gamma { .. } => Law::Gamma {
+    let scaled = |law: &NoiseDistribution| match law {
+        NoiseDistribution::Gamma { .. } => NoiseDistribution::Gamma {
             rate: libm::exp2(k),
         },
-        Law::Gaussian { .. } => Law::Gaussian {
+        NoiseDistribution::Gaussian { .. } => NoiseDistribution::Gaussian {
             sigma: libm::exp2(-k),
         },
     };
@@ -212,7 +213,7 @@ pub fn for_one_answer(template: &Mechanism) -> Mechanism {
         Mechanism::Output { law } => Mechanism::Output { law },
         Mechanism::Objective { law, .. } | Mechanism::Gradient { law } => Mechanism::Objective {
             law,
-            scale: Scaling::Fixed,
+            scale: NoiseScaling::Fixed,
         },
     }
 }
@@ -221,7 +222,7 @@ pub fn for_one_answer(template: &Mechanism) -> Mechanism {
 mod tests {
     use super::*;
     use crate::instantiate::Constants;
-    use radmm::private::Loss;
+    use radmm::problem::Loss;
 
     fn problem(ridge: f64) -> Problem {
         let constants = Constants {
@@ -265,13 +266,13 @@ mod tests {
     #[test]
     fn calibrated_gamma_noise_spends_exactly_the_total() {
         let template = Mechanism::Objective {
-            law: Law::Gamma { rate: 1.0 },
-            scale: Scaling::Penalty,
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+            scale: NoiseScaling::Penalty,
         };
         let found = one_query(&template, guarantee(0.7, 0.0), &problem(5.0), 100);
         let Some(Mechanism::Objective {
-            law: Law::Gamma { rate },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate },
+            scale: NoiseScaling::Fixed,
         }) = found
         else {
             panic!("{found:?}")
@@ -284,22 +285,22 @@ mod tests {
     #[test]
     fn calibrated_gaussian_noise_is_the_least_that_fits() {
         let template = Mechanism::Gradient {
-            law: Law::Gaussian { sigma: 1.0 },
+            law: NoiseDistribution::Gaussian { sigma: 1.0 },
         };
         let total = guarantee(0.7, 1e-5);
         let found = one_query(&template, total, &problem(5.0), 100);
         let Some(Mechanism::Objective {
-            law: Law::Gaussian { sigma },
+            law: NoiseDistribution::Gaussian { sigma },
             ..
         }) = found
         else {
             panic!("{found:?}")
         };
         let spent = |sigma| {
-            let law = Law::Gaussian { sigma };
+            let law = NoiseDistribution::Gaussian { sigma };
             let mechanism = Mechanism::Objective {
                 law,
-                scale: Scaling::Fixed,
+                scale: NoiseScaling::Fixed,
             };
             let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
             ledger
@@ -313,8 +314,8 @@ mod tests {
     #[test]
     fn a_total_that_the_hessian_alone_exceeds_is_unattainable() {
         let template = Mechanism::Objective {
-            law: Law::Gamma { rate: 1.0 },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+            scale: NoiseScaling::Fixed,
         };
         assert_eq!(
             one_query(&template, guarantee(0.7, 0.0), &problem(1e-6), 100),
@@ -349,11 +350,11 @@ mod tests {
             bound: Bound::Paper,
         };
         let template = Mechanism::Objective {
-            law: Law::Gamma { rate: 1.0 },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+            scale: NoiseScaling::Fixed,
         };
         let Some(Mechanism::Objective {
-            law: Law::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate },
             ..
         }) = queries.calibrate(&template, guarantee(0.9, 0.0))
         else {
@@ -368,8 +369,8 @@ mod tests {
         let exact = ((0.9 - ours / 1024.0) / 0.04 - hessians) / 3.0 / ON_GRID;
         assert!((rate / exact - 1.0).abs() < 1e-12, "{rate} {exact}");
         let mechanism = Mechanism::Objective {
-            law: Law::Gamma { rate },
-            scale: Scaling::Fixed,
+            law: NoiseDistribution::Gamma { rate },
+            scale: NoiseScaling::Fixed,
         };
         let totals = queries.totals(&mechanism, 0.0).unwrap();
         assert!(totals[0] < totals[1] && totals[1] < totals[2]);

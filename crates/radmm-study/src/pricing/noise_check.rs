@@ -11,8 +11,8 @@
 
 use std::fmt;
 
-use radmm::private::{Law, Mechanism, Scaling};
-use radmm::public::release::Query;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::protocol::query::Query;
 use serde::Serialize;
 
 use super::calibrate;
@@ -55,13 +55,13 @@ impl Plan<'_> {
                     return 0.0;
                 };
                 let norm = match law {
-                    Law::Gamma { rate } => columns / rate,
-                    Law::Gaussian { sigma } => sigma * columns.sqrt(),
+                    NoiseDistribution::Gamma { rate } => columns / rate,
+                    NoiseDistribution::Gaussian { sigma } => sigma * columns.sqrt(),
                 };
                 let in_gradients = |query: &Query| match (&noise[i], query) {
                     (
                         Mechanism::Objective {
-                            scale: Scaling::Penalty,
+                            scale: NoiseScaling::Penalty,
                             ..
                         },
                         Query::Minimise { quadratic, .. },

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use radmm::account::{Bound, Event, Guarantee};
-use radmm::private::{Mechanism, Problem};
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::plan as dry_run;
-use radmm::public::release::Query;
+use radmm::algorithm::dry_run;
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Guarantee, PrivacyEvent};
+use radmm::problem::Problem;
+use radmm::protocol::query::Query;
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -153,7 +154,10 @@ impl PartyPlan<'_> {
     }
 
     /// Returns what the party will be charged, by iteration.
-    pub fn charges(&self, mechanism: &Mechanism) -> Result<Vec<(u32, Event)>, UnattainableBudget> {
+    pub fn charges(
+        &self,
+        mechanism: &Mechanism,
+    ) -> Result<Vec<(u32, PrivacyEvent)>, UnattainableBudget> {
         let PlannedQueries {
             iterations,
             queries,

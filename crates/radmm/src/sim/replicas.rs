@@ -1,151 +1,177 @@
 //! Several runs of one study that differ in their noise alone, side by side over the same rows.
 //!
-//! The questions that replicas ask a party in an iteration are answered together, and their models are measured together:
-//! a row that is read serves all of them. What comes of a replica is what would have come of it alone, bit for bit.
+//! The questions that replicas ask a party in an iteration are answered together, and their models are measured together. Each
+//! replica gives the same bits as if it ran alone.
 
-use super::party::{Party, Round, Seat};
-use super::{Crew, Everywhere, Halt, NotSimulated, Snapshot};
-use crate::account::Guarantee;
+use super::ledger_cache::LedgerSharing;
+use super::party::{PartyReplicas, ReplicaRound, ReplicaState};
+use super::{GlobalFit, InvalidSimulation, PartyExecutor, SimError, Snapshot};
+use crate::curator::{HeldOutScore, RowFit, Shard, WarmStart};
 use crate::node::Node;
-use crate::private::{Fit, Loss, Score, Shard};
-use crate::public::release::Release;
+use crate::privacy::Guarantee;
+use crate::problem::Loss;
+use crate::protocol::release::Release;
 
-/// Whether collaborating was worth it shows on everybody's rows; to try every model on every row takes too long where
-/// there are many parties.
+/// The number of parties whose models are evaluated on all rows. Evaluating every model takes too long with many parties.
 const MODELS: usize = 32;
 
 /// Several runs of one study.
 ///
-/// Rows are there once. Beside them, a node of `d` columns and `V` neighbours takes, in each replica, its model (`8d` bytes, and
+/// Rows are held once. Beside them, a node of `d` columns and `V` neighbours takes, in each replica, its model (`8d` bytes, and
 /// as much again while the next one is made) and its algorithm's vectors: none for gradient descent, averaging and training
 /// alone, one (`λ`) and the last answer (a point and a gradient) for ADMM and DLM, recycled or not. So R-ADMM holds `4·8d` bytes
 /// and `8d` in passing; what else a node has is below a kilobyte and `4V` bytes. A party at work needs the solver's `8d²` bytes,
 /// once a thread.
 pub struct Replicas {
-    parties: Vec<Party>,
+    parties: Vec<PartyReplicas>,
     iterations: u32,
     /// The iteration that the next step makes.
     next: u32,
-    /// Which replicas go on, in ascending order: one that stops drops out, the others do not notice.
+    /// The replicas that still run, in ascending order. One that stops does not affect the others.
     running: Vec<usize>,
 }
 
-/// What came of an iteration in one replica.
+/// The result of an iteration in one replica.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Made {
-    /// Which one, from 0 on.
+pub struct ReplicaStep {
+    /// The replica's index.
     pub replica: usize,
-    /// The iteration, or why there is none; then there will be no more of this replica.
-    pub result: Result<Snapshot, Halt>,
+    /// The measured iteration, or the error that ended the replica.
+    pub result: Result<Snapshot, SimError>,
 }
 
 impl Replicas {
-    /// The nodes of each replica in the order of their numbers, `0..N`, each knowing its neighbours among them. Their noise
-    /// repeats, and a party has the same rows and problem in all replicas.
-    pub fn new(replicas: Vec<Vec<Node>>, iterations: u32) -> Result<Self, NotSimulated> {
+    /// Creates replicas from their nodes, each in the order of their numbers, `0..N`.
+    ///
+    /// Noise must repeat, and a party must have the same rows and problem in all replicas.
+    pub fn new(replicas: Vec<Vec<Node>>, iterations: u32) -> Result<Self, InvalidSimulation> {
         let running: Vec<usize> = (0..replicas.len()).collect();
         let count = replicas.first().map_or(0, Vec::len);
         if count == 0 || replicas.iter().any(|nodes| nodes.len() != count) {
-            return Err(NotSimulated::Uneven);
+            return Err(InvalidSimulation::Uneven);
         }
+        let mut ledgers = LedgerSharing::default();
         let mut nodes: Vec<_> = replicas.into_iter().map(Vec::into_iter).collect();
-        let party = |_| Self::party(nodes.iter_mut().filter_map(Iterator::next).collect());
+        let mut party = |_| {
+            let nodes = nodes.iter_mut().filter_map(Iterator::next).collect();
+            Self::party(nodes, &mut ledgers)
+        };
         Ok(Self {
-            parties: (0..count).map(party).collect::<Result<_, _>>()?,
+            parties: (0..count).map(&mut party).collect::<Result<_, _>>()?,
             iterations,
             next: 0,
             running,
         })
     }
 
-    fn party(nodes: Vec<Node>) -> Result<Party, NotSimulated> {
+    fn party(
+        mut nodes: Vec<Node>,
+        ledgers: &mut LedgerSharing,
+    ) -> Result<PartyReplicas, InvalidSimulation> {
         for node in &nodes {
             if !node.curator().noise_repeats() {
-                return Err(NotSimulated::SecretNoise(node.id()));
+                return Err(InvalidSimulation::SecretNoise(node.id()));
             }
             if !node.curator().is_replica_of(nodes[0].curator()) {
-                return Err(NotSimulated::NotAReplica(node.id()));
+                return Err(InvalidSimulation::NotAReplica(node.id()));
             }
         }
-        Ok(Party::new(nodes))
+        for node in &mut nodes {
+            let curator = node.curator_mut();
+            curator.set_warm_start(WarmStart::default());
+            ledgers.hand_to(curator.ledger_mut());
+        }
+        Ok(PartyReplicas::new(nodes))
     }
 
-    /// The iterations `0..=T`, as they are made by those replicas that get so far.
-    pub fn run<'a>(&'a mut self, crew: &'a dyn Crew) -> impl Iterator<Item = Vec<Made>> + 'a {
+    /// Iterates over the iterations `0..=T`, with the results of the replicas that get so far.
+    pub fn run<'a>(
+        &'a mut self,
+        executor: &'a dyn PartyExecutor,
+    ) -> impl Iterator<Item = Vec<ReplicaStep>> + 'a {
         std::iter::from_fn(move || {
             let more = self.next <= self.iterations && !self.running.is_empty();
-            more.then(|| self.step(crew))
+            more.then(|| self.step(executor))
         })
     }
 
-    /// Makes the next iteration and measures nothing: for whoever wants to know how an algorithm ends and knows that it does
-    /// not stop on the way. Returns the replicas that do. The first and the last iteration are not to be passed over.
-    pub fn pass(&mut self, crew: &dyn Crew) -> Option<Vec<Made>> {
+    /// Makes the next iteration without measuring it, and returns the replicas that stopped. `None` for the first and the last
+    /// iteration, which are always measured.
+    pub fn skip_measuring(&mut self, executor: &dyn PartyExecutor) -> Option<Vec<ReplicaStep>> {
         let between = self.next > 0 && self.next < self.iterations && !self.running.is_empty();
         between.then(|| {
             self.next += 1;
-            self.exchange(crew)
+            self.exchange(executor)
         })
     }
 
-    /// How many replicas there are.
+    /// Returns the number of replicas.
     pub fn count(&self) -> usize {
-        self.parties[0].seats.len()
+        self.parties[0].states.len()
     }
 
-    /// The nodes of a replica, in order.
+    /// Returns the nodes of a replica, in order.
     pub fn nodes(&self, replica: usize) -> impl ExactSizeIterator<Item = &Node> {
         self.parties
             .iter()
-            .map(move |party| &party.seats[replica].node)
+            .map(move |party| &party.states[replica].node)
     }
 
-    /// The largest gradient norm at which any node's minimiser was released in a replica.
+    /// Returns the largest gradient norm at which any node's minimiser was released in a replica.
     pub fn largest_residual(&self, replica: usize) -> f64 {
         self.nodes(replica)
             .map(|node| node.curator().largest_residual())
             .fold(0.0, f64::max)
     }
 
-    /// How many passes over a party's rows each answer of a replica took, where they were counted; more than 255 count as that.
+    /// Returns the number of passes over a party's rows for each answer of a replica, if counted; at most 255.
     pub fn passes(&self, replica: usize) -> impl Iterator<Item = u8> {
         self.nodes(replica)
             .flat_map(|node| node.curator().passes().iter().copied())
     }
 
-    /// How good the parties' models are on everybody's rows, by replica: the mean over at most 32 of them, evenly spread.
-    pub fn everywhere(&mut self, crew: &dyn Crew) -> Vec<Everywhere> {
-        let shown = self.shown();
-        let model = |replica: usize, i: usize| self.parties[i].seats[replica].node.model().clone();
+    /// Evaluates the parties' models on all rows, by replica: the mean over at most 32 of them, evenly spread.
+    pub fn global_fit(&mut self, executor: &dyn PartyExecutor) -> Vec<GlobalFit> {
+        let sampled = self.sampled_parties();
+        let model = |replica: usize, i: usize| self.parties[i].states[replica].node.model().clone();
         let models: Vec<Release> = (0..self.count())
-            .flat_map(|replica| shown.iter().map(move |&i| model(replica, i)))
+            .flat_map(|replica| sampled.iter().map(move |&i| model(replica, i)))
             .collect();
         let models: Vec<&[f64]> = models.iter().map(Release::values).collect();
-        crew.each(&mut self.parties, &|party| party.measure_sums(&models));
+        executor.each(&mut self.parties, &|party| party.measure_sums(&models));
         let of = |replica| {
             let sums = self.common_over_rows(replica);
-            Everywhere {
-                loss: sums.loss / shown.len() as f64,
-                accuracy: sums.accuracy / shown.len() as f64,
+            GlobalFit {
+                loss: sums.loss / sampled.len() as f64,
+                accuracy: sums.accuracy / sampled.len() as f64,
             }
         };
         (0..self.count()).map(of).collect()
     }
 
-    /// How good the parties' models are on rows that nobody trained on, by replica: the mean over at most 32 of them, evenly
-    /// spread.
-    pub fn held_out(&mut self, crew: &dyn Crew, rows: &Shard, loss: Loss) -> Vec<Score> {
-        let shown = self.shown();
-        crew.each(&mut self.parties, &|party| {
-            let id = party.seats[0].node.id().0 as usize;
-            if shown.binary_search(&id).is_ok() {
-                party.examine(rows, loss);
+    /// Evaluates the parties' models on held-out rows, by replica: the mean over at most 32 of them, evenly spread.
+    pub fn held_out(
+        &mut self,
+        executor: &dyn PartyExecutor,
+        rows: &Shard,
+        loss: Loss,
+    ) -> Vec<HeldOutScore> {
+        let sampled = self.sampled_parties();
+        executor.each(&mut self.parties, &|party| {
+            let id = party.states[0].node.id().0 as usize;
+            if sampled.binary_search(&id).is_ok() {
+                party.evaluate(rows, loss);
             }
         });
         let of = |replica: usize| {
-            let scores = || shown.iter().map(|&i| self.parties[i].seats[replica].score);
-            let mean = |of: fn(Score) -> f64| scores().map(of).sum::<f64>() / shown.len() as f64;
-            Score {
+            let scores = || {
+                sampled
+                    .iter()
+                    .map(|&i| self.parties[i].states[replica].score)
+            };
+            let mean =
+                |of: fn(HeldOutScore) -> f64| scores().map(of).sum::<f64>() / sampled.len() as f64;
+            HeldOutScore {
                 loss: mean(|score| score.loss),
                 accuracy: mean(|score| score.accuracy),
                 auc: mean(|score| score.auc),
@@ -154,90 +180,90 @@ impl Replicas {
         (0..self.count()).map(of).collect()
     }
 
-    /// Whose models are tried, in ascending order.
-    fn shown(&self) -> Vec<usize> {
+    /// Returns the parties whose models are evaluated, in ascending order.
+    fn sampled_parties(&self) -> Vec<usize> {
         let count = self.parties.len();
-        let shown = count.min(MODELS);
-        (0..shown).map(|k| k * count / shown).collect()
+        let sampled = count.min(MODELS);
+        (0..sampled).map(|k| k * count / sampled).collect()
     }
 
-    fn step(&mut self, crew: &dyn Crew) -> Vec<Made> {
-        let mut made = Vec::new();
+    fn step(&mut self, executor: &dyn PartyExecutor) -> Vec<ReplicaStep> {
+        let mut steps = Vec::new();
         if self.next > 0 {
-            made.extend(self.exchange(crew));
+            steps.extend(self.exchange(executor));
         }
         if self.next == self.iterations {
-            // The last values are heard too, so that the duals are those of T.
-            made.extend(self.exchange(crew));
+            // The last values are exchanged too, so that the duals are those of T.
+            steps.extend(self.exchange(executor));
         }
         let mean = |&replica: &usize| (replica, self.mean_model(replica));
         let means: Vec<(usize, Vec<f64>)> = self.running.iter().map(mean).collect();
-        crew.each(&mut self.parties, &|party| party.measure(&means));
-        made.extend(means.iter().map(|(replica, mean)| Made {
+        executor.each(&mut self.parties, &|party| party.measure(&means));
+        steps.extend(means.iter().map(|(replica, mean)| ReplicaStep {
             replica: *replica,
             result: Ok(self.snapshot(*replica, mean)),
         }));
         self.next += 1;
-        made
+        steps
     }
 
-    /// Hands every party what its neighbours said, and lets it go on. Returns the replicas that dropped out.
-    fn exchange(&mut self, crew: &dyn Crew) -> Vec<Made> {
-        let said = |&replica: &usize| Round {
+    /// Hands every party its neighbours' values and lets it go on. Returns the replicas that stopped.
+    fn exchange(&mut self, executor: &dyn PartyExecutor) -> Vec<ReplicaStep> {
+        let sent = |&replica: &usize| ReplicaRound {
             replica,
-            said: self
+            sent: self
                 .nodes(replica)
                 .map(|node| node.model().clone())
                 .collect(),
         };
-        let rounds: Vec<Round> = self.running.iter().map(said).collect();
-        crew.each(&mut self.parties, &|party| party.advance(&rounds));
+        let rounds: Vec<ReplicaRound> = self.running.iter().map(sent).collect();
+        executor.each(&mut self.parties, &|party| party.advance(&rounds));
         let stopped = |&replica: &usize| {
-            let mut seats = self.parties.iter().map(|party| &party.seats[replica]);
-            let halt = seats.find_map(|seat| seat.stopped.as_deref().cloned())?;
-            Some(Made {
+            let mut states = self.parties.iter().map(|party| &party.states[replica]);
+            let error = states.find_map(|state| state.stopped.as_deref().cloned())?;
+            Some(ReplicaStep {
                 replica,
-                result: Err(halt),
+                result: Err(error),
             })
         };
-        let out: Vec<Made> = self.running.iter().filter_map(stopped).collect();
+        let out: Vec<ReplicaStep> = self.running.iter().filter_map(stopped).collect();
         self.running
-            .retain(|replica| out.iter().all(|made| made.replica != *replica));
+            .retain(|replica| out.iter().all(|step| step.replica != *replica));
         out
     }
 
     fn snapshot(&self, replica: usize, mean: &[f64]) -> Snapshot {
         let count = self.parties.len() as f64;
-        let seats = || self.parties.iter().map(|party| &party.seats[replica]);
-        let sum = |of: fn(&Seat) -> f64| seats().map(of).sum::<f64>();
-        let spent = seats().map(|seat| seat.node.curator().ledger().spent());
+        let states = || self.parties.iter().map(|party| &party.states[replica]);
+        let sum = |of: fn(&ReplicaState) -> f64| states().map(of).sum::<f64>();
+        let spent = states().map(|state| state.node.curator().ledger().spent());
         Snapshot {
             iteration: self.next,
-            kind: self.parties[0].seats[replica].node.kind(),
-            loss: sum(|seat| seat.own.loss) / count,
-            accuracy: sum(|seat| seat.own.accuracy) / count,
-            objective: sum(|seat| seat.own.objective),
+            kind: self.parties[0].states[replica].node.kind(),
+            loss: sum(|state| state.own.loss) / count,
+            accuracy: sum(|state| state.own.accuracy) / count,
+            objective: sum(|state| state.own.objective),
             consensus: self.distance_from(replica, mean),
             mean_model: self.common_over_rows(replica),
             spent: Guarantee::network(spent),
         }
     }
 
-    /// How good everybody's model is, each row counting the same.
-    fn common_over_rows(&self, replica: usize) -> Everywhere {
-        let rows = |party: &Party| party.curator().rows() as f64;
+    /// Returns the fit of the common model, with equal weight for each row.
+    fn common_over_rows(&self, replica: usize) -> GlobalFit {
+        let rows = |party: &PartyReplicas| party.curator().rows() as f64;
         let all: f64 = self.parties.iter().map(rows).sum();
-        let mean = |of: fn(&Fit) -> f64| {
-            let of_party = |party: &Party| rows(party) * of(&party.seats[replica].common);
+        let mean = |of: fn(&RowFit) -> f64| {
+            let of_party = |party: &PartyReplicas| rows(party) * of(&party.states[replica].common);
             self.parties.iter().map(of_party).sum::<f64>() / all
         };
-        Everywhere {
+        GlobalFit {
             loss: mean(|fit| fit.loss),
             accuracy: mean(|fit| fit.accuracy),
         }
     }
 
-    /// The largest distance of a party's model from a point.
+    /// Returns the largest distance of a party's model from a point.
     pub(super) fn distance_from(&self, replica: usize, point: &[f64]) -> f64 {
         let distance = |node: &Node| {
             let pairs = node.model().values().iter().zip(point);

@@ -5,15 +5,18 @@ pub mod matrix;
 
 use std::sync::Arc;
 
-use radmm::account::{Bound, Budget, Ledger};
-use radmm::node::{Node, Setup};
-use radmm::private::{
-    Curator, Loss, Mechanism, NoiseKey, NormPolicy, Problem, Shard, ShardBuilder, Terms,
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::baseline::Local;
+use radmm::curator::{
+    Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder, WarmStart,
 };
-use radmm::public::baseline::Local;
-use radmm::public::graph::{Graph, NodeId, Topology};
-use radmm::public::release::{Algorithm, Precision};
-use radmm::sim::{Alone, Simulation, Snapshot};
+use radmm::exec::Sequential;
+use radmm::graph::{Graph, NodeId, Topology};
+use radmm::node::{Node, NodeConfig};
+use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::problem::{Loss, Problem};
+use radmm::sim::{Simulation, Snapshot};
 
 /// One party's rows, and their labels.
 pub type Rows = (Vec<Vec<f64>>, Vec<bool>);
@@ -29,7 +32,6 @@ pub struct Network {
     pub mechanism: Mechanism,
     pub budget: Budget,
     pub tolerance: f64,
-    pub precision: Precision,
     pub seed: u64,
 }
 
@@ -45,7 +47,6 @@ impl Network {
             mechanism: Mechanism::None,
             budget: Budget::unlimited(0.0).unwrap(),
             tolerance: 1e-12,
-            precision: Precision::Grid,
             seed: 1,
         }
     }
@@ -61,7 +62,6 @@ impl Network {
             ridge: self.ridge,
             nodes: self.rows.len() as u32,
             tolerance: self.tolerance,
-            precision: self.precision,
         }
     }
 
@@ -82,19 +82,21 @@ impl Network {
     ) -> Vec<Node> {
         (0..self.rows.len())
             .map(|i| {
-                let terms = Terms {
+                let config = CuratorConfig {
                     problem: self.problem(),
                     mechanism: self.mechanism,
                     ledger: Ledger::new(self.budget, Bound::Tight),
                     noise: NoiseKey::repeating(self.seed, repetition, i as u32),
                 };
-                Node::new(Setup {
+                Node::new(NodeConfig {
                     id: NodeId(i as u32),
                     neighbours: self.neighbours[i].iter().map(|&j| NodeId(j)).collect(),
                     iterations: self.iterations,
                     start: vec![0.0; self.columns()],
                     algorithm: algorithm(i),
-                    curator: Curator::simulated(shards[i].clone(), terms).unwrap(),
+                    curator: Curator::simulated(shards[i].clone(), config)
+                        .unwrap()
+                        .with_warm_start(WarmStart::default()),
                 })
                 .unwrap()
             })
@@ -121,7 +123,7 @@ pub fn shard((rows, labels): &Rows) -> Shard {
 
 /// Runs to the end and returns what was seen on the way.
 pub fn run(simulation: &mut Simulation) -> Vec<Snapshot> {
-    simulation.run(&Alone).map(Result::unwrap).collect()
+    simulation.run(&Sequential).map(Result::unwrap).collect()
 }
 
 pub fn models(simulation: &Simulation) -> Vec<Vec<f64>> {

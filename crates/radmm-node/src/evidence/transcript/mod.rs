@@ -19,10 +19,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use radmm::account::Event;
-use radmm::private::Recorded;
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::Release;
+use radmm::curator::ChargedAnswer;
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::PrivacyEvent;
+use radmm::protocol::release::Release;
 use radmm_study::statement_text::{PRECISION, Program};
 use radmm_study::{Study, hex};
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub struct Transcript {
     /// Whether its noise protects anybody, as the party states it.
     pub protects: bool,
     /// The charges and answers, by iteration.
-    pub charges: Vec<Recorded>,
+    pub charges: Vec<ChargedAnswer>,
     /// The messages, by iteration and sender.
     pub messages: BTreeMap<(u32, NodeId), SignedMessage>,
     /// The SHA-256 hash of the file.
@@ -95,7 +95,7 @@ pub(super) struct TranscriptSummary {
     pub iterations: u32,
     pub finished: bool,
     /// The charges, by iteration.
-    pub charges: Vec<(u32, Event)>,
+    pub charges: Vec<(u32, PrivacyEvent)>,
     pub sha256: [u8; 32],
 }
 
@@ -136,10 +136,6 @@ struct MessageLine<'a> {
     iteration: u32,
     units: Vec<i64>,
     signature: String,
-}
-
-fn units(release: &Release) -> Vec<i64> {
-    release.units().expect("every release is on the grid")
 }
 
 /// Writes the transcript of a party from its store, message by message.
@@ -184,7 +180,7 @@ pub(super) fn write(
             charge: Charged {
                 iteration: recorded.iteration,
                 event: EventJson::from(&recorded.event),
-                units: recorded.answer.as_ref().map(units),
+                units: recorded.answer.as_ref().map(Release::units),
             },
         }))?;
     }
@@ -201,7 +197,7 @@ pub(super) fn write(
                 from: &study.parties[id.0 as usize].name,
                 node: id.0,
                 iteration: t,
-                units: units(&signed.message.release),
+                units: signed.message.release.units(),
                 signature: hex::encode(&signed.signature),
             }))?;
         }

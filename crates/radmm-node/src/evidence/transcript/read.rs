@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use radmm::message::Message;
-use radmm::private::Recorded;
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::Release;
+use radmm::curator::ChargedAnswer;
+use radmm::graph::{Graph, NodeId};
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_study::statement_text::PRECISION;
 use radmm_study::{Study, hex};
 
@@ -114,7 +114,7 @@ impl<'a> TranscriptReader<'a> {
         }
         let event: EventJson = serde_json::from_value(line.get("event")?.clone())
             .map_err(|error| format!("charge.event: {error}"))?;
-        self.transcript.charges.push(Recorded {
+        self.transcript.charges.push(ChargedAnswer {
             iteration,
             event: event.into(),
             answer: match line.has("units") {
@@ -164,7 +164,7 @@ impl<'a> TranscriptReader<'a> {
     }
 
     fn release(&self, line: &Object<'_>) -> Result<Release, String> {
-        let release = Release::on_grid(line.integers("units")?);
+        let release = Release::from_units(line.integers("units")?);
         let release = release.ok_or("units: one of them is beyond the grid")?;
         let (columns, got) = (self.study.data.schema.width(), release.values().len());
         match got == columns {

@@ -106,7 +106,7 @@ fn a_statement_says_what_was_spent_and_nothing_about_the_rows_but_their_number()
     let fields = statement.fields;
     assert_eq!(fields["epsilon"], party.spent().epsilon);
     assert_eq!(fields["delta"], 1e-4);
-    assert_eq!(fields["relation"], radmm::account::Guarantee::RELATION);
+    assert_eq!(fields["relation"], radmm::privacy::Guarantee::RELATION);
     assert_eq!(fields["protects"], true);
     assert_eq!(
         (&fields["noise"], &fields["sigma"]),

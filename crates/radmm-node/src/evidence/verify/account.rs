@@ -2,7 +2,7 @@
 //!
 //! It cannot be less. Only the party knows how much more it is.
 
-use radmm::account::{Bound, Budget, Event, Guarantee, Ledger};
+use radmm::privacy::{Bound, Budget, Guarantee, Ledger, PrivacyEvent};
 use serde_json::Value;
 
 use crate::strict_json::Object;
@@ -11,7 +11,7 @@ use crate::strict_json::Object;
 const ROUNDING: f64 = 1e-9;
 
 /// Returns what cannot be right in the `site` of a statement.
-pub(super) fn faults(site: &Value, events: &[Event]) -> Vec<String> {
+pub(super) fn faults(site: &Value, events: &[PrivacyEvent]) -> Vec<String> {
     match StatedBalance::read(site) {
         Ok(balance) => balance.faults(events),
         Err(what) => vec![format!("site: {what}")],
@@ -41,7 +41,7 @@ impl StatedBalance {
         })
     }
 
-    fn faults(&self, events: &[Event]) -> Vec<String> {
+    fn faults(&self, events: &[PrivacyEvent]) -> Vec<String> {
         let mut faults = Vec::new();
         let (studies, charges, own) = (self.studies, self.charges, events.len() as u64);
         if charges < own {
@@ -74,7 +74,7 @@ impl StatedBalance {
 }
 
 /// Returns the ε of one study by the tight bound; `None` if δ is invalid.
-fn study_alone(events: &[Event], delta: f64) -> Option<f64> {
+fn study_alone(events: &[PrivacyEvent], delta: f64) -> Option<f64> {
     let budget = Budget::unlimited(delta).ok()?;
     let once = events.iter().map(|event| (*event, 1));
     // Charges without a total are reported with their transcript.

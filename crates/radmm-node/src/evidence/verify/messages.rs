@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
 use radmm_study::Study;
 use sha2::{Digest, Sha256};
 

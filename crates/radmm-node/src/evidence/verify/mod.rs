@@ -23,8 +23,8 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use radmm::account::Guarantee;
-use radmm::public::graph::{Graph, GraphError};
+use radmm::graph::{Graph, GraphError};
+use radmm::privacy::Guarantee;
 use radmm_study::Study;
 use serde::{Serialize, Serializer};
 use thiserror::Error;

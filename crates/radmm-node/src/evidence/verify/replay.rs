@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use radmm::account::Event;
-use radmm::private::Mechanism;
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Precision, Release};
-use radmm::trace::{Expected, Tracer};
+use radmm::graph::{Graph, NodeId};
+use radmm::privacy::Mechanism;
+use radmm::privacy::PrivacyEvent;
+use radmm::protocol::release::Release;
+use radmm::step_verifier::{ExpectedStep, StepVerifier};
 use radmm_study::{Study, instantiate};
 
 use super::{CheckedTranscript, Fault};
@@ -164,7 +164,7 @@ impl<'a> Replay<'a> {
         };
         for id in neighbourhood(graph, node) {
             let start = instantiate::start(study, id, columns);
-            let start = Release::of(start, Precision::Grid);
+            let start = Release::rounded(&start);
             if value(0, id).is_some_and(|first| Some(first) != start) {
                 self.fault(id, Some(0), "the value is not the study's initial one");
                 return (0, 0);
@@ -175,7 +175,7 @@ impl<'a> Replay<'a> {
         };
         let method = &study.algorithm.method;
         let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
-        let mut tracer = Tracer::new(algorithm, start);
+        let mut tracer = StepVerifier::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
             let received: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
@@ -187,12 +187,12 @@ impl<'a> Replay<'a> {
             let charge = charges.find(|charge| charge.iteration == t + 1);
             let answer = charge.and_then(|charge| charge.answer.as_ref());
             let (follows, counter, wrong) = match tracer.expect(&received) {
-                Expected::Recycled(value) => (
+                ExpectedStep::Recycled(value) => (
                     value.as_ref() == Some(&sent),
                     &mut recycled,
                     "the recycled value does not follow from the messages before it",
                 ),
-                Expected::Asked(_) => match answer {
+                ExpectedStep::Asked(_) => match answer {
                     None => (
                         false,
                         &mut answered,
@@ -210,7 +210,7 @@ impl<'a> Replay<'a> {
                 break;
             }
             *counter += 1;
-            tracer.said(sent);
+            tracer.advance(sent);
         }
         (recycled, answered)
     }
@@ -230,7 +230,7 @@ impl<'a> Replay<'a> {
         };
         let found = &self.transcript.charges;
         let event_at = |t: u32| found.iter().find(|c| c.iteration == t).map(|c| c.event);
-        let mut due: Vec<(u32, Event)> = planned;
+        let mut due: Vec<(u32, PrivacyEvent)> = planned;
         // The last answer may have been charged before its value was sent.
         due.retain(|(t, _)| *t <= iterations || *t == iterations + 1 && event_at(*t).is_some());
         for &(t, event) in &due {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use radmm::account::Event;
-use radmm::public::graph::NodeId;
+use radmm::graph::NodeId;
+use radmm::privacy::PrivacyEvent;
 use radmm_study::Study;
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ pub(super) fn check(
             }
             if let Some(site) = stated.fields.get("site") {
                 let charges = replay.summary.charges.iter();
-                let events: Vec<Event> = charges.map(|(_, event)| *event).collect();
+                let events: Vec<PrivacyEvent> = charges.map(|(_, event)| *event).collect();
                 for what in account::faults(site, &events) {
                     fault(Some(party), what);
                 }

@@ -11,9 +11,9 @@
 //! The first byte is the kind, integers are little-endian, and lengths must match to the byte. The sender is not trusted: a
 //! decoder allocates no more memory than the frame has bytes.
 
-use radmm::message::Message;
-use radmm::public::graph::NodeId;
-use radmm::public::release::{Precision, Release};
+use radmm::graph::NodeId;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use thiserror::Error;
 
 use crate::key::{SecretKey, verify};
@@ -162,36 +162,21 @@ fn write_message(bytes: &mut Vec<u8>, message: &Message) {
     write_release(bytes, &message.release);
 }
 
+/// The mark of values that are integers on the grid, the only form there is.
+pub(crate) const GRID_FORM: u8 = 0;
+
 /// Appends form, number of columns, and eight bytes a column.
 pub(crate) fn write_release(bytes: &mut Vec<u8>, release: &Release) {
     let columns = release.values().len() as u32;
-    match release.units() {
-        Some(units) => {
-            bytes.push(0);
-            bytes.extend_from_slice(&columns.to_le_bytes());
-            bytes.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
-        }
-        None => {
-            bytes.push(1);
-            bytes.extend_from_slice(&columns.to_le_bytes());
-            let values = release.values().iter();
-            bytes.extend(values.flat_map(|value| value.to_bits().to_le_bytes()));
-        }
-    }
+    bytes.push(GRID_FORM);
+    bytes.extend_from_slice(&columns.to_le_bytes());
+    bytes.extend(release.units().iter().flat_map(|unit| unit.to_le_bytes()));
 }
 
-/// Decodes the values of a release; `None` if one is beyond the grid or not finite. The caller has checked the length.
-pub(crate) fn read_release(form: Precision, values: &[u8]) -> Option<Release> {
-    let (words, _) = values.as_chunks::<8>();
-    match form {
-        Precision::Grid => {
-            Release::on_grid(words.iter().copied().map(i64::from_le_bytes).collect())
-        }
-        Precision::Float => {
-            let doubles = words.iter().copied().map(u64::from_le_bytes);
-            Release::float(doubles.map(f64::from_bits).collect())
-        }
-    }
+/// Decodes the units of a release; `None` if one is beyond the grid. The caller has checked the length.
+pub(crate) fn read_release(units: &[u8]) -> Option<Release> {
+    let (words, _) = units.as_chunks::<8>();
+    Release::from_units(words.iter().copied().map(i64::from_le_bytes).collect())
 }
 
 impl Frame {
@@ -270,17 +255,14 @@ impl Frame {
                 let head =
                     (|| Some((rest.u32()?, rest.u32()?, rest.array::<1>()?[0], rest.u32()?)))();
                 let (from, iteration, form, columns) = head.ok_or(length.clone())?;
-                let form = match form {
-                    0 => Precision::Grid,
-                    1 => Precision::Float,
-                    _ => return Err(MalformedFrame::Flag(kind)),
-                };
+                if form != GRID_FORM {
+                    return Err(MalformedFrame::Flag(kind));
+                }
                 let (values, signature) = rest.0.split_last_chunk::<64>().ok_or(length.clone())?;
                 if values.len() as u64 != 8 * u64::from(columns) {
                     return Err(length);
                 }
-                let release =
-                    read_release(form, values).ok_or(MalformedFrame::Values(iteration))?;
+                let release = read_release(values).ok_or(MalformedFrame::Values(iteration))?;
                 Ok(Self::Value(SignedMessage {
                     message: Message {
                         from: NodeId(from),

@@ -6,7 +6,7 @@ fn message(from: u32, iteration: u32, units: Vec<i64>) -> Message {
     Message {
         from: NodeId(from),
         iteration,
-        release: Release::on_grid(units).unwrap(),
+        release: Release::from_units(units).unwrap(),
     }
 }
 
@@ -18,16 +18,11 @@ fn a_signature_is_for_one_study_sender_iteration_and_value() {
     assert!(!signed.is_signed_by(&key.public(), &[8; 32]));
     let other = SecretKey::generate().unwrap();
     assert!(!signed.is_signed_by(&other.public(), &STUDY));
-    let doubles = Message {
-        release: Release::float(signed.message.release.values().to_vec()).unwrap(),
-        ..signed.message.clone()
-    };
     let others = [
         message(4, 17, vec![5, -6]),
         message(3, 18, vec![5, -6]),
         message(3, 17, vec![5, -7]),
         message(3, 17, vec![5]),
-        doubles,
     ];
     for message in others {
         let forged = SignedMessage {

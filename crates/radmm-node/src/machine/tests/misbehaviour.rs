@@ -63,7 +63,7 @@ fn value_in(study: &[u8; 32], world: &World, from: u32, at: u32, values: Vec<f64
     let message = Message {
         from: NodeId(from),
         iteration: at,
-        release: Release::of(values, radmm::public::release::Precision::Grid).unwrap(),
+        release: Release::rounded(&values).unwrap(),
     };
     SignedMessage::new(message, study, &key).to_bytes()
 }

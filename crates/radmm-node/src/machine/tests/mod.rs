@@ -8,12 +8,12 @@ mod world;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use radmm::account::{Budget, Ledger};
-use radmm::message::Message;
-use radmm::node::{Node, Stop};
-use radmm::private::Recorded;
-use radmm::public::graph::{Graph, NodeId};
-use radmm::public::release::{Release, SPACING};
+use radmm::curator::ChargedAnswer;
+use radmm::graph::{Graph, NodeId};
+use radmm::node::{Node, StopReason};
+use radmm::privacy::{Budget, Ledger};
+use radmm::protocol::message::Message;
+use radmm::protocol::release::{Release, SPACING};
 use radmm_study::{Study, instantiate};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
@@ -203,7 +203,7 @@ fn value_of_birch(world: &World, iteration: u32, values: Vec<f64>) -> Vec<u8> {
     let message = Message {
         from: NodeId(1),
         iteration,
-        release: Release::of(values, radmm::public::release::Precision::Grid).unwrap(),
+        release: Release::rounded(&values).unwrap(),
     };
     SignedMessage::new(message, &world.study.digest(), &key).to_bytes()
 }

@@ -100,7 +100,7 @@ fn nothing_is_sent_before_it_is_durable() {
                 let message = Message {
                     from: NodeId(from),
                     iteration: at,
-                    release: Release::on_grid(vec![1 << 20; columns]).unwrap(),
+                    release: Release::from_units(vec![1 << 20; columns]).unwrap(),
                 };
                 let bytes = SignedMessage::new(message, &world.study.digest(), &key).to_bytes();
                 let (serial, _) = world.wires[&(0, from)];
@@ -327,7 +327,7 @@ fn a_party_beyond_its_budget_stops_and_sends_nothing_more() {
             panic!("{error}");
         };
         assert!(
-            matches!(*stop, Stop::Refused { iteration: 3, .. }),
+            matches!(*stop, StopReason::Refused { iteration: 3, .. }),
             "{stop}"
         );
         let (store, _) = world.alder().store();
@@ -376,9 +376,9 @@ fn a_state_whose_replay_diverges_is_not_opened() {
     let digest = world.study.digest();
     type Change<'a> = Box<dyn FnOnce(&mut PendingStep) + 'a>;
     let nudged = |release: &Release| {
-        let mut units = release.units().unwrap();
+        let mut units = release.units();
         units[0] += 1;
-        Release::on_grid(units).unwrap()
+        Release::from_units(units).unwrap()
     };
     let changes: [(u32, Change<'_>); 3] = [
         (
@@ -393,7 +393,7 @@ fn a_state_whose_replay_diverges_is_not_opened() {
         (
             5,
             Box::new(|step| {
-                let more = Recorded {
+                let more = ChargedAnswer {
                     iteration: 5,
                     ..step.charged[1].clone()
                 };
@@ -435,7 +435,7 @@ fn a_state_whose_replay_diverges_is_not_opened() {
         panic!("{error}");
     };
     assert!(
-        matches!(*stop, Stop::Refused { iteration: 3, .. }),
+        matches!(*stop, StopReason::Refused { iteration: 3, .. }),
         "{stop}"
     );
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use radmm::account::{Budget, Ledger};
-use radmm::node::{Output, Setup};
-use radmm::private::{Curator, NoiseKey, Shard, Terms};
+use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
+use radmm::node::{NodeConfig, Output};
+use radmm::privacy::{Budget, Ledger};
 use radmm_study::pricing::{PartySize, Plan};
 use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
@@ -108,7 +108,7 @@ pub(crate) fn mechanisms(
     study: &Study,
     graph: &Graph,
     rows: &[usize],
-) -> Vec<radmm::private::Mechanism> {
+) -> Vec<radmm::privacy::Mechanism> {
     let billed = |rows: &usize| PartySize {
         name: String::new(),
         rows: *rows,
@@ -130,7 +130,7 @@ pub(super) fn node(
 ) -> Node {
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
     let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
-    let terms = Terms {
+    let config = CuratorConfig {
         problem: instantiate::problem(study),
         mechanism,
         ledger,
@@ -140,13 +140,15 @@ pub(super) fn node(
         study,
         graph,
         id,
-        Curator::simulated(shard.clone(), terms).unwrap(),
+        Curator::simulated(shard.clone(), config)
+            .unwrap()
+            .with_warm_start(WarmStart::default()),
     )
 }
 
 pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Curator) -> Node {
     let columns = curator.columns();
-    Node::new(Setup {
+    Node::new(NodeConfig {
         id,
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
@@ -157,7 +159,7 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
     .unwrap()
 }
 
-pub(super) fn ledger(study: &Study, answers: &[Recorded]) -> Ledger {
+pub(super) fn ledger(study: &Study, answers: &[ChargedAnswer]) -> Ledger {
     let budget = Budget::unlimited(study.privacy.delta).unwrap();
     let events = answers.iter().map(|answer| answer.event);
     Ledger::resumed(budget, study.privacy.bound, events).unwrap()
@@ -232,7 +234,7 @@ impl World {
             false => node(study, &self.graph, id, &host.shard, ledger),
             true => {
                 let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
-                let terms = Terms {
+                let config = CuratorConfig {
                     problem: instantiate::problem(study),
                     mechanism,
                     ledger,
@@ -242,7 +244,9 @@ impl World {
                 let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
                 let shard = Arc::into_inner(rows.shard).unwrap();
-                let curator = Curator::new(shard, terms).unwrap();
+                let curator = Curator::new(shard, config)
+                    .unwrap()
+                    .with_warm_start(WarmStart::default());
                 with_curator(study, &self.graph, id, curator)
             }
         };

@@ -8,15 +8,15 @@ use super::*;
 fn charge(iteration: u32, columns: usize, first: i64) -> PendingStep {
     let mut units = vec![0; columns];
     units[0] = first;
-    let event = Event::on_grid(Ideal::Additive {
+    let event = PrivacyEvent::on_grid(IdealRelease::Additive {
         sensitivity: 0.1,
-        law: Law::Gaussian { sigma: 2.0 },
+        law: NoiseDistribution::Gaussian { sigma: 2.0 },
     });
     PendingStep {
-        charged: vec![Recorded {
+        charged: vec![ChargedAnswer {
             iteration,
             event,
-            answer: Release::on_grid(units),
+            answer: Release::from_units(units),
         }],
         ..PendingStep::default()
     }
@@ -190,7 +190,7 @@ fn interrupted_repairs_never_lose_or_invent_a_charge() {
                 let mut step = charge(next, columns, 9);
                 // Some sectors hold only zeros, and some do not.
                 let units = (0..columns).map(|k| i64::from(k / 64 % 3 != 1) * 77);
-                step.charged[0].answer = Release::on_grid(units.collect());
+                step.charged[0].answer = Release::from_units(units.collect());
                 match store.append_step(&study, &RowFingerprint([5; 32]), &step) {
                     Ok(()) => {
                         kept += 1;
@@ -256,7 +256,7 @@ fn opening_a_store_makes_the_length_of_its_file_durable() {
     // Killed after zeros were written ahead and before the sync; restarted, and the power fails in the middle of a record. If the
     // length were not durable, the torn record would look damaged.
     let mut step = charge(1, 600, 7);
-    step.charged[0].answer = Release::on_grid(vec![77; 600]);
+    step.charged[0].answer = Release::from_units(vec![77; 600]);
     let mut synced = Vec::new();
     for _ in 0..2 {
         let mut store = open(&disk).unwrap();
@@ -278,7 +278,7 @@ fn three_charges() -> (FaultyDisk, Vec<usize>) {
     let study = store.begin_study(study_record).unwrap();
     for t in 1..4 {
         let mut step = charge(t, 200, 7);
-        step.charged[0].answer = Release::on_grid(vec![77; 200]);
+        step.charged[0].answer = Release::from_units(vec![77; 200]);
         store
             .append_step(&study, &RowFingerprint([5; 32]), &step)
             .unwrap();
@@ -337,7 +337,7 @@ fn a_record_of_a_fork_of_the_same_journal_is_detected() {
     let study = store.studies().remove(0);
     for t in 2..4 {
         let mut step = charge(t, 200, 7);
-        step.charged[0].answer = Release::on_grid(vec![78; 200]);
+        step.charged[0].answer = Release::from_units(vec![78; 200]);
         store
             .append_step(&study, &RowFingerprint([5; 32]), &step)
             .unwrap();

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use radmm::account::{Event, Ideal};
-use radmm::message::Message;
-use radmm::private::Law;
-use radmm::public::release::Release;
+use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -17,19 +17,19 @@ use super::faulty_storage::FaultyDisk;
 use super::*;
 use crate::key::SecretKey;
 
-fn recorded(iteration: u32) -> Recorded {
-    Recorded {
+fn recorded(iteration: u32) -> ChargedAnswer {
+    ChargedAnswer {
         iteration,
-        event: Event::on_grid(Ideal::Additive {
+        event: PrivacyEvent::on_grid(IdealRelease::Additive {
             sensitivity: 0.1,
-            law: Law::Gaussian { sigma: 2.0 },
+            law: NoiseDistribution::Gaussian { sigma: 2.0 },
         }),
-        answer: Release::on_grid(vec![i64::from(iteration), -7, 1 << 60]),
+        answer: Release::from_units(vec![i64::from(iteration), -7, 1 << 60]),
     }
 }
 
 fn signed(from: u32, iteration: u32, key: &SecretKey) -> SignedMessage {
-    let release = Release::on_grid(vec![3, i64::from(iteration), i64::from(from)]).unwrap();
+    let release = Release::from_units(vec![3, i64::from(iteration), i64::from(from)]).unwrap();
     let from = NodeId(from);
     let message = Message {
         from,
@@ -63,7 +63,7 @@ fn study_record(number: u32) -> StudyRecord {
 struct Contents {
     studies: Vec<StudyRecord>,
     charges: Vec<Charge>,
-    charged_answers: Vec<Recorded>,
+    charged_answers: Vec<ChargedAnswer>,
     received: Vec<SignedMessage>,
     sent: Vec<SignedMessage>,
     secret: [u8; 32],

@@ -2,9 +2,9 @@ mod forgeries;
 
 use std::fs;
 
-use radmm::message::Message;
-use radmm::public::graph::NodeId;
-use radmm::public::release::Release;
+use radmm::graph::NodeId;
+use radmm::protocol::message::Message;
+use radmm::protocol::release::Release;
 use radmm_study::{Limit, hex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -85,7 +85,7 @@ impl Evidence {
         let message = Message {
             from: NodeId(line["node"].as_u64().unwrap() as u32),
             iteration: line["iteration"].as_u64().unwrap() as u32,
-            release: Release::on_grid(units).unwrap(),
+            release: Release::from_units(units).unwrap(),
         };
         let signed = SignedMessage::new(message, &self.world.study.digest(), &self.key(signer));
         line["signature"] = hex::encode(&signed.signature).into();

@@ -1,0 +1,97 @@
+//! Distributed algorithms: functions of released values, with no rows in reach.
+//!
+//! An algorithm of one's own implements [`Algorithm`]; `examples/own_algorithm.rs` is one in under sixty lines.
+
+pub mod admm;
+pub mod baseline;
+pub mod dgd;
+pub mod dlm;
+pub mod dry_run;
+pub mod init;
+pub mod recycled;
+pub mod schedule;
+
+use crate::protocol::query::Query;
+use crate::protocol::release::Release;
+
+/// The released values that a node holds at the end of an iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// `t`, the iteration of all values here.
+    pub iteration: u32,
+    /// `f_i(t)`.
+    pub own: &'a [f64],
+    /// `f_j(t)` of all neighbours, in ascending order of their numbers.
+    pub neighbours: &'a [Release],
+}
+
+impl View<'_> {
+    /// Returns `V_i`, the number of neighbours.
+    pub fn degree(&self) -> f64 {
+        self.neighbours.len() as f64
+    }
+
+    /// Returns `Σ_j (f_i + f_j)`.
+    pub fn sum_with_neighbours(&self) -> Vec<f64> {
+        self.fold(|sum, own, theirs| sum + (own + theirs))
+    }
+
+    /// Returns `Σ_j (f_i − f_j)`.
+    pub fn difference_to_neighbours(&self) -> Vec<f64> {
+        self.fold(|sum, own, theirs| sum + (own - theirs))
+    }
+
+    /// Returns `w_ii f_i + Σ_j w_ij f_j` for the neighbours' weights `w_ij` and `w_ii = 1 − Σ_j w_ij`.
+    pub fn mix(&self, weights: &[f64]) -> Vec<f64> {
+        let own_weight = 1.0 - weights.iter().sum::<f64>();
+        let mut mixed: Vec<f64> = self.own.iter().map(|own| own_weight * own).collect();
+        for (release, weight) in self.neighbours.iter().zip(weights) {
+            for (mixed, theirs) in mixed.iter_mut().zip(release.values()) {
+                *mixed += weight * theirs;
+            }
+        }
+        mixed
+    }
+
+    /// Folds over the neighbours in their order, so that the same messages give the same bits.
+    fn fold(&self, step: impl Fn(f64, f64, f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.own.len()];
+        for release in self.neighbours {
+            for ((sum, own), theirs) in sums.iter_mut().zip(self.own).zip(release.values()) {
+                *sum = step(*sum, *own, *theirs);
+            }
+        }
+        sums
+    }
+}
+
+/// An algorithm's next step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A data step: asks the rows, which costs privacy.
+    Ask(Query),
+    /// A recycled step: a function of earlier releases, which is free.
+    Recycle(Vec<f64>),
+}
+
+/// A node's part of a distributed algorithm: a function of released values, with no rows in reach.
+///
+/// At the end of every iteration a node calls [`observe`](Self::observe), then, for the next iteration,
+/// [`next_step`](Self::next_step), and, if that asked the rows, [`absorb_answer`](Self::absorb_answer).
+pub trait Algorithm: Send {
+    /// Observes the values of iteration `view.iteration` (the dual update, if there are duals).
+    fn observe(&mut self, _view: &View<'_>) {}
+
+    /// Returns the step that makes iteration `view.iteration + 1`.
+    fn next_step(&mut self, view: &View<'_>) -> Step;
+
+    /// Turns the answer to the question just asked into the iterate `f_i(t + 1)`; by default it is that iterate.
+    fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        answer.to_vec()
+    }
+
+    /// Returns `λ_i`, if the algorithm has duals.
+    fn dual(&self) -> Option<&[f64]> {
+        None
+    }
+}

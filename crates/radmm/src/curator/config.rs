@@ -1,0 +1,126 @@
+//! The configuration of a curator, and its validation.
+
+use thiserror::Error;
+
+use super::noise_key::NoiseKey;
+use crate::privacy::{Ledger, Mechanism, NoiseDistribution};
+use crate::problem::{Loss, Problem};
+
+/// The reason why a configuration is invalid.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum InvalidCuratorConfig {
+    /// A quantity is negative, zero, infinite or not a number.
+    #[error("the {what} is {value}; it must be {needed}")]
+    OutOfRange {
+        /// The name of the quantity.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+        /// The requirement.
+        needed: &'static str,
+    },
+    /// The tolerance is below what double precision reaches at this loss weight.
+    #[error(
+        "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it, lower the weight, or widen a smooth hinge"
+    )]
+    TooExact {
+        /// `τ`.
+        tolerance: f64,
+        /// `C`.
+        weight: f64,
+        /// The least tolerance that is reachable.
+        least: f64,
+    },
+    /// There are too many rows: sums over more lose more than the bound on their rounding allows.
+    #[error(
+        "there are {rows} rows, and a party can have {MAX_ROWS} at most: split them among several parties"
+    )]
+    TooManyRows {
+        /// The number of rows.
+        rows: usize,
+    },
+    /// The rows are shared and the noise is secret. Shared rows could be queried more often than one ledger records.
+    #[error(
+        "shared rows need repeating noise, which only simulations use; a real party's curator owns its rows"
+    )]
+    SharedRows,
+}
+
+/// The problem, mechanism, ledger and noise with which a party answers queries.
+pub struct CuratorConfig {
+    /// The objective to minimise.
+    pub problem: Problem,
+    /// The mechanism that protects answers.
+    pub mechanism: Mechanism,
+    /// The budget, and what has been spent of it.
+    pub ledger: Ledger,
+    /// The key from which noise is derived.
+    pub noise: NoiseKey,
+}
+
+impl CuratorConfig {
+    /// Creates the configuration of one party.
+    pub fn new(problem: Problem, mechanism: Mechanism, ledger: Ledger, noise: NoiseKey) -> Self {
+        Self {
+            problem,
+            mechanism,
+            ledger,
+            noise,
+        }
+    }
+}
+
+/// The largest number of rows. Up to here `B²u < 1`, `u = 2⁻⁵³`: a compensated sum over the rows is as accurate as one
+/// addition.
+pub(super) const MAX_ROWS: usize = 1 << 26;
+
+/// Checks the number of rows.
+pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
+    match rows <= MAX_ROWS {
+        true => Ok(()),
+        false => Err(InvalidCuratorConfig::TooManyRows { rows }),
+    }
+}
+
+/// Checks a configuration. Nothing downstream checks again.
+pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> {
+    let problem = &config.problem;
+    let width = match problem.loss {
+        Loss::Logistic => 1.0,
+        Loss::SmoothHinge { width } => width,
+    };
+    let noise_parameter = match config.mechanism {
+        Mechanism::None => 1.0,
+        Mechanism::Objective { law, .. }
+        | Mechanism::Output { law }
+        | Mechanism::Gradient { law } => match law {
+            NoiseDistribution::Gamma { rate } => rate,
+            NoiseDistribution::Gaussian { sigma } => sigma,
+        },
+    };
+    for (what, value) in [
+        ("loss weight", problem.weight),
+        ("ridge", problem.ridge),
+        ("number of nodes", f64::from(problem.nodes)),
+        ("width of the hinge", width),
+        ("rate or sigma of the noise", noise_parameter),
+        ("tolerance", problem.tolerance),
+    ] {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(InvalidCuratorConfig::OutOfRange {
+                what,
+                value,
+                needed: "positive and finite",
+            });
+        }
+    }
+    let least = problem.least_tolerance();
+    if problem.tolerance < least {
+        return Err(InvalidCuratorConfig::TooExact {
+            tolerance: problem.tolerance,
+            weight: problem.weight,
+            least,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! The error model: a bound on the distance of a computed answer from the exact one, from public facts alone, for any
+//! rows and any noise.
+//!
+//! With `u = 2⁻⁵³`, every operation has a relative error of at most `u`. After one pass over the rows, the computed
+//! gradient of `F` at `p` is within
+//!
+//! ```text
+//! E(p) = u·( 32·C(1 + c₁) + 256·C + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
+//! ```
+//! of the exact one. Slopes have an error of at most `8u(1 + c₁)`, and their products with values one of `2u`. Sums
+//! over the 256 rows of a block are plain. Sums over blocks are compensated, so that only the sum of their corrections
+//! is rounded, `(Bu)²·C`. The rest is a handful of additions per coordinate. A margin has an error of at most `ϑ‖p‖`,
+//! with `ϑ = (d + 1)u` for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much.
+//! (The last rounding of a doubled margin is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
+//!
+//! A point with a computed gradient of at most `τ` is thus within `(τ + E)/m` of the minimiser. Noise is drawn with a
+//! relative error of [`SAMPLING_ERROR`], which moves the minimiser by `1/m` as much. Where a bound is in terms of the
+//! computed point or noise, the factor two turns it into one in terms of the exact answer.
+
+use super::rows::chunk::BLOCK_ROWS;
+use super::samplers::SAMPLING_ERROR;
+use crate::linalg::dot::norm;
+use crate::privacy::NoiseDistribution;
+use crate::problem::Problem;
+use crate::protocol::query::Query;
+
+/// The unit roundoff: half the spacing of doubles at one.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// An error bound in the Euclidean norm: the computed answer is within `absolute + relative·‖z‖` of the exact answer
+/// `z`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ErrorBound {
+    pub absolute: f64,
+    pub relative: f64,
+    /// A norm that the exact answer exceeds with a probability below `e^−47`, whatever the rows are.
+    pub radius: f64,
+    /// The part of `radius` that is due to noise.
+    pub noise_radius: f64,
+}
+
+/// The place where noise enters an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum NoisePlacement {
+    /// Noise is a linear term of the objective.
+    Objective,
+    /// Noise is added to the answer.
+    Answer,
+}
+
+/// The public facts that, beside the query, determine an answer's accuracy.
+#[derive(Clone, Copy)]
+pub(super) struct ErrorModel<'a> {
+    pub problem: &'a Problem,
+    pub rows: usize,
+    pub columns: usize,
+    /// Whether margins are computed in double-double arithmetic.
+    pub doubled: bool,
+}
+
+impl ErrorModel<'_> {
+    /// Returns the error bound of the answer to a query with this noise.
+    pub(super) fn error_bound(
+        &self,
+        query: &Query,
+        placement: NoisePlacement,
+        law: &NoiseDistribution,
+    ) -> ErrorBound {
+        let noise_radius = law.reach(self.columns);
+        let weight = self.problem.weight;
+        match (query, placement) {
+            (
+                Query::Minimise {
+                    quadratic, linear, ..
+                },
+                NoisePlacement::Objective,
+            ) => {
+                let (m, b) = (self.problem.share() + quadratic, norm(linear));
+                // At the minimiser z of the problem with noise ‖b + e‖ ≤ C + m‖z‖: an error relative to b + e is
+                // relative to z.
+                let error = self.residual_bound(weight) + self.error_at_zero(weight);
+                let drawn = SAMPLING_ERROR * (b + weight) + U * weight;
+                let per_length =
+                    self.residual_per_length(m) + self.error_per_length(m) + 9.0 * U * m;
+                ErrorBound {
+                    absolute: 2.0 * (error + drawn) / m,
+                    relative: 2.0 * (per_length / m + SAMPLING_ERROR + 2.0 * U),
+                    radius: self.minimiser_norm_bound(m, b + noise_radius),
+                    noise_radius: noise_radius / m,
+                }
+            }
+            (
+                Query::Minimise {
+                    quadratic, linear, ..
+                },
+                NoisePlacement::Answer,
+            ) => {
+                let (m, b) = (self.problem.share() + quadratic, norm(linear));
+                let norm_bound = self.minimiser_norm_bound(m, b);
+                let error = self.residual_bound(b)
+                    + self.error_at_zero(b)
+                    + self.error_per_length(m) * norm_bound;
+                with_noise_added(2.0 * (error / m + U * norm_bound), norm_bound, noise_radius)
+            }
+            (Query::Gradient { at }, _) => {
+                let (m, length) = (self.problem.share(), norm(at));
+                let error = self.error_at_zero(0.0) + self.error_per_length(m) * length;
+                with_noise_added(2.0 * error, weight + m * length, noise_radius)
+            }
+        }
+    }
+
+    /// Returns whether the solver is certain to reach the required residual: `ϑ·C·c₁` at doubled margins must not
+    /// outweigh the other errors, which the residual accounts for.
+    pub(super) fn is_solvable(&self, query: &Query) -> bool {
+        let m = match query {
+            Query::Minimise { quadratic, .. } => self.problem.share() + quadratic,
+            Query::Gradient { .. } => return true,
+        };
+        let doubled = Self {
+            doubled: true,
+            ..*self
+        };
+        doubled.error_per_length(m) <= 10.0 * U * m
+    }
+
+    /// Returns a bound on the required residual for a linear term of this norm.
+    fn residual_bound(&self, linear: f64) -> f64 {
+        self.problem.tolerance + self.problem.residual_floor(linear)
+    }
+
+    /// Returns the growth of that bound per unit of `‖z‖`, if the linear term grows by `m`.
+    fn residual_per_length(&self, m: f64) -> f64 {
+        self.problem.residual_floor(m) - self.problem.residual_floor(0.0)
+    }
+
+    /// Returns `E(0)` for a linear term of this norm.
+    fn error_at_zero(&self, linear: f64) -> f64 {
+        let rows = self.rows as f64;
+        let sums = self.problem.block_sum_error() + self.problem.weight * rows * rows * U;
+        U * (32.0 * self.problem.slopes() + sums + 8.0 * linear)
+    }
+
+    /// Returns `(E(p) − E(0))/‖p‖`.
+    fn error_per_length(&self, m: f64) -> f64 {
+        let columns = self.columns as f64;
+        let margin = match self.doubled {
+            true => (columns + 2.0) * U * ((columns + 3.0) * U),
+            false => (columns + 1.0) * U,
+        };
+        8.0 * U * m + self.problem.weight * self.problem.loss.curvature() * margin
+    }
+
+    /// Returns a bound on the minimiser's norm for a linear term of this norm. The gradient vanishes at the minimiser,
+    /// so `m‖z‖ ≤ C + ‖l‖`. The objective there is at most its value at zero, so `½m‖z‖² − ‖l‖‖z‖ ≤ C·L(0)`.
+    fn minimiser_norm_bound(&self, m: f64, linear: f64) -> f64 {
+        let weight = self.problem.weight;
+        let at_zero = weight * self.problem.loss.value(0.0);
+        let by_value = linear + (linear * linear + 2.0 * m * at_zero).sqrt();
+        1.01 * by_value.min(weight + linear) / m
+    }
+}
+
+impl Problem {
+    /// Returns a gradient norm that the solver can reach for a query with a linear term of this norm, whatever the rows
+    /// are. It is more than four times the rounding error of a gradient at doubled margins (see the module's
+    /// documentation), where `m‖f‖` is at most `C + ‖b‖` near the minimum.
+    pub(in crate::curator) fn residual_floor(&self, linear: f64) -> f64 {
+        f64::EPSILON * (96.0 * self.slopes() + 2.25 * self.block_sum_error() + 128.0 * linear)
+    }
+
+    /// Returns the residual to which a query with this linear term is certified: `τ`, or what double precision can
+    /// noise_radius.
+    pub(in crate::curator) fn required_residual(&self, linear: &[f64]) -> f64 {
+        self.tolerance.max(self.residual_floor(norm(linear)))
+    }
+
+    /// Returns the largest size of a query's coefficients: a million times that of a gradient of rows.
+    pub(in crate::curator) fn max_query_size(&self) -> f64 {
+        1e6 * (1.0 + self.slopes())
+    }
+
+    /// Returns the rounding error of plain sums within a block of rows, in units of `u`.
+    pub(in crate::curator) fn block_sum_error(&self) -> f64 {
+        BLOCK_ROWS as f64 * self.weight
+    }
+}
+
+/// Returns the error bound of an answer with added noise, if the answer alone has an error of at most `error` and a
+/// norm of at most `length`. The norm of the noise is at most `length + ‖z‖`.
+fn with_noise_added(error: f64, length: f64, noise_radius: f64) -> ErrorBound {
+    ErrorBound {
+        absolute: error + 2.0 * SAMPLING_ERROR * length,
+        relative: 2.0 * (SAMPLING_ERROR + U),
+        radius: length + noise_radius,
+        noise_radius,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Loss;
+
+    const LAW: NoiseDistribution = NoiseDistribution::Gaussian { sigma: 1.0 };
+
+    /// A problem with `m = 1` for a query without a penalty.
+    const PROBLEM: Problem = Problem {
+        loss: Loss::Logistic,
+        weight: 1e3,
+        ridge: 1.0,
+        nodes: 1,
+        tolerance: 1e-15,
+    };
+
+    fn plain(problem: &Problem, columns: usize) -> ErrorModel<'_> {
+        ErrorModel {
+            problem,
+            rows: 10,
+            columns,
+            doubled: false,
+        }
+    }
+
+    fn minimise(linear: f64) -> Query {
+        Query::Minimise {
+            quadratic: 0.0,
+            linear: vec![linear],
+            near: vec![0.0],
+        }
+    }
+
+    fn gradient(at: f64) -> Query {
+        Query::Gradient { at: vec![at] }
+    }
+
+    #[test]
+    fn a_minimisers_error_bound_is_at_least_its_residual() {
+        let loose = Problem {
+            tolerance: 0.5,
+            ..PROBLEM
+        };
+        for placement in [NoisePlacement::Objective, NoisePlacement::Answer] {
+            let bound = plain(&loose, 2).error_bound(&minimise(1.0), placement, &LAW);
+            assert!(bound.absolute >= 0.5, "{placement:?}");
+        }
+    }
+
+    #[test]
+    fn every_bound_includes_the_rounding_of_margins() {
+        // C·c₁·ϑ per unit of length, which is at least 1e6 where it is not that of the exact answer itself.
+        let (columns, length) = (1000, 1e6);
+        let share = 250.0 * 1001.0 * U;
+        let model = plain(&PROBLEM, columns);
+        let within = model.error_bound(&minimise(1.0), NoisePlacement::Objective, &LAW);
+        assert!(within.relative >= share);
+        // ‖z‖ ≥ (‖b‖ − C)/m.
+        let output = model.error_bound(&minimise(length + 1e3), NoisePlacement::Answer, &LAW);
+        assert!(output.absolute >= share * length);
+        let slope = model.error_bound(&gradient(length), NoisePlacement::Answer, &LAW);
+        assert!(slope.absolute >= share * length);
+        // Doubled margins are far better, but not exact.
+        let doubled = ErrorModel {
+            doubled: true,
+            ..model
+        };
+        let fine = doubled.error_bound(&gradient(length), NoisePlacement::Answer, &LAW);
+        assert!(fine.absolute < 0.01 * slope.absolute);
+        let wide = ErrorModel {
+            columns: 10_000_000,
+            ..doubled
+        };
+        let wide = wide.error_bound(&gradient(length), NoisePlacement::Answer, &LAW);
+        assert!(wide.absolute >= 250.0 * (1e7 * U).powi(2) * length);
+    }
+
+    #[test]
+    fn every_bound_includes_the_rounding_of_noise() {
+        // In the objective e = l − b with ‖l‖ ≤ C + m‖z‖, so that its error is relative to ‖b‖ as well.
+        let model = plain(&PROBLEM, 1);
+        let within = model.error_bound(&minimise(1e9), NoisePlacement::Objective, &LAW);
+        assert!(within.absolute >= 16.0 * U * 1e9);
+        assert!(within.relative >= 16.0 * U);
+        // On an answer e = z − ∇O, and the gradient itself has seven roundings of m‖f‖.
+        let light = Problem {
+            weight: 1e-3,
+            ..PROBLEM
+        };
+        let slope = plain(&light, 1).error_bound(&gradient(1e6), NoisePlacement::Answer, &LAW);
+        assert!(slope.absolute >= 23.0 * U * 1e6);
+        assert!(slope.relative >= 17.0 * U);
+    }
+
+    #[test]
+    fn queries_beyond_doubled_margins_are_not_solvable() {
+        // 10¹⁴·u·C·c₁ against 2m.
+        let wide = |weight, columns| {
+            let problem = Problem { weight, ..PROBLEM };
+            plain(&problem, columns).is_solvable(&minimise(1.0))
+        };
+        assert!(wide(1e3, 100_000) && !wide(1e3, 100_000_000));
+        assert!(!wide(1e9, 100_000));
+    }
+
+    #[test]
+    fn the_rounding_error_of_slopes_grows_with_the_curvature() {
+        let sharp = Problem {
+            loss: Loss::SmoothHinge { width: 0.01 },
+            ..PROBLEM
+        };
+        let slope = plain(&sharp, 1).error_bound(&gradient(0.0), NoisePlacement::Answer, &LAW);
+        assert!(slope.absolute >= 8.0 * U * 76.0 * 1e3);
+    }
+
+    #[test]
+    fn the_required_residual_is_at_least_four_times_the_rounding_error_of_a_gradient() {
+        // Near the minimum m‖p‖ ≤ C + ‖l‖ + τ; with the largest number of rows.
+        for weight in [1e-3, 1.0, 1750.0, 1e6] {
+            for width in [0.01, 0.5, 100.0] {
+                for (columns, linear) in [(1, 0.0), (105, 1.0), (2000, 1e3), (10_000, 1e9)] {
+                    let problem = Problem {
+                        loss: Loss::SmoothHinge { width },
+                        weight,
+                        ..PROBLEM
+                    };
+                    let model = ErrorModel {
+                        problem: &problem,
+                        rows: 1 << 26,
+                        columns,
+                        doubled: true,
+                    };
+                    if !model.is_solvable(&minimise(linear)) {
+                        continue;
+                    }
+                    let required = problem.required_residual(&[linear]);
+                    let length = weight + linear + required;
+                    let error = model.error_at_zero(linear) + model.error_per_length(1.0) * length;
+                    assert!(
+                        required >= 4.0 * error,
+                        "{weight} {width} {columns} {linear}"
+                    );
+                }
+            }
+        }
+    }
+}

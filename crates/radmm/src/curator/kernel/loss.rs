@@ -1,0 +1,189 @@
+//! Losses and their derivatives, of eight margins at a time.
+
+use super::exp_log::{LANES, exp_minus_abs, log_one_plus, per_lane};
+use crate::problem::Loss;
+
+impl Loss {
+    /// Returns a smoother loss with the same straight lines far out and a bend `2^stage` times as wide.
+    pub(in crate::curator) fn smoothed(&self, stage: u32) -> Self {
+        let width = match *self {
+            Self::Logistic => 4.0,
+            Self::SmoothHinge { width } => width,
+        };
+        Self::SmoothHinge {
+            width: width * 2f64.powi(stage as i32),
+        }
+    }
+
+    /// Returns `L(z)`.
+    pub fn value(&self, z: f64) -> f64 {
+        let mut lanes = [z; LANES];
+        self.values(&mut lanes);
+        lanes[0]
+    }
+
+    /// Returns `(L'(z), L''(z))`.
+    pub fn slope_and_curvature(&self, z: f64) -> (f64, f64) {
+        let (mut slopes, mut curvatures) = ([z; LANES], [z; LANES]);
+        self.slopes(&mut slopes, 1.0);
+        self.curvatures(&mut curvatures, 1.0);
+        (slopes[0], curvatures[0])
+    }
+
+    /// Overwrites margins, whose number is a multiple of eight, with `L`.
+    #[inline(always)]
+    pub(in crate::curator) fn values(&self, margins: &mut [f64]) {
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
+        match *self {
+            Self::Logistic => {
+                for z in groups {
+                    // For z < 0 this is −z + ln(1 + e^z), so that the exponential cannot overflow.
+                    let log = log_one_plus(&exp_minus_abs(z));
+                    *z = per_lane(|k| (if z[k] < 0.0 { -z[k] } else { 0.0 }) + log[k]);
+                }
+            }
+            Self::SmoothHinge { width: h } => {
+                for z in groups {
+                    *z = per_lane(|k| {
+                        let u = 1.0 - z[k];
+                        let v = u / h;
+                        let bend = h * (3.0 / 16.0 + v * (0.5 + v * (3.0 / 8.0 - v * v / 16.0)));
+                        let line = if v >= 1.0 { u } else { bend };
+                        if v <= -1.0 { 0.0 } else { line }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Overwrites margins, whose number is a multiple of eight, with `weight·L'`.
+    #[inline(always)]
+    pub(in crate::curator) fn slopes(&self, margins: &mut [f64], weight: f64) {
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
+        match *self {
+            Self::Logistic => {
+                for z in groups {
+                    let e = exp_minus_abs(z);
+                    // 1/(1 + e^z), the probability of the other label.
+                    *z = per_lane(|k| {
+                        weight * -((if z[k] >= 0.0 { e[k] } else { 1.0 }) / (1.0 + e[k]))
+                    });
+                }
+            }
+            Self::SmoothHinge { width: h } => {
+                for z in groups {
+                    *z = per_lane(|k| {
+                        let v = (1.0 - z[k]) / h;
+                        let bend = 0.5 + v * (0.75 - 0.25 * v * v);
+                        let line = if v >= 1.0 { 1.0 } else { bend };
+                        weight * if v <= -1.0 { 0.0 } else { -line }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Overwrites margins, whose number is a multiple of eight, with `weight·L''`.
+    #[inline(always)]
+    pub(in crate::curator) fn curvatures(&self, margins: &mut [f64], weight: f64) {
+        let (groups, _) = margins.as_chunks_mut::<LANES>();
+        match *self {
+            Self::Logistic => {
+                for z in groups {
+                    let e = exp_minus_abs(z);
+                    *z = per_lane(|k| weight * (e[k] / ((1.0 + e[k]) * (1.0 + e[k]))));
+                }
+            }
+            Self::SmoothHinge { width: h } => {
+                for z in groups {
+                    *z = per_lane(|k| {
+                        let v = (1.0 - z[k]) / h;
+                        let bend = 0.75 / h * (1.0 - v * v);
+                        weight * if v <= -1.0 || v >= 1.0 { 0.0 } else { bend }
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Loss; 3] = [
+        Loss::Logistic,
+        Loss::SmoothHinge { width: 0.5 },
+        Loss::SmoothHinge { width: 2.0 },
+    ];
+
+    fn margins() -> impl Iterator<Item = f64> {
+        (-800..=800).map(|k| f64::from(k) / 100.0 + 0.00317)
+    }
+
+    #[test]
+    fn slopes_agree_with_finite_differences() {
+        // Central differences with step 1e-5: truncation ~ 1e-10, rounding ~ 1e-16 · |L| / 1e-5 ~ 1e-10.
+        for loss in ALL {
+            for z in margins() {
+                let step = 1e-5;
+                let (slope, curvature) = loss.slope_and_curvature(z);
+                let difference = (loss.value(z + step) - loss.value(z - step)) / (2.0 * step);
+                assert!((slope - difference).abs() < 1e-9, "{loss:?} at {z}");
+                let (right, left) = (
+                    loss.slope_and_curvature(z + step).0,
+                    loss.slope_and_curvature(z - step).0,
+                );
+                // L'' of the smooth hinge has kinks at 1 ± h. There the error of the difference is its jump in slope ·
+                // step.
+                assert!(
+                    (curvature - (right - left) / (2.0 * step)).abs() < 1e-4,
+                    "{loss:?} at {z}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn slope_and_curvature_stay_within_their_bounds() {
+        for loss in ALL {
+            for z in margins().chain([-1e6, 1e6, 0.0, 1.0]) {
+                let (slope, curvature) = loss.slope_and_curvature(z);
+                assert!((-1.0..=0.0).contains(&slope), "{loss:?} at {z}");
+                assert!(
+                    (0.0..=loss.curvature()).contains(&curvature),
+                    "{loss:?} at {z}"
+                );
+            }
+            assert!(loss.one_signed_slope());
+        }
+    }
+
+    #[test]
+    fn the_curvature_bound_is_attained() {
+        assert_eq!(Loss::Logistic.slope_and_curvature(0.0).1, 0.25);
+        let hinge = Loss::SmoothHinge { width: 0.5 };
+        assert!((hinge.slope_and_curvature(1.0).1 - hinge.curvature()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_curvature_bound_of_the_hinge_rounds_up() {
+        for n in 1..1000 {
+            let width = f64::from(n) * 0.00737;
+            let c1 = Loss::SmoothHinge { width }.curvature();
+            // A fused operation has the sign of the exact result.
+            assert!(c1.mul_add(width, -0.75) >= 0.0, "{width}");
+        }
+    }
+
+    #[test]
+    fn huge_margins_neither_overflow_nor_lose_accuracy() {
+        for loss in ALL {
+            assert!((loss.value(-1e6) - 1e6).abs() <= 1.0);
+            assert_eq!(loss.value(1e6), 0.0);
+            assert_eq!(loss.slope_and_curvature(-1e6), (-1.0, 0.0));
+            assert_eq!(loss.slope_and_curvature(1e6), (-0.0, 0.0));
+        }
+        assert!((Loss::Logistic.value(0.0) - std::f64::consts::LN_2).abs() <= f64::EPSILON);
+    }
+}

@@ -1,0 +1,425 @@
+//! The curator: owns one party's rows and answers queries about them, each of them paid for.
+//!
+//! A query is checked, priced, charged, answered and rounded to the grid, in this order. The price comes from public
+//! facts, and the ledger refuses before a row is read. Only an answer that was paid for and certified is released, as
+//! integers.
+//!
+//! This is the only folder that reads rows. They enter through a [`ShardBuilder`] and move into a [`Curator`], which
+//! releases nothing but paid answers.
+
+mod answer;
+#[cfg(feature = "bench")]
+pub mod bench_hooks;
+mod config;
+mod error_model;
+mod evaluation;
+mod grid;
+mod kernel;
+mod noise_key;
+mod quadratic_model;
+mod query_check;
+mod rows;
+mod samplers;
+mod solver;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+pub use answer::Unreleasable;
+pub use config::{CuratorConfig, InvalidCuratorConfig};
+pub(crate) use evaluation::evaluate;
+pub use evaluation::{HeldOutScore, auc};
+pub use grid::TooCoarse;
+pub use noise_key::NoiseKey;
+pub(crate) use quadratic_model::QuadraticModel;
+pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
+pub use solver::NotCertified;
+pub use solver::quasi_newton::WarmStart;
+
+use crate::exec::{ChunkExecutor, Sequential};
+use crate::privacy::{Ledger, Paid, PrivacyEvent, SpendError, Unanswerable};
+use crate::protocol::query::Query;
+use crate::protocol::release::Release;
+use answer::{AnswerPlan, Rows};
+use noise_key::SeedInputs;
+use query_check::check;
+use solver::Target;
+use solver::objective::{self, Objective};
+
+/// The reason why a query was not answered.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Refusal {
+    /// The iteration has had its query. A second one would be answered with the noise of the first.
+    #[error("iteration {0} was answered already")]
+    AskedTwice(u32),
+    /// The query is malformed.
+    #[error("malformed query: {0}")]
+    Malformed(&'static str),
+    /// The coefficients are too large: an answer could be certified for some rows and not for others. No row was read.
+    #[error(
+        "the query's coefficients are of size {size:e}, and the limit is {largest:e}: the algorithm diverges (lower the step, raise the penalty), the noise is too large for it (raise rate or lower sigma), or a neighbour misbehaves"
+    )]
+    TooLarge {
+        /// `‖b‖ + m‖near‖` of a minimiser, `(ρ/N)‖f‖` of a gradient.
+        size: f64,
+        /// The limit.
+        largest: f64,
+    },
+    /// The party's mechanism does not protect answers of this kind.
+    #[error(transparent)]
+    Unanswerable(#[from] Unanswerable),
+    /// The ledger refused the charge. No row was read.
+    #[error(transparent)]
+    Unpaid(#[from] SpendError),
+    /// Rounding to the grid would cost more than is charged for it. No row was read.
+    #[error(transparent)]
+    TooCoarse(#[from] TooCoarse),
+    /// The journal belongs to another study, other rows or another version of the program.
+    #[error(
+        "the record of iteration {0} differs from what this study asks or what these rows answer: the state belongs to another study, other rows or another version of the program"
+    )]
+    NotOnRecord(u32),
+    /// The query was charged before, and its answer could not be released. The charge stands.
+    #[error("the query of iteration {0} was charged before, and its answer could not be released")]
+    UnreleasableBefore(u32),
+    /// The answer cannot be released. The charge stands.
+    #[error("{cause}")]
+    Unreleasable {
+        /// The event that was charged.
+        event: PrivacyEvent,
+        /// The reason.
+        cause: Unreleasable,
+    },
+}
+
+/// The fit of a model on one party's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RowFit {
+    /// `(1/B) Σ_n L(fᵀz_n)`.
+    pub loss: f64,
+    /// The share of rows that are classified correctly.
+    pub accuracy: f64,
+    /// `O_i(f)`.
+    pub objective: f64,
+}
+
+/// A journal's record of a query that was charged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChargedAnswer {
+    /// The iteration of the data step.
+    pub iteration: u32,
+    /// The event that was charged.
+    pub event: PrivacyEvent,
+    /// The answer; `None` if it could not be released.
+    pub answer: Option<Release>,
+}
+
+/// A query that awaits its answer.
+pub(crate) struct PendingQuery<'a> {
+    pub curator: &'a mut Curator,
+    pub iteration: u32,
+    pub query: &'a Query,
+}
+
+/// One party's rows, and the configuration by which they answer queries.
+pub struct Curator {
+    shard: Arc<Shard>,
+    executor: Arc<dyn ChunkExecutor>,
+    config: CuratorConfig,
+    /// The last iteration whose query was charged.
+    last_answered: u32,
+    /// The solver's state between queries; `None` starts every query cold.
+    warm_start: Option<WarmStart>,
+    /// The number of passes over the rows that each answer took, where they were counted; at most 255.
+    passes: Vec<u8>,
+    largest_residual: f64,
+}
+
+impl Curator {
+    /// Creates a curator that owns the rows. They cannot be taken out again.
+    pub fn new(shard: Shard, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
+        Self::with_rows(Arc::new(shard), config)
+    }
+
+    /// Creates a curator on shared rows, for the repetitions of a simulation.
+    ///
+    /// Shared rows could be queried through any number of curators, so the noise must be of the kind that repeats and
+    /// protects nobody anyway.
+    pub fn simulated(
+        shard: Arc<Shard>,
+        config: CuratorConfig,
+    ) -> Result<Self, InvalidCuratorConfig> {
+        if !config.noise.repeats() {
+            return Err(InvalidCuratorConfig::SharedRows);
+        }
+        Self::with_rows(shard, config)
+    }
+
+    fn with_rows(shard: Arc<Shard>, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
+        config::check(&config)?;
+        config::check_rows(shard.rows())?;
+        Ok(Self {
+            shard,
+            executor: Arc::new(Sequential),
+            config,
+            last_answered: 0,
+            warm_start: None,
+            passes: Vec::new(),
+            largest_residual: 0.0,
+        })
+    }
+
+    /// Runs passes over the rows on an executor.
+    pub fn with_executor(self, executor: Arc<dyn ChunkExecutor>) -> Self {
+        Self { executor, ..self }
+    }
+
+    /// Keeps the solver's state from one query to the next. This has no effect under a secret noise key.
+    pub fn with_warm_start(mut self, warm_start: WarmStart) -> Self {
+        self.set_warm_start(warm_start);
+        self
+    }
+
+    // Privacy: noise must depend on everything that an answer depends on except the rows, or two answers to one query
+    // could differ by a quantity without noise. The solver's state is not in the noise's seed. A real party may be
+    // restarted and asked again, so it keeps no state. A simulation protects nobody, so it may.
+    pub(crate) fn set_warm_start(&mut self, warm_start: WarmStart) {
+        self.warm_start = self.config.noise.repeats().then_some(warm_start);
+    }
+
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.config.ledger
+    }
+
+    /// Returns `B`, the number of rows; public.
+    pub fn rows(&self) -> usize {
+        self.shard.rows()
+    }
+
+    /// Returns `d`, the number of columns; public.
+    pub fn columns(&self) -> usize {
+        self.shard.columns()
+    }
+
+    /// Returns the ledger, with everything that has been spent.
+    pub fn ledger(&self) -> &Ledger {
+        &self.config.ledger
+    }
+
+    /// Returns whether others can draw the noise again, so that it protects nobody.
+    pub fn noise_repeats(&self) -> bool {
+        self.config.noise.repeats()
+    }
+
+    /// Checks, prices, charges and answers the query of one iteration. Iterations count from 1 and must increase.
+    pub(crate) fn answer(
+        &mut self,
+        iteration: u32,
+        query: &Query,
+    ) -> Result<(PrivacyEvent, Release), Refusal> {
+        if iteration <= self.last_answered {
+            return Err(Refusal::AskedTwice(iteration));
+        }
+        check(query, self.columns(), &self.config.problem)?;
+        let problem = &self.config.problem;
+        let rows = self.shard.rows();
+        let event = self.config.mechanism.price(query, problem, rows)?;
+        // An answer that the grid cannot hold accurately enough is refused before it is charged.
+        let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
+        let paid = self.config.ledger.spend(event)?;
+        self.last_answered = iteration;
+        Ok((event, self.compute_release(iteration, query, paid, &plan)?))
+    }
+
+    /// Computes the release for a query that was paid for, with the noise that was charged.
+    fn compute_release(
+        &mut self,
+        iteration: u32,
+        query: &Query,
+        paid: Paid,
+        plan: &AnswerPlan,
+    ) -> Result<Release, Refusal> {
+        let config = &self.config;
+        let event = *paid.event();
+        let rows = Rows {
+            shard: &self.shard,
+            problem: &config.problem,
+            executor: &*self.executor,
+        };
+        let inputs = SeedInputs {
+            iteration,
+            query,
+            event: &event,
+            problem: &config.problem,
+            rows: self.shard.rows(),
+        };
+        let mut rng = config.noise.generator(&inputs);
+        let mut cold = WarmStart::default();
+        let warm_start = self.warm_start.as_mut().unwrap_or(&mut cold);
+        let answer = rows
+            .noisy_answer(query, paid, plan, warm_start, &mut rng)
+            .map_err(|cause| Refusal::Unreleasable { event, cause })?;
+        self.largest_residual = self.largest_residual.max(answer.residual);
+        if warm_start.passes() > 0 {
+            self.passes.push(warm_start.passes().min(255) as u8);
+        }
+        Ok(answer.release)
+    }
+
+    /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
+    /// holds the charge already.
+    // Privacy: the answer is the one on record, never a second one. Rows are read only where noise repeats, since there
+    // the solver keeps state between queries and later answers depend on it. The computed answer is compared and
+    // dropped.
+    pub(crate) fn replay(
+        &mut self,
+        iteration: u32,
+        query: &Query,
+        recorded: &ChargedAnswer,
+    ) -> Result<(PrivacyEvent, Release), Refusal> {
+        if iteration <= self.last_answered {
+            return Err(Refusal::AskedTwice(iteration));
+        }
+        let mismatch = Refusal::NotOnRecord(iteration);
+        check(query, self.columns(), &self.config.problem)?;
+        let (problem, rows) = (&self.config.problem, self.shard.rows());
+        let event = self.config.mechanism.price(query, problem, rows)?;
+        if event != recorded.event || recorded.iteration != iteration {
+            return Err(mismatch);
+        }
+        self.last_answered = iteration;
+        let Some(answer) = &recorded.answer else {
+            return Err(Refusal::UnreleasableBefore(iteration));
+        };
+        if answer.values().len() != self.columns() {
+            return Err(mismatch);
+        }
+        if let Some(paid) = self
+            .config
+            .ledger
+            .paid_before(event, self.config.noise.repeats())
+        {
+            let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
+            if self.compute_release(iteration, query, paid, &plan)? != *answer {
+                return Err(mismatch);
+            }
+        }
+        Ok((recorded.event, answer.clone()))
+    }
+
+    /// Returns the fit of `f` on these rows, unprotected: for the simulator alone, which holds all parties' rows anyway.
+    pub(crate) fn observe(&self, f: &[f64]) -> RowFit {
+        let problem = &self.config.problem;
+        let (loss, accuracy) =
+            objective::mean_loss_and_accuracy(&self.shard, problem.loss, f, &*self.executor);
+        let square: f64 = f.iter().map(|f| f * f).sum();
+        RowFit {
+            loss,
+            accuracy,
+            objective: problem.weight * loss + problem.share() / 2.0 * square,
+        }
+    }
+
+    /// Returns the minimiser of the sum of all curators' objectives, unprotected: for the simulator alone.
+    pub(crate) fn centralised<'a>(
+        mut curators: impl Iterator<Item = &'a Curator>,
+    ) -> Result<Vec<f64>, NotCertified> {
+        let Some(first) = curators.next() else {
+            return Ok(Vec::new());
+        };
+        let problem = &first.config.problem;
+        let shards = std::iter::once(&first.shard).chain(curators.map(|other| &other.shard));
+        let objective = Objective {
+            shards: shards.map(|shard| &**shard).collect(),
+            loss: problem.loss,
+            weight: problem.weight,
+            modulus: problem.ridge,
+            linear: &vec![0.0; first.columns()],
+            executor: &*first.executor,
+            stride: 1,
+        };
+        let start = vec![0.0; first.columns()];
+        // As accurate as the parties' own minimisers: the gradient is a sum of that many gradients.
+        let target = Target {
+            tolerance: problem.required_residual(&[]) * objective.shards.len() as f64,
+            doubled: false,
+        };
+        Ok(solver::minimise(&objective, &start, &target, &mut WarmStart::default())?.point)
+    }
+
+    /// Returns the quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which computes convergence
+    /// rates.
+    pub(crate) fn quadratic(&self, f: &[f64]) -> QuadraticModel {
+        let problem = &self.config.problem;
+        let objective = Objective {
+            shards: vec![&self.shard],
+            loss: problem.loss,
+            weight: problem.weight,
+            modulus: problem.share(),
+            linear: &vec![0.0; f.len()],
+            executor: &*self.executor,
+            stride: 1,
+        };
+        QuadraticModel::new(objective.full_hessian(f), f.len())
+    }
+
+    /// Returns the number of passes over the rows that each answer took. It depends on rows, so only the simulator
+    /// reports it.
+    pub(crate) fn passes(&self) -> &[u8] {
+        &self.passes
+    }
+
+    /// Returns the largest gradient norm at which a minimiser was released. It depends on rows, so only the simulator
+    /// reports it.
+    pub(crate) fn largest_residual(&self) -> f64 {
+        self.largest_residual
+    }
+
+    /// Replaces the ledger, for tests of budget limits.
+    #[cfg(test)]
+    pub(crate) fn exchange_ledger(&mut self, ledger: Ledger) {
+        self.config.ledger = ledger;
+    }
+
+    /// Replaces the mechanism, for tests of answers that cannot be released.
+    #[cfg(test)]
+    pub(crate) fn exchange_mechanism(&mut self, mechanism: crate::privacy::Mechanism) {
+        self.config.mechanism = mechanism;
+    }
+
+    /// Replaces the noise key, for tests of what secret noise forbids.
+    #[cfg(test)]
+    pub(crate) fn exchange_noise(&mut self, noise: NoiseKey) {
+        self.config.noise = noise;
+    }
+
+    /// Replaces the rows, for tests that recycled steps do not read them.
+    #[cfg(test)]
+    pub(crate) fn exchange_rows(&mut self, shard: Shard) {
+        let removed = std::mem::replace(&mut self.shard, shard.into());
+        assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
+    }
+
+    /// Returns whether both curators hold the same rows and the same problem.
+    pub(crate) fn is_replica_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shard, &other.shard) && self.config.problem == other.config.problem
+    }
+}
+
+impl PendingQuery<'_> {
+    /// Answers the query, see [`Curator::answer`].
+    pub(crate) fn answer(self) -> Result<(PrivacyEvent, Release), Refusal> {
+        self.curator.answer(self.iteration, self.query)
+    }
+
+    /// Answers the query from its record, see [`Curator::replay`].
+    pub(crate) fn replay(
+        self,
+        recorded: &ChargedAnswer,
+    ) -> Result<(PrivacyEvent, Release), Refusal> {
+        self.curator.replay(self.iteration, self.query, recorded)
+    }
+}

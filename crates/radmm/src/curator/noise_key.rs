@@ -1,0 +1,470 @@
+//! The key from which a party's noise is derived.
+//!
+//! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the query, the problem
+//! and the price. No two answers share noise. The same query asked twice gets the same answer, which reveals nothing
+//! new.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use sha2::{Digest, Sha256};
+
+use crate::privacy::{IdealRelease, PrivacyEvent};
+use crate::problem::{Loss, Problem};
+use crate::protocol::query::Query;
+
+/// The key from which a party's noise is derived. It is neither `Clone` nor `Debug`.
+pub struct NoiseKey {
+    key: [u8; 32],
+    repeats: bool,
+}
+
+impl NoiseKey {
+    /// Creates a key from 32 secret bytes. A real party takes them from its operating system, once per study.
+    pub fn secret(bytes: [u8; 32]) -> Self {
+        Self {
+            key: bytes,
+            repeats: false,
+        }
+    }
+
+    /// Creates a key whose noise repeats, for simulations. Anyone who knows the seed can subtract the noise, so it
+    /// protects nobody.
+    pub fn repeating(seed: u64, repetition: u32, node: u32) -> Self {
+        let mut key = *b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0radmm noise v1\0\0";
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        key[8..12].copy_from_slice(&repetition.to_le_bytes());
+        key[12..16].copy_from_slice(&node.to_le_bytes());
+        Self { key, repeats: true }
+    }
+
+    /// Returns whether others can draw this noise again, so that it protects nobody.
+    pub fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    /// Returns the generator for one answer.
+    // Privacy: if noise did not depend on everything that an answer depends on except the rows, two answers under one
+    // key could be made to differ by a noise-free quantity.
+    pub(super) fn generator(&self, inputs: &SeedInputs<'_>) -> ChaCha20Rng {
+        let mut hash = Sha256::new();
+        hash.update(self.key);
+        hash.update(inputs.iteration.to_le_bytes());
+        let mut absorb = |kind: u8, numbers: &[f64]| {
+            hash.update([kind]);
+            hash.update((numbers.len() as u64).to_le_bytes());
+            for number in numbers {
+                hash.update(number.to_bits().to_le_bytes());
+            }
+        };
+        match inputs.query {
+            Query::Minimise {
+                quadratic,
+                linear,
+                near,
+            } => {
+                absorb(0, &[*quadratic]);
+                absorb(1, linear);
+                absorb(2, near);
+            }
+            Query::Gradient { at } => absorb(3, at),
+        }
+        match inputs.event.ideal {
+            IdealRelease::Exact => absorb(4, &[]),
+            IdealRelease::Objective {
+                sensitivity,
+                spread,
+                law,
+                ..
+            } => absorb(5, &[sensitivity, spread, law.parameter()]),
+            IdealRelease::Additive { sensitivity, law } => {
+                absorb(6, &[sensitivity, law.parameter()])
+            }
+        }
+        let Problem {
+            loss,
+            weight,
+            ridge,
+            nodes,
+            tolerance,
+        } = *inputs.problem;
+        match loss {
+            Loss::Logistic => absorb(7, &[]),
+            Loss::SmoothHinge { width } => absorb(8, &[width]),
+        }
+        absorb(9, &[weight, ridge, f64::from(nodes), tolerance]);
+        absorb(10, &[inputs.rows as f64, inputs.event.slack]);
+        // Domain separation: marks answers on the grid.
+        absorb(11, &[]);
+        ChaCha20Rng::from_seed(hash.finalize().into())
+    }
+}
+
+/// Everything that an answer depends on, except the rows themselves and the noise.
+pub(super) struct SeedInputs<'a> {
+    pub iteration: u32,
+    pub query: &'a Query,
+    pub event: &'a PrivacyEvent,
+    pub problem: &'a Problem,
+    pub rows: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::NoiseDistribution;
+    use std::collections::BTreeSet;
+
+    /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so
+    /// these tests fail always or never. The chance that a correct sampler has a bad seed is 1e-6.
+    fn assert_follows(mut samples: Vec<f64>, cdf: impl Fn(f64) -> f64) {
+        samples.sort_by(f64::total_cmp);
+        let n = samples.len() as f64;
+        let distance = samples
+            .iter()
+            .enumerate()
+            .map(|(k, &x)| {
+                let f = cdf(x);
+                (f - k as f64 / n).abs().max(((k + 1) as f64 / n - f).abs())
+            })
+            .fold(0.0, f64::max);
+        assert!(n.sqrt() * distance < 2.7, "KS distance {distance} at {n}");
+    }
+
+    /// Draws the noise of one answer to an arbitrary query.
+    fn draw(law: NoiseDistribution, columns: usize, key: &NoiseKey, iteration: u32) -> Vec<f64> {
+        draw_for(law, columns, key, iteration, &gradient(0.0))
+    }
+
+    fn draw_for(
+        law: NoiseDistribution,
+        columns: usize,
+        key: &NoiseKey,
+        t: u32,
+        query: &Query,
+    ) -> Vec<f64> {
+        let event = PrivacyEvent::from(IdealRelease::Additive {
+            sensitivity: 1.0,
+            law,
+        });
+        law.sample(columns, &mut generator(key, t, query, &event, &PROBLEM))
+    }
+
+    const PROBLEM: Problem = Problem {
+        loss: Loss::Logistic,
+        weight: 1.0,
+        ridge: 1.0,
+        nodes: 2,
+        tolerance: 1e-10,
+    };
+
+    fn generator(
+        key: &NoiseKey,
+        iteration: u32,
+        query: &Query,
+        event: &PrivacyEvent,
+        problem: &Problem,
+    ) -> ChaCha20Rng {
+        key.generator(&SeedInputs {
+            iteration,
+            query,
+            event,
+            problem,
+            rows: 10,
+        })
+    }
+
+    fn gradient(at: f64) -> Query {
+        Query::Gradient { at: vec![at] }
+    }
+
+    fn draws(law: NoiseDistribution, columns: usize, count: u32) -> Vec<Vec<f64>> {
+        let key = NoiseKey::repeating(7, 0, 0);
+        (0..count).map(|t| draw(law, columns, &key, t)).collect()
+    }
+
+    fn norm(e: &[f64]) -> f64 {
+        e.iter().map(|x| x * x).sum::<f64>().sqrt()
+    }
+
+    /// Regularised lower incomplete gamma function for integer shape: 1 − e^(−x) Σ_{k<shape} x^k/k!.
+    fn gamma_cdf(shape: usize, x: f64) -> f64 {
+        let (mut term, mut sum) = (1.0, 0.0);
+        for k in 0..shape {
+            sum += term;
+            term *= x / (k + 1) as f64;
+        }
+        1.0 - (-x).exp() * sum
+    }
+
+    fn normal_cdf(x: f64) -> f64 {
+        0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+    }
+
+    #[test]
+    fn the_norm_of_gamma_noise_is_gamma_distributed() {
+        for (columns, rate) in [(1, 2.0), (3, 0.5), (105, 4.0)] {
+            let norms = draws(NoiseDistribution::Gamma { rate }, columns, 20_000)
+                .iter()
+                .map(|e| norm(e))
+                .collect();
+            assert_follows(norms, |x| gamma_cdf(columns, rate * x));
+        }
+    }
+
+    #[test]
+    fn the_direction_of_gamma_noise_is_uniform() {
+        // On the sphere in R³ every coordinate of the direction is uniform on [−1, 1] (Archimedes), in any rotated
+        // frame, and the direction is independent of the norm.
+        let all = draws(NoiseDistribution::Gamma { rate: 1.0 }, 3, 20_000);
+        let frames = [
+            [1.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0],
+            [0.0, 0.0, 1.0],
+            [0.6, -0.48, 0.64],
+        ];
+        for frame in frames {
+            let along =
+                |e: &Vec<f64>| e.iter().zip(frame).map(|(e, u)| e * u).sum::<f64>() / norm(e);
+            assert_follows(all.iter().map(along).collect(), |x| (x + 1.0) / 2.0);
+            let long = all.iter().filter(|e| norm(e) > 3.0).map(along).collect();
+            assert_follows(long, |x| (x + 1.0) / 2.0);
+        }
+    }
+
+    #[test]
+    fn gamma_noise_in_one_dimension_is_laplace() {
+        let values = draws(NoiseDistribution::Gamma { rate: 2.0 }, 1, 20_000)
+            .iter()
+            .map(|e| e[0])
+            .collect();
+        assert_follows(values, |x| {
+            if x < 0.0 {
+                0.5 * (2.0 * x).exp()
+            } else {
+                1.0 - 0.5 * (-2.0 * x).exp()
+            }
+        });
+    }
+
+    #[test]
+    fn gaussian_noise_is_normal_in_every_coordinate() {
+        let all = draws(NoiseDistribution::Gaussian { sigma: 3.0 }, 4, 20_000);
+        for k in 0..4 {
+            assert_follows(all.iter().map(|e| e[k]).collect(), |x| normal_cdf(x / 3.0));
+        }
+        // Differences of coordinates would reveal a shared draw: they are N(0, 2σ²) if independent.
+        let differences = all.iter().map(|e| e[0] - e[1]).collect();
+        assert_follows(differences, |x| normal_cdf(x / (3.0 * 2f64.sqrt())));
+    }
+
+    #[test]
+    fn gaussian_noise_has_its_variance() {
+        // The mean of 100,000 squares has a relative standard error of √(2/100,000). Five standard errors are exceeded
+        // once in 10⁶.
+        let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 5, 20_000);
+        let mean = all.iter().flatten().map(|e| e * e).sum::<f64>() / 1e5;
+        assert!((mean / 4.0 - 1.0).abs() < 5.0 * 2e-5f64.sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn the_kolmogorov_smirnov_test_detects_halved_noise() {
+        let halved: Vec<f64> = draws(NoiseDistribution::Gamma { rate: 2.0 }, 3, 20_000)
+            .iter()
+            .map(|e| norm(e) / 2.0)
+            .collect();
+        let outcome = std::panic::catch_unwind(|| {
+            assert_follows(halved, |x| gamma_cdf(3, 2.0 * x));
+        });
+        assert!(outcome.is_err());
+    }
+
+    #[test]
+    fn no_two_nodes_iterations_repetitions_or_seeds_share_noise() {
+        let law = NoiseDistribution::Gamma { rate: 1.0 };
+        let mut seen = BTreeSet::new();
+        for seed in [0, 1, u64::MAX] {
+            for repetition in 0..10 {
+                for node in 0..10 {
+                    let key = NoiseKey::repeating(seed, repetition, node);
+                    for iteration in 1..=10 {
+                        for e in draw(law, 4, &key, iteration) {
+                            assert!(seen.insert(e.to_bits()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_query_gets_the_same_noise() {
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let again = || draw(law, 5, &NoiseKey::repeating(3, 1, 4), 9);
+        assert_eq!(again(), again());
+    }
+
+    #[test]
+    fn a_different_problem_gets_different_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let event = PrivacyEvent::from(IdealRelease::Additive {
+            sensitivity: 1.0,
+            law,
+        });
+        let problems = [
+            PROBLEM,
+            Problem {
+                weight: 2.0,
+                ..PROBLEM
+            },
+            Problem {
+                ridge: 2.0,
+                ..PROBLEM
+            },
+            Problem {
+                nodes: 3,
+                ..PROBLEM
+            },
+            Problem {
+                tolerance: 1e-9,
+                ..PROBLEM
+            },
+            Problem {
+                loss: Loss::SmoothHinge { width: 0.5 },
+                ..PROBLEM
+            },
+            Problem {
+                loss: Loss::SmoothHinge { width: 0.6 },
+                ..PROBLEM
+            },
+        ];
+        let mut seen = BTreeSet::new();
+        for problem in problems {
+            let mut rng = generator(&key, 1, &gradient(0.0), &event, &problem);
+            let e = law.sample(1, &mut rng);
+            assert!(seen.insert(e[0].to_bits()), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_different_row_count_or_slack_gets_different_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let ideal = IdealRelease::Additive {
+            sensitivity: 1.0,
+            law,
+        };
+        let mut seen = BTreeSet::new();
+        for (rows, slack) in [(10, 0.5), (11, 0.5), (10, 0.25)] {
+            let mut rng = key.generator(&SeedInputs {
+                iteration: 1,
+                query: &gradient(0.0),
+                event: &PrivacyEvent { ideal, slack },
+                problem: &PROBLEM,
+                rows,
+            });
+            let e = law.sample(1, &mut rng);
+            assert!(seen.insert(e[0].to_bits()), "{rows} {slack}");
+        }
+    }
+
+    #[test]
+    fn a_different_query_or_distribution_gets_different_noise() {
+        let key = NoiseKey::secret([7; 32]);
+        let minimise = |quadratic, linear| Query::Minimise {
+            quadratic,
+            linear: vec![linear],
+            near: vec![0.0],
+        };
+        let queries = [
+            gradient(0.0),
+            gradient(1e-300),
+            minimise(0.0, 0.0),
+            minimise(1.0, 0.0),
+            minimise(0.0, 1.0),
+        ];
+        let laws = [
+            NoiseDistribution::Gaussian { sigma: 1.0 },
+            NoiseDistribution::Gaussian { sigma: 2.0 },
+            NoiseDistribution::Gamma { rate: 1.0 },
+            NoiseDistribution::Gamma { rate: 2.0 },
+        ];
+        let mut seen = BTreeSet::new();
+        for query in &queries {
+            for law in laws {
+                let e = draw_for(law, 2, &key, 1, query);
+                // The direction, since the scale follows from the distribution.
+                assert!(seen.insert((e[0] / e[1]).to_bits()), "{query:?} {law:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn noise_depends_on_every_coordinate_of_a_query_and_every_kind_of_event() {
+        let key = NoiseKey::secret([7; 32]);
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let additive = |law| {
+            PrivacyEvent::from(IdealRelease::Additive {
+                sensitivity: 1.0,
+                law,
+            })
+        };
+        let objective = |law| {
+            PrivacyEvent::from(IdealRelease::Objective {
+                sensitivity: 1.0,
+                spread: 0.1,
+                one_signed: true,
+                law,
+            })
+        };
+        let minimise = |linear: &[f64]| Query::Minimise {
+            quadratic: 1.0,
+            linear: linear.to_vec(),
+            near: vec![],
+        };
+        let gradient = |at: &[f64]| Query::Gradient { at: at.to_vec() };
+        let louder = NoiseDistribution::Gaussian { sigma: 2.0 };
+        let cases = [
+            (minimise(&[0.0, 0.0]), additive(law)),
+            (minimise(&[0.0, 1.0]), additive(law)),
+            (minimise(&[0.0]), additive(law)),
+            (gradient(&[0.0, 0.0]), additive(law)),
+            (gradient(&[0.0, 1.0]), additive(law)),
+            (gradient(&[0.0]), additive(law)),
+            (minimise(&[0.0, 0.0]), objective(law)),
+            (minimise(&[0.0, 0.0]), objective(louder)),
+            (
+                Query::Minimise {
+                    quadratic: 1.0,
+                    linear: vec![0.0, 0.0],
+                    near: vec![1.0],
+                },
+                additive(law),
+            ),
+        ];
+        let mut seen = BTreeSet::new();
+        for (query, event) in cases {
+            let e = law.sample(1, &mut generator(&key, 1, &query, &event, &PROBLEM));
+            assert!(seen.insert(e[0].to_bits()), "{query:?} {event:?}");
+        }
+    }
+
+    #[test]
+    fn noise_depends_on_every_byte_of_a_secret() {
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let mut seen = BTreeSet::new();
+        seen.insert(draw(law, 1, &NoiseKey::secret([7; 32]), 1)[0].to_bits());
+        for byte in 0..32 {
+            let mut key = [7; 32];
+            key[byte] ^= 1;
+            let e = draw(law, 1, &NoiseKey::secret(key), 1)[0];
+            assert!(seen.insert(e.to_bits()), "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn keys_know_whether_their_noise_repeats() {
+        assert!(NoiseKey::repeating(1, 0, 0).repeats());
+        assert!(!NoiseKey::secret([7; 32]).repeats());
+    }
+}

@@ -1,0 +1,5 @@
+//! Rows in memory: sparse input, stored compactly in chunks.
+
+pub(super) mod chunk;
+pub(super) mod layout;
+pub(super) mod shard;

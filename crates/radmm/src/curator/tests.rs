@@ -1,0 +1,295 @@
+//! The curator's refusals, and the order of check, charge and answer.
+
+use super::config::{MAX_ROWS, check_rows};
+use super::*;
+use crate::privacy::{Bound, Budget, Mechanism, NoiseDistribution, NoiseScaling};
+use crate::problem::{Loss, Problem};
+
+fn rows() -> Shard {
+    let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+    builder.push(&[(0, 1.0)], true).unwrap();
+    builder.push(&[(1, 1.0)], false).unwrap();
+    builder.finish().unwrap()
+}
+
+fn config(budget: Budget) -> CuratorConfig {
+    CuratorConfig {
+        problem: Problem {
+            loss: Loss::Logistic,
+            weight: 1.0,
+            ridge: 0.1,
+            nodes: 2,
+            tolerance: 1e-10,
+        },
+        mechanism: Mechanism::Objective {
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+            scale: NoiseScaling::Fixed,
+        },
+        ledger: Ledger::new(budget, Bound::Tight),
+        noise: NoiseKey::repeating(1, 0, 0),
+    }
+}
+
+fn curator(budget: Budget) -> Curator {
+    Curator::new(rows(), config(budget)).unwrap()
+}
+
+fn query(linear: Vec<f64>) -> Query {
+    Query::Minimise {
+        quadratic: 1.0,
+        linear,
+        near: vec![0.0; 2],
+    }
+}
+
+#[test]
+fn no_iteration_is_answered_twice() {
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    curator.answer(3, &query(vec![0.0; 2])).unwrap();
+    // A second query with the same noise would reveal the noise.
+    for iteration in [1, 3] {
+        let again = curator.answer(iteration, &query(vec![1.0, 0.0]));
+        assert_eq!(again, Err(Refusal::AskedTwice(iteration)));
+    }
+    assert_eq!(curator.ledger().charges(), 1);
+}
+
+#[test]
+fn malformed_queries_are_neither_answered_nor_charged() {
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    for query in [
+        query(vec![0.0]),
+        query(vec![f64::NAN, 0.0]),
+        query(vec![0.0, f64::INFINITY]),
+        Query::Minimise {
+            quadratic: -1.0,
+            linear: vec![0.0; 2],
+            near: vec![0.0; 2],
+        },
+        Query::Minimise {
+            quadratic: f64::NAN,
+            linear: vec![0.0; 2],
+            near: vec![0.0; 2],
+        },
+        Query::Minimise {
+            quadratic: f64::INFINITY,
+            linear: vec![0.0; 2],
+            near: vec![0.0; 2],
+        },
+        Query::Minimise {
+            quadratic: 1.0,
+            linear: vec![0.0; 2],
+            near: vec![0.0, f64::NAN],
+        },
+        Query::Gradient { at: vec![0.0; 3] },
+        Query::Gradient {
+            at: vec![0.0, f64::NAN],
+        },
+    ] {
+        assert!(matches!(
+            curator.answer(1, &query),
+            Err(Refusal::Malformed(_))
+        ));
+    }
+    assert_eq!(curator.ledger().charges(), 0);
+}
+
+#[test]
+fn rows_beyond_the_proved_limit_are_rejected() {
+    assert_eq!(check_rows(MAX_ROWS), Ok(()));
+    let many = InvalidCuratorConfig::TooManyRows { rows: MAX_ROWS + 1 };
+    assert_eq!(check_rows(MAX_ROWS + 1), Err(many));
+}
+
+#[test]
+fn a_refusal_comes_before_a_row_is_read() {
+    let mut curator = curator(Budget::limited(0.5, 0.0).unwrap());
+    curator.exchange_rows(Shard::untouchable(2, 2));
+    assert!(matches!(
+        curator.answer(1, &query(vec![0.0; 2])),
+        Err(Refusal::Unpaid(_))
+    ));
+}
+
+#[test]
+#[should_panic(expected = "out of range")]
+fn an_answer_reads_rows() {
+    // Shows that the test above can fail.
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    curator.exchange_rows(Shard::untouchable(2, 2));
+    let _ = curator.answer(1, &query(vec![0.0; 2]));
+}
+
+#[test]
+fn a_query_too_large_to_be_certified_is_refused_without_reading_rows() {
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    curator.exchange_rows(Shard::untouchable(2, 2));
+    let far = Query::Minimise {
+        quadratic: 1.0,
+        linear: vec![0.0; 2],
+        near: vec![1e7, 0.0],
+    };
+    let steep = Query::Gradient { at: vec![1e9, 0.0] };
+    // A norm that overflows counts as too large.
+    for large in [query(vec![0.0, 1e7]), query(vec![0.0, 1e300]), far, steep] {
+        let refused = curator.answer(1, &large);
+        assert!(
+            matches!(refused, Err(Refusal::TooLarge { .. })),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(curator.ledger().charges(), 0);
+}
+
+#[test]
+fn a_linear_term_with_too_small_a_penalty_is_refused() {
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    curator.config.problem.ridge = 1e-5;
+    let weak = |b| Query::Minimise {
+        quadratic: 0.0,
+        linear: vec![b, 0.0],
+        near: vec![0.0; 2],
+    };
+    assert!(matches!(
+        curator.answer(1, &weak(1.0)),
+        Err(Refusal::Malformed(_))
+    ));
+    assert!(curator.answer(1, &weak(0.0)).is_ok(), "training alone");
+}
+
+#[test]
+fn refusals_do_not_depend_on_rows() {
+    // Fifty rows, a column that only the last one may have, and a neighbour whose coefficient there is as large as
+    // allowed.
+    for rare in [false, true] {
+        for exponent in [0, 2, 4, 6] {
+            for sign in [1.0, -1.0] {
+                let mut builder = ShardBuilder::new(8, NormPolicy::Clip);
+                for n in 0..50u32 {
+                    let x = 0.5 * (f64::from(n) * 1.7).sin();
+                    let column = if n == 49 && rare { 7 } else { 1 + n % 6 };
+                    builder.push(&[(0, x), (column, 0.7)], n % 3 == 0).unwrap();
+                }
+                let mut curator = curator(Budget::unlimited(0.0).unwrap());
+                curator.exchange_rows(builder.finish().unwrap());
+                for iteration in 1..=50 {
+                    let mut linear = vec![0.0; 8];
+                    linear[7] = sign * 10f64.powi(exponent);
+                    let query = Query::Minimise {
+                        quadratic: 2.0,
+                        linear,
+                        near: vec![0.0; 8],
+                    };
+                    let answered = curator.answer(iteration, &query);
+                    assert!(answered.is_ok(), "{rare} {exponent}: {answered:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_with_tiny_entries_are_answered() {
+    for loss in [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }] {
+        for tiny in [-0.5, 1e-3, -1e-100, -1e-200, 1e-305, -1e-310] {
+            for zero in [false, true] {
+                let mut builder = ShardBuilder::new(9, NormPolicy::Unit);
+                for n in 0..400u32 {
+                    let x = (f64::from(n) * 1.7).sin();
+                    builder
+                        .push(&[(0, x), (1 + n % 7, 1.0)], n % 3 == 0)
+                        .unwrap();
+                }
+                let row = [(0, tiny), (8, 0.0)];
+                let row = if zero { &row[..] } else { &row[..1] };
+                builder.push(row, true).unwrap();
+                let mut curator = curator(Budget::unlimited(0.0).unwrap());
+                curator.config.problem.loss = loss;
+                curator.exchange_rows(builder.finish().unwrap());
+                let query = Query::Minimise {
+                    quadratic: 1.0,
+                    linear: vec![0.1; 9],
+                    near: vec![0.0; 9],
+                };
+                let answered = curator.answer(1, &query);
+                assert!(answered.is_ok(), "{loss:?} {tiny}: {answered:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_under_a_secret_key_do_not_depend_on_earlier_queries() {
+    let ask = |before: bool| {
+        let config = CuratorConfig {
+            noise: NoiseKey::secret([7; 32]),
+            ..config(Budget::unlimited(0.0).unwrap())
+        };
+        let mut curator = Curator::new(rows(), config).unwrap();
+        if before {
+            curator.answer(1, &query(vec![3.0, -2.0])).unwrap();
+        }
+        curator.answer(2, &query(vec![0.5, 0.2])).unwrap()
+    };
+    assert_eq!(ask(false), ask(true));
+}
+
+#[test]
+fn a_charged_query_is_not_answered_again_even_if_it_failed() {
+    // Rows of another width make the solver fail after the charge; in a real party only an uncertified answer does.
+    let mut curator = curator(Budget::unlimited(0.0).unwrap());
+    curator.exchange_rows(Shard::untouchable(2, 2));
+    let paid = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        curator.answer(1, &query(vec![0.0; 2]))
+    }));
+    assert!(paid.is_err());
+    let again = curator.answer(1, &query(vec![1.0; 2]));
+    assert_eq!(again, Err(Refusal::AskedTwice(1)));
+    assert_eq!(curator.ledger().charges(), 1);
+}
+
+#[test]
+fn invalid_configs_are_rejected() {
+    let good = || config(Budget::unlimited(0.0).unwrap());
+    let with = |change: &dyn Fn(&mut CuratorConfig)| {
+        let mut config = good();
+        change(&mut config);
+        Curator::new(rows(), config).err()
+    };
+    assert_eq!(with(&|_| ()), None);
+    let hinge = |width| Loss::SmoothHinge { width };
+    let gaussian = |sigma| Mechanism::Output {
+        law: NoiseDistribution::Gaussian { sigma },
+    };
+    let gamma = |rate| Mechanism::Objective {
+        law: NoiseDistribution::Gamma { rate },
+        scale: NoiseScaling::Fixed,
+    };
+    assert!(with(&|config| config.problem.nodes = 0).is_some());
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(with(&|config| config.problem.weight = bad).is_some());
+        assert!(with(&|config| config.problem.ridge = bad).is_some());
+        assert!(with(&|config| config.problem.tolerance = bad).is_some());
+        assert!(with(&|config| config.problem.loss = hinge(bad)).is_some());
+        assert!(with(&|config| config.mechanism = gaussian(bad)).is_some());
+        assert!(with(&|config| config.mechanism = gamma(bad)).is_some());
+    }
+    let too_exact = with(&|config| config.problem.tolerance = 1e-16);
+    assert!(matches!(
+        too_exact,
+        Some(InvalidCuratorConfig::TooExact { .. })
+    ));
+}
+
+#[test]
+fn shared_rows_require_repeating_noise() {
+    let shared = Arc::new(rows());
+    let config_with = |noise| CuratorConfig {
+        noise,
+        ..config(Budget::unlimited(0.0).unwrap())
+    };
+    let secret = Curator::simulated(shared.clone(), config_with(NoiseKey::secret([1; 32])));
+    assert_eq!(secret.err(), Some(InvalidCuratorConfig::SharedRows));
+    let seeded = Curator::simulated(shared, config_with(NoiseKey::repeating(1, 0, 0)));
+    assert!(seeded.is_ok());
+}

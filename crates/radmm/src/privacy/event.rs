@@ -1,0 +1,87 @@
+//! Events: what was released, described by public quantities.
+
+use serde::Serialize;
+
+use super::noise_distribution::NoiseDistribution;
+use super::privacy_loss::slack_of;
+
+/// Which proof prices objective perturbation with gamma noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// Ours: no side condition, and never more than the paper's.
+    Tight,
+    /// The paper's Theorem IV.1, where its side condition holds.
+    Paper,
+}
+
+/// One release, described by public quantities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrivacyEvent {
+    /// The release in exact arithmetic.
+    pub ideal: IdealRelease,
+    /// `κ`: no release is more than `e^κ` times as likely or unlikely in the program as in exact arithmetic.
+    pub slack: f64,
+}
+
+/// A release in real numbers, with exact minimisers and exact noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum IdealRelease {
+    /// An answer without noise: no finite bound.
+    Exact,
+    /// The minimiser of an objective with a random linear term.
+    Objective {
+        /// `S`, how far one row can move the gradient.
+        sensitivity: f64,
+        /// `x = C·c₁/(B·m)`, how far one row can move the Hessian's determinant.
+        spread: f64,
+        /// Whether the loss's slope has one sign.
+        one_signed: bool,
+        /// The distribution of the linear term.
+        law: NoiseDistribution,
+    },
+    /// An exact answer plus noise.
+    Additive {
+        /// How far one row can move the answer.
+        sensitivity: f64,
+        /// The distribution of the noise.
+        law: NoiseDistribution,
+    },
+}
+
+impl From<IdealRelease> for PrivacyEvent {
+    fn from(ideal: IdealRelease) -> Self {
+        Self { ideal, slack: 0.0 }
+    }
+}
+
+impl PrivacyEvent {
+    /// Creates the event of a release on the grid, whose rounding costs at most a thousandth of its price.
+    pub fn on_grid(ideal: IdealRelease) -> Self {
+        let slack = match ideal {
+            IdealRelease::Exact => 0.0,
+            _ => slack_of(&ideal),
+        };
+        Self { ideal, slack }
+    }
+
+    pub(super) fn is_well_formed(&self) -> bool {
+        self.slack >= 0.0 && self.ideal.is_well_formed()
+    }
+}
+
+impl IdealRelease {
+    pub(super) fn is_well_formed(&self) -> bool {
+        let valid = |law: &NoiseDistribution| law.amount() > 0.0 && law.amount().is_finite();
+        match self {
+            Self::Exact => true,
+            Self::Objective {
+                sensitivity,
+                spread,
+                law,
+                ..
+            } => *sensitivity >= 0.0 && *spread >= 0.0 && valid(law),
+            Self::Additive { sensitivity, law } => *sensitivity >= 0.0 && valid(law),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Messages between parties, released values, and questions to rows.
+
+pub mod message;
+pub mod query;
+pub mod release;
+
+pub use message::Message;
+pub use query::Query;
+pub use release::Release;
