@@ -5,7 +5,6 @@ use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_data::Split;
-use radmm_study::pricing::calibrate;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
 use radmm_study::statement_text::{self, Program};
@@ -222,7 +221,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
             rows: party.rows,
             degree: plan.graph.degree(NodeId(i as u32)),
             data_steps: times.len(),
-            law: calibrate::law(&noise[i]),
+            law: noise[i].noise(),
             noise_norm: norms[i],
             total: Guarantee {
                 epsilon: totals.last().copied().unwrap_or(0.0),
@@ -292,10 +291,7 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.
     let least = plan.noise_for(&totals).zip(unrecycled.noise_for(&totals));
-    let times = |(own, needed): (&Mechanism, &Mechanism)| match (
-        calibrate::law(own)?,
-        calibrate::law(needed)?,
-    ) {
+    let times = |(own, needed): (&Mechanism, &Mechanism)| match (own.noise()?, needed.noise()?) {
         (NoiseDistribution::Gamma { rate: own }, NoiseDistribution::Gamma { rate: needed }) => {
             Some(own / needed)
         }

@@ -5,7 +5,6 @@ use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
 use radmm_study::number_format::scale;
-use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
 use crate::experiment::Experiment;
@@ -230,13 +229,16 @@ impl HeldOutStats {
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    calibrate::law(mechanism).map(|law| match law {
+    mechanism.noise().map(|law| match law {
         NoiseDistribution::Gamma { .. } => "gamma",
         NoiseDistribution::Gaussian { .. } => "gaussian",
     })
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {
-    let all: Option<Vec<f64>> = noise.iter().map(calibrate::amount).collect();
+    let all: Option<Vec<f64>> = noise
+        .iter()
+        .map(|mechanism| Some(mechanism.noise()?.amount()))
+        .collect();
     all.map(|all| SampleStats::of(all).ends())
 }

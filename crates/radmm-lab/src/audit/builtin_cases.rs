@@ -1,10 +1,10 @@
 //! The audit without a study: every mechanism, for one query and over a whole transcript, and every way to recycle.
 
+use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::privacy::Bound;
 use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
-use radmm::algorithm::schedule::Schedule;
 use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 

@@ -10,9 +10,9 @@ use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::result_file::caveat;
-use radmm_study::number_format::{count, epsilon, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{Block, Page, Section};
+use radmm_study::number_format::{count, epsilon, percent, thousands};
 
 /// More parties than this are counted, not named.
 const NAMED: usize = 6;
