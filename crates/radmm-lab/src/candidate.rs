@@ -4,12 +4,12 @@ use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
+use radmm_study::number_format::scale;
 use serde::Serialize;
 
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 use crate::outcome::Repetition;
-use crate::shown::scale;
 use crate::stats::SampleStats;
 
 /// A study to be compared with others.
@@ -88,7 +88,7 @@ pub struct HeldOutStats {
 pub struct IterationStats {
     /// `t`.
     pub t: u32,
-    /// Whether rows were asked.
+    /// The kind of iteration.
     pub kind: StepKind,
     /// `L(t)`.
     pub loss: SampleStats,
