@@ -1,35 +1,14 @@
-//! The binary `radmm`: what was typed → what it means → what came of it.
+//! The binary `radmm`: parses the arguments, runs one command, maps its error to an exit code.
 //!
-//! Data goes to stdout, messages to stderr. Exit code 0: done; 1: it failed; 2: it was used wrongly.
+//! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: wrong use
+//! ([`CommandError::exit_code`](error::CommandError::exit_code)).
 
-mod accuracy;
 mod args;
-mod audit;
-mod bounds;
-mod certify;
-mod compare;
-mod data;
-mod failure;
-mod files;
-mod key;
-mod label;
-mod ledger;
-mod message;
-mod node;
-mod notes;
-mod predict;
-mod prepare;
-mod privacy;
-mod progress;
-mod proposal;
-mod quality;
-mod render;
-mod reproduce;
-mod run;
-mod sheet;
-mod toml;
-mod up;
-mod verify;
+mod commands;
+mod error;
+mod input;
+mod inspect;
+mod output;
 
 use std::panic;
 use std::process::ExitCode;
@@ -37,40 +16,40 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::message::message;
+use crate::output::stderr;
 
 fn main() -> ExitCode {
-    keep_caught_panics_quiet();
-    let outcome = match Args::parse().command {
-        Command::Run(typed) => run::run(typed),
-        Command::Compare(typed) => compare::run(typed),
-        Command::Reproduce(typed) => reproduce::run(&typed),
-        Command::Certify(typed) => certify::certify(typed),
-        Command::Privacy(typed) => privacy::privacy(&typed),
-        Command::Audit(typed) => audit::audit(&typed),
-        Command::Node(typed) => node::node(&typed),
-        Command::Up(typed) => up::up(&typed),
-        Command::Predict(typed) => predict::predict(&typed),
-        Command::Verify(typed) => verify::verify(&typed),
-        Command::Data(command) => data::data(command),
-        Command::Key(command) => key::key(&command),
-        Command::Ledger(command) => ledger::ledger(&command),
+    silence_caught_panics();
+    let result = match Args::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Certify(args) => commands::certify::run(&args),
+        Command::Privacy(args) => commands::privacy::run(&args),
+        Command::Audit(args) => commands::audit::run(&args),
+        Command::Node(args) => commands::node::run(&args),
+        Command::Up(args) => commands::up::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
+        Command::Data(command) => commands::data::run(&command),
+        Command::Key(command) => commands::key::run(&command),
+        Command::Ledger(command) => commands::ledger::run(&command),
     };
-    match outcome {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            message!("error: {failure}");
-            failure.exit_code()
+        Err(error) => {
+            stderr::line(format!("error: {error}"));
+            error.exit_code()
         }
     }
 }
 
-/// Damaged files make their decoder panic; that is caught and told as an error, and needs no second telling.
-fn keep_caught_panics_quiet() {
-    let usual = panic::take_hook();
+/// Suppresses the panic message of decoders: damaged files make them panic, which is caught and reported as an error.
+fn silence_caught_panics() {
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if !radmm_data::is_decoding() {
-            usual(panic);
+            default_hook(panic);
         }
     }));
 }

@@ -1,4 +1,4 @@
-//! `radmm audit` as a user meets it.
+//! `radmm audit`, as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -64,7 +64,7 @@ fn without_a_study_every_mechanism_is_attacked() {
 }
 
 #[test]
-fn a_study_is_audited_and_repeats() {
+fn the_audit_of_a_study_repeats_from_its_seed_on_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("study.toml"), STUDY).unwrap();
     let run = |threads: &str, seed: &str| {
@@ -105,9 +105,9 @@ fn a_study_is_audited_and_repeats() {
 }
 
 #[test]
-fn wrong_use_is_exit_code_2() {
+fn wrong_use_has_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
-    for (args, said) in [
+    for (args, message) in [
         (&["audit", "--runs", "10"][..], "100..=10000000"),
         (&["audit", "--seed", "-1"], "--seed"),
         (&["audit", "nowhere.toml"], "nowhere.toml"),
@@ -115,7 +115,7 @@ fn wrong_use_is_exit_code_2() {
         let output = radmm(folder.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(
-            text(&output.stderr).contains(said),
+            text(&output.stderr).contains(message),
             "{}",
             text(&output.stderr)
         );

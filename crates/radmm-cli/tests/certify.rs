@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use support::{radmm, text};
 
-/// A small study, with its network and algorithm left open.
+/// Returns a small study with the given network and algorithm.
 fn study(network: &str, algorithm: &str) -> String {
     format!(
         r#"
@@ -54,7 +54,7 @@ fn folder(study: &str) -> TempDir {
     folder
 }
 
-/// What is printed of a study, which always succeeds.
+/// Returns the text printed for a study. The command always succeeds.
 fn page(study: &str) -> String {
     let output = radmm(folder(study).path(), &["certify", "study.toml", "--quiet"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -74,7 +74,7 @@ fn json(study: &str, args: &[&str]) -> Value {
 }
 
 #[test]
-fn without_arguments_it_is_about_the_built_in_study() {
+fn without_arguments_the_built_in_study_is_certified() {
     let output = radmm(Path::new("."), &["certify"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
@@ -84,8 +84,8 @@ fn without_arguments_it_is_about_the_built_in_study() {
         "admm, η = 10 ",
         "a digit: iterations until a distance is a tenth",
         "in the long run",
-        "the theorem speaks from γ = 1708",
-        "At γ = 2 it is silent, yet",
+        "the theorem applies from γ = 1708",
+        "At γ = 2 it does not, yet",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }
@@ -93,20 +93,20 @@ fn without_arguments_it_is_about_the_built_in_study() {
 
 #[test]
 fn the_condition_is_met_from_the_least_damping_on() {
-    let silent = json(&study(RING, &recycled("0.0")), &[]);
-    assert_eq!(silent["theorem"]["verdict"], "not-met");
-    let least = silent["theorem"]["least"]["damping"].as_f64().unwrap();
+    let undamped = json(&study(RING, &recycled("0.0")), &[]);
+    assert_eq!(undamped["theorem"]["verdict"], "not-met");
+    let least = undamped["theorem"]["least"]["damping"].as_f64().unwrap();
     for (factor, verdict) in [(1.001, "met"), (0.999, "not-met")] {
         let certified = json(&study(RING, &recycled(&(least * factor).to_string())), &[]);
         assert_eq!(certified["theorem"]["verdict"], verdict);
-        assert_eq!(certified["theorem"]["least"], silent["theorem"]["least"]);
+        assert_eq!(certified["theorem"]["least"], undamped["theorem"]["least"]);
     }
     let page = page(&study(RING, &recycled("100.0")));
     assert!(
         page.contains("the condition of Theorem III.1 is met, with L = "),
         "{page}"
     );
-    assert!(page.contains("At γ = 100 it speaks, and"), "{page}");
+    assert!(page.contains("At γ = 100 it does, and"), "{page}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn json_holds_what_the_tables_show() {
 }
 
 #[test]
-fn over_a_long_run_what_is_seen_is_the_true_rate() {
+fn a_long_run_contracts_at_the_true_rate() {
     let algorithm = recycled("1.0").replace("iterations = 40", "iterations = 2000");
     let certified = json(&study(RING, &algorithm), &[]);
     let seen = certified["observed"]["per_iteration_late"]
@@ -157,7 +157,7 @@ fn over_a_long_run_what_is_seen_is_the_true_rate() {
 }
 
 #[test]
-fn bipartite_graphs_are_named_and_have_rates_all_the_same() {
+fn bipartite_graphs_cannot_meet_the_condition_and_still_have_rates() {
     for (network, reason) in [
         (
             "nodes = 4\ntopology = \"ring\"",
@@ -181,7 +181,7 @@ fn bipartite_graphs_are_named_and_have_rates_all_the_same() {
 }
 
 #[test]
-fn what_the_theorem_is_not_about_is_said() {
+fn algorithms_outside_the_theorem_are_reported() {
     let common = "iterations = 12\npenalty = 0.5\ndamping = 1.0";
     for (algorithm, reason, rates) in [
         ("name = \"admm\"\niterations = 12\npenalty = 0.5".to_owned(), "it is about r-admm, and this is admm", 1),
@@ -200,13 +200,13 @@ fn what_the_theorem_is_not_about_is_said() {
         assert_eq!(certified["rates"].as_array().unwrap().len(), rates, "{algorithm}");
         assert_eq!(certified.get("no_rate").is_some(), rates == 0, "{algorithm}");
         let page = page(&study);
-        assert!(page.contains("Theorem III.1 is silent"), "{page}");
+        assert!(page.contains("Theorem III.1 does not apply"), "{page}");
         assert_eq!(page.contains("rate     none: "), rates == 0, "{page}");
     }
 }
 
 #[test]
-fn an_algorithm_that_diverges_is_an_answer() {
+fn a_diverging_algorithm_is_not_an_error() {
     let algorithm = "name = \"dlm\"\niterations = 4000\npenalty = 0.001\ndamping = 0.001";
     let certified = json(&study(RING, algorithm), &[]);
     assert!(certified["rates"][0]["per_iteration"].as_f64().unwrap() > 1.0);
@@ -215,7 +215,7 @@ fn an_algorithm_that_diverges_is_an_answer() {
 }
 
 #[test]
-fn noise_has_no_part_in_it() {
+fn noise_does_not_change_the_certification() {
     let quiet = study(RING, &recycled("1.0"));
     let noisy =
         quiet.clone() + "[privacy]\nmechanism = \"objective\"\nrate = 2.0\n[run]\nseed = 1\n";
@@ -236,7 +236,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
 }
 
 #[test]
-fn wrong_use_exits_with_two() {
+fn wrong_use_has_exit_code_2() {
     let folder = folder("name = \"no data\"");
     for args in [["certify", "missing.toml"], ["certify", "study.toml"]] {
         let output = radmm(folder.path(), &args);
@@ -247,7 +247,7 @@ fn wrong_use_exits_with_two() {
 }
 
 #[test]
-fn no_penalty_and_no_damping_is_too_extreme_for_words() {
+fn extreme_penalties_and_dampings_print_no_nan_or_inf() {
     let values = [
         "1e-300", "1e-150", "1e-100", "1e-17", "1e15", "1e16", "1e17", "1e20", "1e100", "1e150",
         "1e300", "1e308",
@@ -269,18 +269,18 @@ fn no_penalty_and_no_damping_is_too_extreme_for_words() {
 }
 
 #[test]
-fn rates_that_rounding_hides_are_not_told() {
+fn rates_below_rounding_are_undecided() {
     let with = |penalty: &str| {
         let algorithm = recycled("1.0").replace("penalty = 0.5", &format!("penalty = {penalty}"));
         study(RING, &algorithm)
     };
     // The rate of an iteration is 1 − h/4η, with h the curvature that all parties share.
-    let told = |penalty: &str| {
+    let gap = |penalty: &str| {
         1.0 - json(&with(penalty), &[])["rates"][1]["per_iteration"]
             .as_f64()
             .unwrap()
     };
-    let ratio = told("1e7") / told("1e9");
+    let ratio = gap("1e7") / gap("1e9");
     assert!((ratio / 100.0 - 1.0).abs() < 1e-3, "{ratio}");
     for penalty in ["1e-17", "1e15", "1e16", "1e17", "1e20", "1e100"] {
         let certified = json(&with(penalty), &[]);
@@ -290,7 +290,7 @@ fn rates_that_rounding_hides_are_not_told() {
         }
         let page = page(&with(penalty));
         assert!(
-            page.contains("rate     untold: it cannot be told in double precision"),
+            page.contains("rate     undecided: it cannot be determined in double precision"),
             "{page}"
         );
         assert!(!page.contains("never"), "{page}");
@@ -300,7 +300,7 @@ fn rates_that_rounding_hides_are_not_told() {
 }
 
 #[test]
-fn a_short_run_that_diverges_is_called_so() {
+fn a_short_run_that_diverges_is_reported() {
     let algorithm =
         "name = \"r-admm\"\niterations = 30\nrecycle = 20\npenalty = 0.001\ndamping = 0";
     let study = study(RING, algorithm);
@@ -312,13 +312,13 @@ fn a_short_run_that_diverges_is_called_so() {
     assert!(seen > 1.0, "{seen}");
     let page = page(&study);
     assert!(
-        page.contains("so       this study diverges even without noise"),
+        page.contains("result   this study diverges even without noise"),
         "{page}"
     );
 }
 
 #[test]
-fn parties_with_penalties_of_their_own_show_them() {
+fn penalties_that_differ_between_parties_are_shown_as_a_range() {
     let algorithm = "name = \"mr-admm\"\niterations = 4\npenalty = [0.5, 2.0, 1.0]\ndamping = 1.0\ndual_step = 0.3";
     let page = page(&study(RING, algorithm));
     assert!(
@@ -326,4 +326,7 @@ fn parties_with_penalties_of_their_own_show_them() {
         "{page}"
     );
     assert!(page.contains("m-admm, η = 0.5 to 2, θ = 0.3 "), "{page}");
+    let algorithm = algorithm.replace("[0.5, 2.0, 1.0]", "[2.0, 2.0, 2.0]");
+    let page = self::page(&study(RING, &algorithm));
+    assert!(page.contains("m-admm, η = 2, θ = 0.3 "), "{page}");
 }

@@ -1,4 +1,4 @@
-//! `radmm compare` and `radmm reproduce` as a user meets them.
+//! `radmm compare` and `radmm reproduce`, as a user runs them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -40,7 +40,7 @@ repetitions = 3
 seed = 1
 "#;
 
-/// `a.toml` is the study above; `b.toml` is ADMM on the same rows.
+/// Returns a folder with `a.toml`, the study above, and `b.toml`, ADMM on the same rows.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.toml"), STUDY).unwrap();
@@ -93,7 +93,7 @@ fn studies_are_compared_at_equal_total_privacy() {
 }
 
 #[test]
-fn what_came_out_is_shown_in_eighty_columns_and_written_where_asked() {
+fn results_are_printed_in_eighty_columns_and_written_to_out() {
     let folder = folder();
     let output = radmm(
         folder.path(),
@@ -107,7 +107,7 @@ fn what_came_out_is_shown_in_eighty_columns_and_written_where_asked() {
         "for one row of one party replaced",
         "train loss",
         "AUC",
-        "asked",
+        "queries",
         "messages",
         "pooled, no noise",
     ] {
@@ -128,7 +128,7 @@ fn what_came_out_is_shown_in_eighty_columns_and_written_where_asked() {
 }
 
 #[test]
-fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
+fn studies_that_stop_early_or_have_no_noise_are_reported() {
     let folder = folder();
     let diverging = STUDY
         .replace("\"r-admm\"", "\"dgd\"\nstep = 1000")
@@ -153,7 +153,7 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }
-    // Without any noise there is nothing to be equal in, whatever was asked for.
+    // Without noise no total is shared, whatever --epsilon is.
     let output = radmm(
         folder.path(),
         &["compare", "exact.toml", "--epsilon", "1", "-q"],
@@ -165,7 +165,7 @@ fn a_study_that_stops_early_is_told_and_so_is_one_without_noise() {
 }
 
 #[test]
-fn what_cannot_be_had_says_what_to_do() {
+fn an_unattainable_epsilon_is_reported_with_a_remedy() {
     let folder = folder();
     let output = radmm(
         folder.path(),
@@ -181,7 +181,7 @@ fn what_cannot_be_had_says_what_to_do() {
 }
 
 #[test]
-fn copies_of_a_study_are_called_by_their_files() {
+fn studies_with_the_same_name_are_called_by_their_files() {
     let folder = folder();
     let named = format!("name = \"same\"\n{STUDY}");
     fs::write(folder.path().join("one.toml"), &named).unwrap();
@@ -195,8 +195,8 @@ fn copies_of_a_study_are_called_by_their_files() {
 }
 
 #[test]
-fn at_its_own_total_a_study_gives_the_numbers_of_its_run() {
-    // All parties alike, so that the noise found for each is the study's own.
+fn at_its_own_total_a_study_has_the_loss_of_its_run() {
+    // All parties have equally many rows, so that the calibrated noise is the study's own.
     let folder = folder();
     let alike = STUDY.replace(
         "method = \"column\"\nname = \"hospital\"",
@@ -246,7 +246,7 @@ fn results_do_not_depend_on_threads() {
 }
 
 #[test]
-fn wrong_use_is_told_and_has_its_own_exit_code() {
+fn wrong_use_has_exit_code_2() {
     let folder = folder();
     let other = STUDY.replace("last = 300", "last = 200");
     fs::write(folder.path().join("other.toml"), other).unwrap();
@@ -273,14 +273,14 @@ fn wrong_use_is_told_and_has_its_own_exit_code() {
         (&["reproduce", "--repetitions", "0"], "0 is not in 1..=1000"),
         (
             &["reproduce", "accuracy", "fig1"],
-            "accuracy is not one of the paper's figures: give it alone",
+            "accuracy is not one of the paper's figures: run it alone",
         ),
     ];
-    for (args, said) in cases {
+    for (args, message) in cases {
         let output = radmm(folder.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(
-            text(&output.stderr).contains(said),
+            text(&output.stderr).contains(message),
             "{args:?}: {}",
             text(&output.stderr)
         );
@@ -289,7 +289,7 @@ fn wrong_use_is_told_and_has_its_own_exit_code() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told_before_the_work() {
+fn a_folder_that_cannot_be_created_fails_before_the_computation() {
     let folder = folder();
     for args in [
         &["compare", "a.toml", "--out", "b.toml"][..],

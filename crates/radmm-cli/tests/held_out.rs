@@ -1,4 +1,4 @@
-//! Rows to test on, from the files to result.json.
+//! Held-out rows, from the data files to result.json.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Of eleven rows one is not complete.
+/// Eleven rows, one of which has a missing field.
 const ROWS: &str = "\
 age,ill
 20,no
@@ -74,7 +74,7 @@ fn counts(result: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn held_out_rows_are_counted_apart() {
+fn held_out_rows_are_counted_separately() {
     let folder = tempfile::tempdir().unwrap();
     let (result, _) = result(folder.path(), "last = 2");
     assert_eq!(counts(&result), [9, 1, 4, 2]);
@@ -87,7 +87,7 @@ fn held_out_rows_are_counted_apart() {
 }
 
 #[test]
-fn a_file_of_its_own_leaves_all_rows_to_train_on() {
+fn a_test_file_leaves_all_rows_for_training() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("test.csv"), "ill,age\nno,33\nno,44\n").unwrap();
     let (result, notes) = result(folder.path(), "path = \"test.csv\"");
@@ -96,7 +96,7 @@ fn a_file_of_its_own_leaves_all_rows_to_train_on() {
 }
 
 #[test]
-fn labels_spelt_in_another_way_in_a_file_of_its_own_are_noted() {
+fn labels_spelt_differently_in_a_test_file_are_noted() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("test.csv"), "ill,age\nno.,33\nyes.,44\n").unwrap();
     let (_, notes) = result(folder.path(), "path = \"test.csv\"");
@@ -107,7 +107,7 @@ fn labels_spelt_in_another_way_in_a_file_of_its_own_are_noted() {
 }
 
 #[test]
-fn a_file_of_its_own_that_is_not_there_is_told_by_its_key() {
+fn a_missing_test_file_is_reported_with_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), "path = \"tset.csv\"");
     assert_eq!(output.status.code(), Some(2));

@@ -30,7 +30,7 @@ fn a_new_key_is_secret_and_its_identity_goes_into_a_study() {
 }
 
 #[test]
-fn a_key_is_never_written_over() {
+fn a_key_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let first = radmm(folder.path(), &["key", "new", "site.key"]);
     let second = radmm(folder.path(), &["key", "new", "site.key"]);
@@ -42,7 +42,7 @@ fn a_key_is_never_written_over() {
 }
 
 #[test]
-fn what_is_no_key_is_told_with_its_file() {
+fn an_invalid_key_is_reported_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let missing = radmm(folder.path(), &["key", "show", "no.key"]);
     assert_eq!(missing.status.code(), Some(2));

@@ -1,8 +1,8 @@
 //! `radmm ledger`, as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "support/rehearsal.rs"]
-mod rehearsal;
+#[path = "support/finished_study.rs"]
+mod finished_study;
 mod support;
 
 use std::fs;
@@ -10,12 +10,12 @@ use std::fs;
 use radmm_node::store::Store;
 use serde_json::Value;
 
-use rehearsal::{PARTIES, file, rehearse};
+use finished_study::{PARTIES, file, run_study};
 use support::{radmm, text};
 
 #[test]
-fn the_account_of_a_site_is_shown_and_whole() {
-    let folder = rehearse();
+fn the_account_of_a_site_is_shown_and_intact() {
+    let folder = run_study();
     let maple = PARTIES[3];
     let state = file(maple, "state");
     let shown = radmm(
@@ -23,10 +23,10 @@ fn the_account_of_a_site_is_shown_and_whole() {
         &["ledger", "show", "--state", &state, "--delta", "1e-4"],
     );
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
-    // Long lines are broken.
+    // Undo line breaks.
     let page = text(&shown.stdout).replace("\n         ", " ");
     assert!(
-        page.contains("rehearsal") && page.contains("at 0.0001"),
+        page.contains("finished") && page.contains("at 1e-4"),
         "{page}"
     );
     assert!(page.contains("one row of one party replaced"), "{page}");
@@ -38,7 +38,7 @@ fn the_account_of_a_site_is_shown_and_whole() {
     );
     let page = text(&charges.stdout);
     assert_eq!(page.matches("σ 5").count(), 3, "{page}");
-    assert!(page.contains("at 0.00001"), "{page}");
+    assert!(page.contains("at 1e-5"), "{page}");
 
     let json = radmm(
         folder.path(),
@@ -61,7 +61,7 @@ fn the_account_of_a_site_is_shown_and_whole() {
         stated["statement"]["epsilon"]
     );
 
-    // One study has asked, and the account of its rows is the one that the party stated.
+    // The only study accounts for the totals that the party stated.
     let all = &json["site"];
     assert_eq!((&all["studies"], &all["charges"]), (&1.into(), &3.into()));
     let stated = &stated["statement"]["site"]["totals"][0];
@@ -71,10 +71,10 @@ fn the_account_of_a_site_is_shown_and_whole() {
     assert!(all["totals"][0].get("limit").is_none(), "{all}");
     assert_eq!(all["fingerprints"][0], study["fingerprint"]);
 
-    let whole = radmm(folder.path(), &["ledger", "verify", "--state", &state]);
-    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
-    let page = text(&whole.stdout).replace("\n         ", " ");
-    assert!(page.contains("the account is whole"), "{page}");
+    let intact = radmm(folder.path(), &["ledger", "verify", "--state", &state]);
+    assert_eq!(intact.status.code(), Some(0), "{}", text(&intact.stderr));
+    let page = text(&intact.stdout).replace("\n         ", " ");
+    assert!(page.contains("the account is intact"), "{page}");
     assert!(
         page.contains("3 charges") && page.contains("3 answers"),
         "{page}"
@@ -82,8 +82,8 @@ fn the_account_of_a_site_is_shown_and_whole() {
 }
 
 #[test]
-fn the_total_of_all_studies_is_shown_beside_the_limit() {
-    let folder = rehearse();
+fn the_total_of_all_studies_is_shown_with_the_limit() {
+    let folder = run_study();
     let site = |limit: &str| {
         let text = format!(
             "key = \"site.key\"\nstate = \"state\"\n[data]\nshare = true\n[limit]\n{limit}\n"
@@ -98,26 +98,28 @@ fn the_total_of_all_studies_is_shown_beside_the_limit() {
     };
     let page = show(&site("epsilon = 500\ndelta = 1e-4"));
     assert!(
-        page.contains("of the limit 500 at δ = 0.0001: the total of all studies on these rows (1 study has asked)"),
+        page.contains(
+            "of the limit 500 at δ = 1e-4: the total of all studies on these rows (1 study)"
+        ),
         "{page}"
     );
     assert!(!page.contains("[limit]"), "{page}");
     let args = [&site("epsilon = 500\ndelta = 1e-4")[..], &["--json"]].concat();
     let json: Value = serde_json::from_str(&show(&args)).unwrap();
-    // Studies are at the limit's δ, unless another is asked for.
+    // Totals of studies are at the limit's δ, unless --delta is given.
     let deltas = |json: &Value| json["studies"][0]["totals"].to_string();
     assert!(deltas(&json).contains("\"delta\":0.0001"), "{json}");
     let other = [&args[..], &["--delta", "0.001"]].concat();
     let other: Value = serde_json::from_str(&show(&other)).unwrap();
     assert!(deltas(&other).contains("\"delta\":0.001"), "{other}");
     assert_eq!(json["site"]["totals"][0]["limit"], 500.0);
-    // Gaussian noise has no pure total.
+    // Gaussian noise has no finite total at δ = 0.
     let page = show(&site("epsilon = 500"));
     assert!(page.contains("ε ∞ of the limit 500 at δ = 0"), "{page}");
     let page = show(&["ledger", "show", "--state", "maple/state"]);
-    assert!(page.contains("at δ = 0.00001: the total of all"), "{page}");
+    assert!(page.contains("at δ = 1e-5: the total of all"), "{page}");
     assert!(
-        page.contains("in the site file, [limit]; radmm ledger show --site FILE"),
+        page.contains("set in the site file, [limit]; radmm ledger show --site FILE"),
         "{page}"
     );
 
@@ -131,8 +133,8 @@ fn the_total_of_all_studies_is_shown_beside_the_limit() {
 }
 
 #[test]
-fn an_account_that_is_damaged_missing_or_in_use_is_told_as_such() {
-    let folder = rehearse();
+fn a_damaged_missing_or_used_account_is_an_error() {
+    let folder = run_study();
     let missing = radmm(folder.path(), &["ledger", "verify", "--state", "alder"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("there is no state here"));
@@ -150,8 +152,8 @@ fn an_account_that_is_damaged_missing_or_in_use_is_told_as_such() {
 
     let path = folder.path().join("alder/state/state.journal");
     let mut bytes = fs::read(&path).unwrap();
-    // Somebody gives the study another name, wherever the file has it.
-    let name = b"\"name\":\"rehearsal\"";
+    // Changes the name of the study wherever the file has it.
+    let name = b"\"name\":\"finished\"";
     let places = bytes.windows(name.len()).enumerate();
     let places: Vec<usize> = places
         .filter(|(_, w)| w == name)
@@ -167,13 +169,13 @@ fn an_account_that_is_damaged_missing_or_in_use_is_told_as_such() {
         &["ledger", "verify", "--state", "alder/state"],
     );
     assert_eq!(damaged.status.code(), Some(1), "{}", text(&damaged.stdout));
-    let told = text(&damaged.stderr);
+    let message = text(&damaged.stderr);
     assert!(
-        told.starts_with("error: alder/state: the state is corrupt"),
-        "{told}"
+        message.starts_with("error: alder/state: the state is corrupt"),
+        "{message}"
     );
     assert!(
-        told.contains("do not delete it") && !told.contains("panicked"),
-        "{told}"
+        message.contains("do not delete it") && !message.contains("panicked"),
+        "{message}"
     );
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use support::{radmm, text};
 
-/// What a study says beside its rows.
+/// The study without its data section.
 const REST: &str = r#"
 [network]
 nodes = 2
@@ -29,7 +29,7 @@ iterations = 3
 penalty = 1.0
 "#;
 
-/// A number within [0, 100] and one of two values; a row has its own length as long as that is at most one.
+/// A number within [0, 100] and one of two values. With `clip`, rows of norm at most one are not scaled.
 const DATA: &str = r#"
 [data]
 path = "train.csv"
@@ -73,7 +73,7 @@ fn model(study: &Study, weights: &[f64]) -> String {
     ModelFile::new(study, trained).unwrap().to_json()
 }
 
-/// A folder with a model of age alone, and of smoking if that is known.
+/// Returns a folder with a model and rows.
 fn folder(rows: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     write(
@@ -94,7 +94,7 @@ fn predict(folder: &Path, args: &[&str]) -> Output {
     radmm(folder, &args)
 }
 
-/// What is printed of rows, and what is said.
+/// Returns stdout and stderr.
 fn predictions(rows: &str, args: &[&str]) -> (String, String) {
     let folder = folder(rows);
     let args: Vec<&str> = ["model.json", "rows.csv"]
@@ -107,7 +107,7 @@ fn predictions(rows: &str, args: &[&str]) -> (String, String) {
     (text(&output.stdout).into(), text(&output.stderr).into())
 }
 
-fn refusal(folder: &Path, args: &[&str]) -> (i32, String) {
+fn error_of(folder: &Path, args: &[&str]) -> (i32, String) {
     let output = predict(folder, args);
     let said = text(&output.stderr);
     let line = said.lines().last().unwrap_or_default();
@@ -119,11 +119,11 @@ fn refusal(folder: &Path, args: &[&str]) -> (i32, String) {
     )
 }
 
-fn refused(rows: &str) -> (i32, String) {
-    refusal(folder(rows).path(), &["model.json", "rows.csv"])
+fn error_of_rows(rows: &str) -> (i32, String) {
+    error_of(folder(rows).path(), &["model.json", "rows.csv"])
 }
 
-/// The values of a column of the output, row by row.
+/// Returns the value and prediction of every row.
 fn values(csv: &str) -> Vec<(Option<f64>, Option<u8>)> {
     let cells = csv
         .lines()
@@ -134,8 +134,8 @@ fn values(csv: &str) -> Vec<(Option<f64>, Option<u8>)> {
         .collect()
 }
 
-/// By the definition, for rows of norm above one.
-fn by_hand(age: f64, smoker: bool) -> f64 {
+/// Returns the probability by its definition, for rows of norm above one.
+fn expected_probability(age: f64, smoker: bool) -> f64 {
     let (x, weight) = (age / 100.0, if smoker { 1.0 } else { -2.0 });
     let score = (4.0 * x + weight) / (x * x + 1.0).sqrt();
     1.0 / (1.0 + (-score).exp())
@@ -152,9 +152,9 @@ fn every_row_has_its_number_its_probability_and_a_prediction() {
         .collect();
     assert_eq!(rows, ["1", "2", "3"]);
     let expected = [
-        by_hand(90.0, false),
-        by_hand(10.0, false),
-        by_hand(10.0, true),
+        expected_probability(90.0, false),
+        expected_probability(10.0, false),
+        expected_probability(10.0, true),
     ];
     let values = values(&csv);
     for ((got, predicted), expected) in values.iter().zip(expected) {
@@ -190,8 +190,8 @@ fn carriage_returns_and_other_columns_make_no_difference() {
 }
 
 #[test]
-fn labels_tell_how_good_predictions_are() {
-    // Rows 2 and 3 are predicted wrongly; the last has no label, and counts nowhere.
+fn labelled_rows_give_accuracy_auc_and_a_confusion_matrix() {
+    // Rows 2 and 3 are misclassified; the last has no label, and is not counted.
     let rows = "age,smoker,ill\n90,no,yes\n10,no,yes\n10,yes,no\n10,no,no\n20,no,no\n30,no,?\n";
     let (csv, said) = predictions(rows, &[]);
     assert_eq!(values(&csv).len(), 6);
@@ -213,13 +213,16 @@ fn labels_tell_how_good_predictions_are() {
 }
 
 #[test]
-fn labels_of_one_class_are_told() {
+fn labels_of_one_class_are_noted() {
     let (_, said) = predictions("age,smoker,ill\n90,no,Yes\n10,no,No\n", &[]);
     assert!(
-        said.contains("note: no row has \"yes\" for ill; is it written in another way there?"),
+        said.contains("note: no row has \"yes\" for ill; is it written differently there?"),
         "{said}"
     );
-    assert!(said.contains("no AUC, as all are of one class"), "{said}");
+    assert!(
+        said.contains("no AUC, since all rows are of one class"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -291,11 +294,11 @@ fn the_threshold_moves_predictions_and_not_probabilities() {
     assert_eq!(of("1"), [0, 0]);
     assert_eq!(at("0.1")[1].0, at("1")[1].0);
     for (threshold, said) in [
-        ("1.5", "--threshold: a probability is from 0 to 1"),
-        ("-0.1", "--threshold: a probability is from 0 to 1"),
+        ("1.5", "--threshold: must be a probability, from 0 to 1"),
+        ("-0.1", "--threshold: must be a probability, from 0 to 1"),
     ] {
         let args = ["model.json", "rows.csv", "--threshold", threshold];
-        assert_eq!(refusal(folder(rows).path(), &args), (2, said.to_owned()));
+        assert_eq!(error_of(folder(rows).path(), &args), (2, said.to_owned()));
     }
     let output = predict(
         folder(rows).path(),
@@ -306,7 +309,7 @@ fn the_threshold_moves_predictions_and_not_probabilities() {
 }
 
 #[test]
-fn a_smooth_hinge_has_scores() {
+fn a_smooth_hinge_model_predicts_scores() {
     let folder = folder("age,smoker,ill\n90,no,yes\n10,no,no\n");
     let hinge = REST.replace("weight", "loss = \"smooth-hinge\"\nweight");
     let study = Study::parse(&format!("{DATA}{hinge}"), "visits.toml")
@@ -337,7 +340,7 @@ fn a_smooth_hinge_has_scores() {
 }
 
 #[test]
-fn a_file_gets_all_predictions_or_none() {
+fn an_output_file_is_written_completely_or_not_at_all() {
     let folder = folder("age,smoker\n90,no\n10,no\n");
     let out = folder.path().join("out.csv");
     let args = ["model.json", "rows.csv", "--out", "out.csv"];
@@ -346,21 +349,24 @@ fn a_file_gets_all_predictions_or_none() {
     assert!(text(&output.stderr).starts_with("wrote out.csv\n"));
     let printed = predict(folder.path(), &["model.json", "rows.csv"]).stdout;
     assert_eq!(fs::read(&out).unwrap(), printed);
-    // A row is at fault: the old file stays.
+    // A row is invalid: the old file stays.
     write(folder.path(), "rows.csv", "age,smoker\n90,no\n10,perhaps\n");
-    let (code, said) = refusal(folder.path(), &args);
+    let (code, said) = error_of(folder.path(), &args);
     assert_eq!(code, 1);
     assert!(said.starts_with("rows.csv:3: column \"smoker\":"), "{said}");
     assert_eq!(fs::read(&out).unwrap(), printed);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     for input in ["rows.csv", "./model.json"] {
-        let (code, said) = refusal(folder.path(), &["model.json", "rows.csv", "--out", input]);
+        let (code, said) = error_of(folder.path(), &["model.json", "rows.csv", "--out", input]);
         assert_eq!(
             (code, said),
-            (2, format!("--out: {input} is read; choose another file"))
+            (
+                2,
+                format!("--out: {input} is an input of this command; choose another file")
+            )
         );
     }
-    let (code, said) = refusal(
+    let (code, said) = error_of(
         folder.path(),
         &["model.json", "rows.csv", "--out", "no/out.csv"],
     );
@@ -371,7 +377,7 @@ fn a_file_gets_all_predictions_or_none() {
 #[test]
 fn a_table_for_another_model_is_wrong_use() {
     assert_eq!(
-        refused("age,ill\n90,yes\n"),
+        error_of_rows("age,ill\n90,yes\n"),
         (
             2,
             "rows.csv:1: there is no column \"smoker\"; the header has \"age\", \"ill\"".to_owned()
@@ -379,34 +385,34 @@ fn a_table_for_another_model_is_wrong_use() {
     );
     let folder = folder("age,smoker\n90,no\n");
     write(folder.path(), "rows.svm", "+1 1:1\n");
-    let (code, said) = refusal(folder.path(), &["model.json", "rows.svm"]);
+    let (code, said) = error_of(folder.path(), &["model.json", "rows.svm"]);
     assert_eq!(code, 2);
     assert!(
         said.contains("those of the model have names; give a CSV or Parquet file"),
         "{said}"
     );
-    let (code, said) = refusal(folder.path(), &["model.json", "rows.txt"]);
+    let (code, said) = error_of(folder.path(), &["model.json", "rows.txt"]);
     assert_eq!(code, 2);
     assert!(
         said.contains("give --format csv, parquet or libsvm"),
         "{said}"
     );
-    let (code, said) = refusal(folder.path(), &["model.json", "none.csv"]);
+    let (code, said) = error_of(folder.path(), &["model.json", "none.csv"]);
     assert_eq!(code, 2);
     assert!(said.starts_with("none.csv: "), "{said}");
-    let (code, said) = refusal(folder.path(), &["none.json", "rows.csv"]);
+    let (code, said) = error_of(folder.path(), &["none.json", "rows.csv"]);
     assert_eq!(code, 2);
     assert!(said.starts_with("none.json: "), "{said}");
 }
 
 #[test]
-fn a_row_at_fault_is_a_failure_with_its_line() {
+fn an_invalid_row_is_a_failure_with_its_line() {
     assert_eq!(
-        refused("age,smoker\n90,no\n10,no,yes\n"),
+        error_of_rows("age,smoker\n90,no\n10,no,yes\n"),
         (1, "rows.csv:3: expected 2 fields as in the header, got 3; look for a stray comma or quote".to_owned())
     );
     assert_eq!(
-        refused("age,smoker\n90,perhaps\n"),
+        error_of_rows("age,smoker\n90,perhaps\n"),
         (
             1,
             "rows.csv:2: column \"smoker\": \"perhaps\" is not among the values that the model knows, \"no\", \"yes\"; \
@@ -415,13 +421,13 @@ fn a_row_at_fault_is_a_failure_with_its_line() {
         )
     );
     assert_eq!(
-        refused(""),
+        error_of_rows(""),
         (
             1,
             "rows.csv is empty: its first line must name the columns".to_owned()
         )
     );
-    let (code, said) = refused("age,smoker\nold,no\n");
+    let (code, said) = error_of_rows("age,smoker\nold,no\n");
     assert_eq!(code, 1);
     assert!(
         said.starts_with("rows.csv:2: column \"age\": invalid number \"old\""),
@@ -459,7 +465,7 @@ fn a_damaged_model_is_wrong_use() {
     ];
     for (damaged, expected) in cases {
         write(folder.path(), "model.json", &damaged);
-        let (code, said) = refusal(folder.path(), &["model.json", "rows.csv"]);
+        let (code, said) = error_of(folder.path(), &["model.json", "rows.csv"]);
         assert_eq!(code, 2, "{said}");
         assert!(
             said.contains(expected) && said.starts_with("model.json"),
@@ -467,7 +473,7 @@ fn a_damaged_model_is_wrong_use() {
         );
     }
     fs::write(folder.path().join("model.json"), b"\xff\xfe").unwrap();
-    let (code, said) = refusal(folder.path(), &["model.json", "rows.csv"]);
+    let (code, said) = error_of(folder.path(), &["model.json", "rows.csv"]);
     assert_eq!(code, 2);
     assert!(said.contains("it is not text in UTF-8"), "{said}");
 }
@@ -493,7 +499,7 @@ fn numbered_columns_need_neither_labels_nor_an_extension() {
             .all(|(got, expected)| (got.0.unwrap() - expected).abs() < 1e-15)
     );
     assert!(text(&output.stderr).contains("on 2 rows with a label"));
-    let (code, said) = refusal(folder.path(), &["model.json", "rows", "--format", "csv"]);
+    let (code, said) = error_of(folder.path(), &["model.json", "rows", "--format", "csv"]);
     assert_eq!(code, 2);
     assert!(
         said.contains("have numbers and no names; give a LIBSVM file"),
@@ -501,9 +507,9 @@ fn numbered_columns_need_neither_labels_nor_an_extension() {
     );
 }
 
-/// Row by row: the loss of a file of one row tells the margin that the simulator found for it.
+/// Compares row by row: the loss of a file of one row determines its margin in the simulator.
 #[test]
-fn a_row_has_the_margin_that_it_has_in_training() {
+fn a_row_has_the_same_margin_as_in_training() {
     let folder = TempDir::new().unwrap();
     let train: String = (0..40)
         .map(|n| {
@@ -565,7 +571,7 @@ fn a_row_has_the_margin_that_it_has_in_training() {
 }
 
 #[test]
-fn whoever_reads_may_stop() {
+fn a_closed_stdout_is_not_an_error() {
     let rows: String = (0..100_000).map(|n| format!("{},no\n", n % 100)).collect();
     let folder = folder(&format!("age,smoker\n{rows}"));
     for json in [&[][..], &["--json"]] {

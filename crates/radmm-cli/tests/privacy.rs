@@ -1,4 +1,4 @@
-//! `radmm privacy`, as a user runs it, and what a run says of its privacy.
+//! `radmm privacy`, as a user runs it, and the privacy statement of a run.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
@@ -51,7 +51,7 @@ fn rows() -> String {
     text
 }
 
-/// A folder with a study and its rows.
+/// Returns a folder with a study and its rows.
 fn folder(study: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("study.toml"), study).unwrap();
@@ -59,8 +59,8 @@ fn folder(study: &str) -> TempDir {
     folder
 }
 
-/// stdout, stderr and the exit code.
-fn said(folder: &Path, args: &[&str]) -> (String, String, i32) {
+/// Returns stdout, stderr and the exit code.
+fn run(folder: &Path, args: &[&str]) -> (String, String, i32) {
     let output = radmm(folder, args);
     (
         text(&output.stdout).to_owned(),
@@ -70,7 +70,7 @@ fn said(folder: &Path, args: &[&str]) -> (String, String, i32) {
 }
 
 fn json(folder: &Path, args: &[&str]) -> Value {
-    let (stdout, stderr, code) = said(folder, args);
+    let (stdout, stderr, code) = run(folder, args);
     assert_eq!(code, 0, "{stderr}");
     serde_json::from_str(&stdout).unwrap()
 }
@@ -78,7 +78,7 @@ fn json(folder: &Path, args: &[&str]) -> Value {
 #[test]
 fn the_bill_is_printed_before_anything_runs() {
     let folder = folder(STUDY);
-    let (page, warned, code) = said(folder.path(), &["privacy", "study.toml"]);
+    let (page, warned, code) = run(folder.path(), &["privacy", "study.toml"]);
     assert_eq!((warned.as_str(), code), ("", 0));
     for line in [
         "visits: r-admm with 3 parties and 3 edges, 6 iterations",
@@ -91,23 +91,24 @@ fn the_bill_is_printed_before_anything_runs() {
         " 2           recycled           2.0000",
         " 5               data           6.0000",
         " 6           recycled           6.0000",
-        "saved    admm asks in every iteration, 6 times in place of 3. With the same",
-        "times the noise",
+        "saved    admm queries the rows in every iteration, 6 times instead of 3. With",
         "privacy  ε = 6.0000 at δ = 0: the total over every message of the run, the",
     ] {
         assert!(page.contains(line), "{line:?} is not in\n{page}");
     }
+    let unbroken = page.replace("\n         ", " ");
+    assert!(unbroken.contains(" times the noise\n"), "{page}");
     assert!(
         page.lines().all(|line| line.chars().count() <= 80),
         "{page}"
     );
     assert!(!folder.path().join("result.json").exists());
-    let again = said(folder.path(), &["privacy", "study.toml", "--threads", "1"]);
+    let again = run(folder.path(), &["privacy", "study.toml", "--threads", "1"]);
     assert_eq!(again.0, page, "the same on any number of threads");
 }
 
 #[test]
-fn for_machines_the_bill_has_every_step_of_every_party() {
+fn the_bill_in_json_has_every_step_of_every_party() {
     let folder = folder(STUDY);
     let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
     let run = json(folder.path(), &["run", "study.toml", "--json", "-q"]);
@@ -149,26 +150,25 @@ fn with_rows_no_file_is_opened() {
     let counted = json(folder.path(), &["privacy", "study.toml", "--json"]);
     fs::remove_file(folder.path().join("rows.csv")).unwrap();
     let args = ["privacy", "study.toml", "--json", "--rows"];
-    let told = json(folder.path(), &[&args[..], &["10,20,30"]].concat());
-    assert_eq!(told, counted);
+    let given = json(folder.path(), &[&args[..], &["10,20,30"]].concat());
+    assert_eq!(given, counted);
     let same = json(folder.path(), &[&args[..], &["500"]].concat());
     assert_eq!(same["nodes"][0]["rate"], same["nodes"][2]["rate"]);
-    let (_, stderr, code) = said(folder.path(), &["privacy", "study.toml"]);
+    let (_, stderr, code) = run(folder.path(), &["privacy", "study.toml"]);
     assert!(stderr.contains("rows.csv") && code == 2, "{stderr}");
 }
 
 #[test]
-fn numbers_of_rows_that_do_not_fit_are_wrong_use() {
+fn row_counts_that_do_not_fit_are_wrong_use() {
     let folder = folder(STUDY);
     let fails = |rows: &str| {
-        let (stdout, stderr, code) =
-            said(folder.path(), &["privacy", "study.toml", "--rows", rows]);
+        let (stdout, stderr, code) = run(folder.path(), &["privacy", "study.toml", "--rows", rows]);
         assert_eq!((stdout.as_str(), code), ("", 2), "{stderr}");
         stderr
     };
     assert_eq!(
         fails("10,20"),
-        "error: --rows: 2 numbers of rows for 3 nodes; give each node one, or a single one for all\n"
+        "error: --rows: 2 numbers of rows for 3 nodes: give one number for each node, or a single one for all\n"
     );
     for rows in ["0", "-5", "many", "1,,2", "99999999999"] {
         assert!(fails(rows).contains("--rows"), "{rows}");
@@ -176,15 +176,15 @@ fn numbers_of_rows_that_do_not_fit_are_wrong_use() {
 }
 
 #[test]
-fn noise_that_will_drown_the_signal_is_warned_of_before_a_run() {
+fn noise_that_will_drown_the_signal_causes_a_warning_before_a_run() {
     let drowning = STUDY.replace("epsilon = 6", "epsilon = 0.2");
     let folder = folder(&drowning);
     let warning = "warning: the noise is likely to drown the signal: at node 0, with 10 rows, its norm is about ";
     for command in ["privacy", "run"] {
-        let (_, stderr, code) = said(folder.path(), &[command, "study.toml"]);
+        let (_, stderr, code) = run(folder.path(), &[command, "study.toml"]);
         assert!(stderr.contains(warning), "{command}: {stderr}");
         assert_eq!(code, 0);
-        let (_, stderr, _) = said(folder.path(), &[command, "study.toml", "--quiet"]);
+        let (_, stderr, _) = run(folder.path(), &[command, "study.toml", "--quiet"]);
         assert_eq!(stderr, "");
     }
     let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
@@ -192,13 +192,13 @@ fn noise_that_will_drown_the_signal_is_warned_of_before_a_run() {
 }
 
 #[test]
-fn a_total_that_cannot_be_kept_is_wrong_use_and_nothing_runs() {
+fn an_unattainable_total_is_wrong_use_and_nothing_runs() {
     let folder = folder(&STUDY.replace("epsilon = 6", "epsilon = 0.001"));
     for args in [
         &["privacy", "study.toml"][..],
         &["run", "study.toml", "--out", "results"],
     ] {
-        let (stdout, stderr, code) = said(folder.path(), args);
+        let (stdout, stderr, code) = run(folder.path(), args);
         assert_eq!((stdout.as_str(), code), ("", 2));
         assert!(
             stderr.starts_with("error: study.toml: [privacy] epsilon = 0.001 is out of reach: node 0, with 10 rows, spends about 0.0"),
@@ -217,20 +217,20 @@ fn a_total_that_cannot_be_kept_is_wrong_use_and_nothing_runs() {
             .replace("epsilon = 6", "epsilon = 6\nbound = \"paper\"")
             .replace("penalty = 5.0", "penalty = 0.001"),
     );
-    let (_, stderr, code) = said(folder.path(), &["privacy", "study.toml"]);
+    let (_, stderr, code) = run(folder.path(), &["privacy", "study.toml"]);
     assert_eq!(code, 2);
     assert!(
         stderr.starts_with(
-            "error: study.toml: [privacy] bound = \"paper\": the paper's theorem is silent"
+            "error: study.toml: [privacy] bound = \"paper\": the paper's theorem does not cover"
         ),
         "{stderr}"
     );
 }
 
 #[test]
-fn a_run_writes_a_statement_of_its_privacy() {
+fn a_run_writes_a_privacy_statement() {
     let folder = folder(STUDY);
-    let (_, stderr, code) = said(folder.path(), &["run", "study.toml", "--out", "results"]);
+    let (_, stderr, code) = run(folder.path(), &["run", "study.toml", "--out", "results"]);
     assert_eq!(code, 0);
     assert!(stderr.contains("privacy-statement.json"), "{stderr}");
     let read = |name: &str| -> Value {
@@ -241,7 +241,7 @@ fn a_run_writes_a_statement_of_its_privacy() {
     assert_eq!(statement["epsilon"], result["privacy"]["epsilon"]);
     assert_eq!(statement["protects"], false);
     assert_eq!(statement["caveat"], result["privacy"]["caveat"]);
-    for (said, node) in statement["nodes"]
+    for (stated, node) in statement["nodes"]
         .as_array()
         .unwrap()
         .iter()
@@ -256,10 +256,10 @@ fn a_run_writes_a_statement_of_its_privacy() {
             "epsilon",
             "delta",
         ] {
-            assert_eq!(said[key], node[key], "{key}");
+            assert_eq!(stated[key], node[key], "{key}");
         }
     }
-    // Comments and spacing do not change which study it was.
+    // Comments and spacing do not change the digest of the study.
     let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
     assert_eq!(statement["study_sha256"], bill["study_sha256"]);
     let spaced = STUDY
@@ -271,20 +271,20 @@ fn a_run_writes_a_statement_of_its_privacy() {
 }
 
 #[test]
-fn a_run_shows_everyones_noise_where_parties_differ() {
+fn a_run_shows_the_noise_of_every_party_where_they_differ() {
     let folder = folder(STUDY);
-    let (page, _, _) = said(folder.path(), &["run", "study.toml"]);
+    let (page, _, _) = run(folder.path(), &["run", "study.toml"]);
     assert!(
-        page.contains("each party has noise of its own: rate "),
+        page.contains("each party has its own noise: rate "),
         "{page}"
     );
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("data steps rate total ε"), "{page}");
     let given = STUDY.replace("epsilon = 6", "mechanism = \"objective\"\nrate = 2");
     fs::write(folder.path().join("study.toml"), given).unwrap();
-    let (page, _, _) = said(folder.path(), &["run", "study.toml"]);
+    let (page, _, _) = run(folder.path(), &["run", "study.toml"]);
     assert!(
-        !page.contains("noise of its own") && !page.contains("rate"),
+        !page.contains("its own noise") && !page.contains("rate"),
         "{page}"
     );
 }
@@ -292,12 +292,12 @@ fn a_run_shows_everyones_noise_where_parties_differ() {
 #[test]
 fn the_built_in_study_has_a_bill() {
     let folder = TempDir::new().unwrap();
-    let (page, warned, code) = said(folder.path(), &["privacy"]);
+    let (page, warned, code) = run(folder.path(), &["privacy"]);
     assert_eq!((warned.as_str(), code), ("", 0));
     assert!(page.starts_with("adult: r-admm with 5 parties"), "{page}");
 }
 
-/// The study between three real parties, each with a file of its own.
+/// Returns the study for three real parties, each with its own file of rows.
 fn between_parties() -> String {
     let parties = ["alder", "birch", "cedar"].map(|name| {
         // Each of these letters is a hexadecimal digit.
@@ -310,7 +310,7 @@ fn between_parties() -> String {
 }
 
 #[test]
-fn parties_with_rows_of_their_own_are_billed_for_as_many_as_are_given() {
+fn parties_with_their_own_files_are_billed_for_the_given_row_counts() {
     let folder = folder(&between_parties());
     let bill = json(
         folder.path(),
@@ -341,7 +341,7 @@ fn a_study_without_rows_is_not_simulated() {
         if command == "compare" {
             args.push("study.toml");
         }
-        let (stdout, stderr, code) = said(folder.path(), &args);
+        let (stdout, stderr, code) = run(folder.path(), &args);
         assert_eq!(
             (stdout.as_str(), stderr.as_str(), code),
             (
@@ -355,7 +355,7 @@ fn a_study_without_rows_is_not_simulated() {
 }
 
 #[test]
-fn a_study_between_parties_is_rehearsed_with_rows_of_its_own() {
+fn a_study_for_real_parties_can_be_simulated_with_a_table() {
     let text = between_parties()
         .replace("label", "path = \"rows.csv\"\nlabel")
         .replace(

@@ -1,8 +1,8 @@
 //! `radmm verify`, as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "support/rehearsal.rs"]
-mod rehearsal;
+#[path = "support/finished_study.rs"]
+mod finished_study;
 mod support;
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use rehearsal::{PARTIES, file, rehearse};
+use finished_study::{PARTIES, file, run_study};
 use support::{radmm, text};
 
 fn verify(folder: &Path, parties: &[&str], more: &[&str]) -> Output {
@@ -26,12 +26,12 @@ fn verify(folder: &Path, parties: &[&str], more: &[&str]) -> Output {
 }
 
 #[test]
-fn what_parties_show_of_a_study_holds() {
-    let folder = rehearse();
+fn honest_transcripts_and_statements_pass() {
+    let folder = run_study();
     let stated = file("cedar", "privacy-statement.json");
     let output = verify(folder.path(), &PARTIES, &["--statement", &stated]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    // Long lines are broken.
+    // Undo line breaks.
     let page = text(&output.stdout).replace("\n         ", " ");
     let header = page.lines().next().unwrap();
     assert!(
@@ -42,24 +42,21 @@ fn what_parties_show_of_a_study_holds() {
     let alder = page.lines().find(|line| line.contains("alder")).unwrap();
     let numbers: Vec<&str> = alder.split_whitespace().skip(2).take(5).collect();
     assert_eq!(numbers, ["21", "21", "3", "3", "3"], "{page}");
-    assert!(page.contains("at δ = 0.0001"), "{page}");
+    assert!(page.contains("at δ = 1e-4"), "{page}");
     assert!(page.contains("one row of one party replaced"), "{page}");
     assert!(
         page.contains("whether the noise was really drawn"),
         "{page}"
     );
-    assert!(
-        page.ends_with("everything that was checked holds\n"),
-        "{page}"
-    );
+    assert!(page.ends_with("every check passed\n"), "{page}");
     assert!(page.contains("cedar: signed by it, and compared"), "{page}");
     assert!(!page.contains("no transcript of"), "{page}");
-    // What is a party's word is told as such.
+    // Claims that cannot be checked are marked as such.
     let words = [
-        "\"protects\" is each party's word",
-        "\"site\" of a statement is its party's word",
-        "alder says that its noise protects: its word",
-        "its site was compared with this study, and is its word beyond that",
+        "\"protects\" is each party's own claim",
+        "\"site\" of a statement is its party's own claim",
+        "alder claims that its noise protects, which no file can show",
+        "its site was compared with this study, and is its own claim beyond that",
     ];
     for word in words {
         assert!(page.contains(word), "{word}: {page}");
@@ -77,13 +74,13 @@ fn what_parties_show_of_a_study_holds() {
     assert_eq!(json["statements"][0]["compared"], false);
     assert_eq!(json["statements"][0]["site"], true);
     let beyond = json["not_checked"].as_str().unwrap();
-    assert!(beyond.contains("\"protects\" is each party's word"));
-    assert!(beyond.contains("\"site\" of a statement is its party's word"));
+    assert!(beyond.contains("\"protects\" is each party's own claim"));
+    assert!(beyond.contains("\"site\" of a statement is its party's own claim"));
 }
 
 #[test]
-fn parties_whose_transcripts_were_not_given_are_named() {
-    let folder = rehearse();
+fn parties_without_a_transcript_are_named() {
+    let folder = run_study();
     let some = &PARTIES[..2];
     let output = verify(folder.path(), some, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -92,8 +89,8 @@ fn parties_whose_transcripts_were_not_given_are_named() {
         page.contains("no transcript of cedar, maple, rowan: "),
         "{page}"
     );
-    let so = "everything that was checked holds, and 3 parties' transcripts were not there to be checked\n";
-    assert!(page.ends_with(so), "{page}");
+    let result = "every check passed; 3 parties' transcripts are missing\n";
+    assert!(page.ends_with(result), "{page}");
     let json = verify(folder.path(), some, &["--json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let missing: Vec<&str> = json["missing"]
@@ -106,8 +103,8 @@ fn parties_whose_transcripts_were_not_given_are_named() {
 }
 
 #[test]
-fn what_does_not_hold_is_named_and_fails() {
-    let folder = rehearse();
+fn a_missing_charge_is_a_fault_and_fails() {
+    let folder = run_study();
     let path = folder.path().join(file("birch", "transcript.jsonl"));
     let whole = fs::read_to_string(&path).unwrap();
     let without = whole
@@ -121,11 +118,11 @@ fn what_does_not_hold_is_named_and_fails() {
     let page = text(&output.stdout);
     let fault = "birch, iteration 3: the study charges here, and the transcript does not";
     assert!(page.contains(fault), "{page}");
-    assert!(
-        !page.contains("everything that was checked holds"),
-        "{page}"
+    assert!(!page.contains("every check passed"), "{page}");
+    assert_eq!(
+        text(&output.stderr),
+        "error: verification failed: 2 faults\n"
     );
-    assert_eq!(text(&output.stderr), "error: 2 things do not hold\n");
     let json = verify(folder.path(), &["birch"], &["--json"]);
     assert_eq!(json.status.code(), Some(1));
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -134,8 +131,8 @@ fn what_does_not_hold_is_named_and_fails() {
 }
 
 #[test]
-fn wrong_use_is_told_apart() {
-    let folder = rehearse();
+fn wrong_use_has_exit_code_2() {
+    let folder = run_study();
     for args in [
         &["verify", "--study", "study.toml"][..],
         &["verify", "alder/transcript.jsonl"],
@@ -152,7 +149,7 @@ fn wrong_use_is_told_apart() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("the same transcript as"));
     assert!(output.stdout.is_empty());
-    // A study for simulations names nobody whose signature could be checked.
+    // A study without parties has no keys to check signatures with.
     let text_of = fs::read_to_string(folder.path().join("study.toml")).unwrap();
     let alone = text_of.split("[[parties]]").next().unwrap();
     let alone = alone.replace("[network]", "[network]\nnodes = 5");

@@ -35,7 +35,7 @@ pub enum Criterion {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Baseline {
     /// Every party trains alone.
-    Sequential,
+    Alone,
     /// Every party trains alone, then the models are averaged.
     Averaged,
 }
@@ -51,7 +51,7 @@ impl Baseline {
         if noisy && privacy.unprotected().is_some() {
             return Vec::new();
         }
-        let mut all = vec![Self::Sequential, Self::Averaged];
+        let mut all = vec![Self::Alone, Self::Averaged];
         all.retain(|baseline| baseline.method(0.0).name() != algorithm.method.name());
         all
     }
@@ -59,7 +59,7 @@ impl Baseline {
     /// Returns the name in tables and legends.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Sequential => "each party alone",
+            Self::Alone => "each party alone",
             Self::Averaged => "averaged once",
         }
     }
@@ -67,14 +67,14 @@ impl Baseline {
     /// Returns the baseline whose method has this name in study files.
     pub(crate) fn from_method_name(name: &str) -> Self {
         match name {
-            "local" => Self::Sequential,
+            "local" => Self::Alone,
             _ => Self::Averaged,
         }
     }
 
     fn method(self, extra_ridge: f64) -> Method {
         match self {
-            Self::Sequential => Method::Local { extra_ridge },
+            Self::Alone => Method::Local { extra_ridge },
             Self::Averaged => Method::Average { extra_ridge },
         }
     }
@@ -152,7 +152,7 @@ impl Baseline {
         study.name = self.title().to_owned();
         study.algorithm.method = self.method(extra_ridge);
         study.algorithm.iterations = match self {
-            Self::Sequential => 1,
+            Self::Alone => 1,
             Self::Averaged => 1 + gossip_rounds(base.graph()),
         };
         let one_answer = calibrate::for_one_answer(&study.privacy.noise.template());

@@ -98,7 +98,7 @@ fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
     };
     let penalty = Schedule::Constant(5.0);
     match method {
-        AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
+        AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
             let mut all = method.parameter_sets(experiment.study(), experiment.graph());
             all.truncate(6);
             all.drain(..2);
@@ -171,14 +171,12 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
         let total = cell.total.epsilon;
         assert!(greatest <= total && least > 0.995 * total, "{cell:?}");
         assert_eq!(chosen.stopped, 0);
-        let asked = match cell.method {
-            AccuracyMethod::Sequential | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
-                1
-            }
+        let expected = match cell.method {
+            AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => 1,
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,
         };
-        assert_eq!(chosen.data_steps, asked, "{cell:?}");
+        assert_eq!(chosen.data_steps, expected, "{cell:?}");
     }
 }
 
@@ -276,7 +274,7 @@ fn tables_have_a_row_for_every_method_and_a_column_for_every_total() {
     let grids: Vec<TextTable> = table.accuracy_tables();
     assert_eq!(grids.len(), 2);
     for grid in &grids {
-        assert_eq!(grid.header, ["", "ε 0.000001, δ 0"]);
+        assert_eq!(grid.header, ["", "ε 1e-6, δ 0"]);
         assert_eq!(grid.rows.len(), AccuracyMethod::ALL.len() + 1);
         assert_eq!(grid.rows[0], ["each party alone", "unattainable"]);
         // Noise in gradients has no Hessian to pay for.

@@ -1,4 +1,4 @@
-//! The program, run as a user would.
+//! Runs `radmm` as a user would.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ pub fn radmm(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it printed.
+/// Converts output to text.
 pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }

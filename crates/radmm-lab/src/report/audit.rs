@@ -1,10 +1,10 @@
 //! The report of `radmm audit`.
 
 use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
-use crate::shown::{at_least, count, epsilon, thousands};
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
 };
+use radmm_study::number_format::{at_least, count, epsilon, thousands};
 
 impl AuditResult {
     /// What was claimed and what could be shown.

@@ -6,11 +6,11 @@ use super::run::study_in_lines;
 use crate::candidate::{CandidateResult, IterationStats};
 use crate::compare::{Comparison, ComparisonResult};
 use crate::result_file::caveat;
-use crate::shown::{count, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Page, Panel, Point, Section, Series, Style, TextTable,
 };
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 
 impl ComparisonResult {
     /// What everyone may spend, in a sentence.

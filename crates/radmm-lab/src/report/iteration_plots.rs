@@ -3,10 +3,10 @@
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use radmm::sim::{Optimum, Snapshot};
+use radmm_study::number_format::{count, number, thousands};
 
 use crate::baseline::Baseline;
 use crate::outcome::{FinalState, Outcome, Repetition};
-use crate::shown::{count, number, thousands};
 use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
 
 /// More points than this a line cannot show.
@@ -199,7 +199,7 @@ impl Measure {
         {
             let baseline = Baseline::from_method_name(other.name);
             let colour = match baseline {
-                Baseline::Sequential => ALONE,
+                Baseline::Alone => ALONE,
                 Baseline::Averaged => AVERAGED,
             };
             let ends: Vec<f64> = other.final_states.iter().map(self.end).collect();

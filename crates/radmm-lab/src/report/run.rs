@@ -10,9 +10,9 @@ use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::result_file::caveat;
-use crate::shown::{count, epsilon, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::{Block, Page, Section};
+use radmm_study::number_format::{count, epsilon, percent, thousands};
 
 /// More parties than this are counted, not named.
 const NAMED: usize = 6;
@@ -161,7 +161,7 @@ fn quality(outcome: &Outcome) -> String {
     {
         let name = match Baseline::from_method_name(other.name) {
             Baseline::Averaged => "for models averaged once",
-            Baseline::Sequential => "for each party alone",
+            Baseline::Alone => "for each party alone",
         };
         let shares = shares(
             right(&other.final_states),

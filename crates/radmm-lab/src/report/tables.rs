@@ -10,9 +10,9 @@ use radmm::privacy::{Mechanism, NoiseDistribution};
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
-use crate::shown::{brief, epsilon, number, percent, thousands};
 use crate::stats::SampleStats;
 use radmm_report::TextTable;
+use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 /// More parties than this are in result.json alone.
 const PARTIES: usize = 20;

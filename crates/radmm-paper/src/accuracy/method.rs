@@ -21,7 +21,7 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 pub enum AccuracyMethod {
     /// Every party trains alone.
-    Sequential,
+    Alone,
     /// Every party trains alone, then the models are averaged.
     Averaged,
     /// Conventional ADMM.
@@ -67,7 +67,7 @@ const DATA_STEPS: [u32; 3] = [2, 6, 20];
 impl AccuracyMethod {
     /// All methods, in the order of the table.
     pub const ALL: [Self; 6] = [
-        Self::Sequential,
+        Self::Alone,
         Self::Averaged,
         Self::Admm,
         Self::Recycled,
@@ -78,7 +78,7 @@ impl AccuracyMethod {
     /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Sequential => "each party alone",
+            Self::Alone => "each party alone",
             Self::Averaged => "averaged once",
             Self::Admm => "ADMM",
             Self::Recycled => "R-ADMM",
@@ -105,7 +105,7 @@ impl AccuracyMethod {
             per_penalty: 2.0 * neighbours,
         };
         match self {
-            Self::Sequential | Self::Centralised => {
+            Self::Alone | Self::Centralised => {
                 single_query(1, |extra_ridge| Method::Local { extra_ridge })
             }
             Self::Averaged => single_query(1 + gossip_rounds(graph), |extra_ridge| {

@@ -2,8 +2,8 @@
 
 use radmm::privacy::Guarantee;
 use radmm_lab::SampleStats;
-use radmm_lab::shown::{brief, count, percent, thousands};
 use radmm_report::{Block, Page, Section, TextTable};
+use radmm_study::number_format::{self, brief, count, percent, thousands};
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
 
@@ -29,7 +29,7 @@ impl AccuracyTable {
             let held_out = centralised.and_then(|result| result.held_out.as_ref());
             let centralised =
                 held_out.map_or("–".to_owned(), |score| percent_text(&score.accuracy));
-            let totals = split.of(AccuracyMethod::Sequential).count();
+            let totals = split.of(AccuracyMethod::Alone).count();
             let last = std::iter::repeat_n(centralised, totals);
             rows.push(
                 ["centralised, no noise".to_owned()]
@@ -168,7 +168,7 @@ impl AccuracyTable {
     }
 
     fn header(&self, split: &SplitTable) -> Vec<String> {
-        let totals = split.of(AccuracyMethod::Sequential).map(total);
+        let totals = split.of(AccuracyMethod::Alone).map(total);
         [String::new()].into_iter().chain(totals).collect()
     }
 }
@@ -183,10 +183,11 @@ impl SplitTable {
 /// Returns a total as in `ε 0.5, δ 0`.
 fn total(cell: &AccuracyCell) -> String {
     let Guarantee { epsilon, delta } = cell.total;
-    match delta {
-        0.0 => format!("ε {epsilon}, δ 0"),
-        _ => format!("ε {epsilon}, δ {delta:e}"),
-    }
+    format!(
+        "ε {}, δ {}",
+        number_format::as_typed(epsilon),
+        number_format::delta(delta)
+    )
 }
 
 /// Returns a share as in `81.9 ± 0.3`.

@@ -1,0 +1,201 @@
+//! Arguments of the commands of a real network: `node`, `up`, `verify`, `ledger`, `key`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Subcommand};
+
+use super::values;
+
+/// Run one party of a real network
+///
+/// Reads the study, which all parties share, and the site file, which is this party's own; reads the rows; connects to the
+/// neighbours; runs until the study is over. Every charge is on disk before a message leaves: after a crash or kill, the same
+/// command resumes. The first Ctrl-C stops after the current iteration, the second at once.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm node --study study.toml --site site.toml --check   files, key, rows, limit, neighbours, and the bill
+  radmm node --study study.toml --site site.toml           run
+  radmm node --study study.toml --site site.toml --log json 2>> node.log")]
+pub(crate) struct NodeArgs {
+    /// The study file, the same at all parties
+    #[arg(long, value_name = "FILE")]
+    pub study: PathBuf,
+
+    /// The site file of this party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
+
+    /// The folder that the study's own table is relative to, for parties that take their share of it
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub table_in: Option<PathBuf>,
+
+    /// Only check files, key, rows, limit and neighbours; prints the privacy bill, and releases nothing
+    #[arg(long)]
+    pub check: bool,
+
+    /// Format of messages on stderr: text, or json with one object a line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log: LogFormat,
+
+    /// Print the final state as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Suppress messages and the progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// The format of messages on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Try a study as a real network: every party a process on this machine
+///
+/// Partitions the study's rows, generates a key and a site file for every party, and starts all parties on the loopback
+/// interface, over the same TLS as between institutions. A process that is killed is restarted and resumes: try it. The same
+/// command resumes after Ctrl-C.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm up                               five hospitals, invented patients
+  radmm up study.toml --dir trial        a study of your own; keys, sites, states and results stay in trial/
+  radmm up study.toml --seeded           the same bits as radmm run: noise from the study's seed")]
+pub(crate) struct UpArgs {
+    /// The study file; without one, a built-in study of five hospitals
+    pub study: Option<PathBuf>,
+
+    /// The folder for keys, sites, states and results [default: radmm-up-NAME]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Draw noise from the study's seed, as in a simulation; it protects nobody
+    #[arg(long)]
+    pub seeded: bool,
+
+    /// Print the final state as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Suppress messages and progress bars
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Check the transcripts and statements of a study's parties, trusting none of them
+///
+/// Checks every signature; recomputes every recycled value from earlier messages, to the bit, and every other value from the
+/// answer that was charged; compares the charges with those that the study prescribes for a party with that many neighbours and
+/// rows; checks that no party sent two neighbours different messages, that no transcript ends before messages which others
+/// received from its party, and that every statement is signed by its party and agrees with the transcript. Lists the parties
+/// without a transcript.
+///
+/// Nobody can check that the noise was really drawn and protects, that the rows are real and as many as stated, and that no
+/// other queries were answered from them. Exit code 1 if any check fails.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm verify --study study.toml alder/transcript.jsonl
+  radmm verify --study study.toml */transcript.jsonl --statement alder/privacy-statement.json
+  radmm verify --study study.toml */transcript.jsonl --json | jq .faults")]
+pub(crate) struct VerifyArgs {
+    /// The study that the parties agreed on
+    #[arg(long, value_name = "STUDY")]
+    pub study: PathBuf,
+
+    /// Files transcript.jsonl written by nodes; messages in several are compared
+    #[arg(required_unless_present = "statement", value_name = "TRANSCRIPT")]
+    pub transcripts: Vec<PathBuf>,
+
+    /// A privacy-statement.json; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub statement: Vec<PathBuf>,
+
+    /// Print the findings as JSON instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum LedgerCommand {
+    Show(ShowLedgerArgs),
+    Verify(VerifyLedgerArgs),
+}
+
+/// Show the privacy ever spent on the rows of a site
+///
+/// Lists all studies that were started here with what each has spent, their total, and the invalid messages of neighbours on
+/// record. With --site, the total is shown with the site's limit, at its δ. The state folder must not be in use by a running
+/// node.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Examples:
+  radmm ledger show --site site.toml
+  radmm ledger show --state state
+  radmm ledger show --state state --charges --delta 1e-6
+  radmm ledger show --state state --json | jq .site.totals")]
+pub(crate) struct ShowLedgerArgs {
+    /// The state folder that the site file names
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+
+    /// The site file instead of --state: it names the state folder and the limit
+    #[arg(long, value_name = "FILE")]
+    pub site: Option<PathBuf>,
+
+    /// The δ at which totals of Gaussian noise are stated [default: the limit's, with --site; otherwise 1e-5]
+    #[arg(long, value_parser = values::delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+
+    /// List every charge, too
+    #[arg(long)]
+    pub charges: bool,
+
+    /// Print everything as JSON instead of the tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Check the integrity of a site's account
+///
+/// Checks the hash chain over all records, that every charge has its answer, and the order of charges. Exit code 1 if any check
+/// fails.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm ledger verify --state state")]
+pub(crate) struct VerifyLedgerArgs {
+    /// The state folder that the site file names
+    #[arg(long, value_name = "DIR")]
+    pub state: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    New(NewKeyArgs),
+    Show(ShowKeyArgs),
+}
+
+/// Generate a key, and print its public half
+///
+/// The file holds the secret key and stays at this site: anybody who has it can impersonate the site. The printed line goes into
+/// the study, as this party's key. An existing file is not overwritten.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm key new site.key
+  radmm key new site.key | xargs printf 'key = \"%s\"\\n'")]
+pub(crate) struct NewKeyArgs {
+    /// The new file of the secret key
+    pub file: PathBuf,
+}
+
+/// Print the public half of a key
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm key show site.key")]
+pub(crate) struct ShowKeyArgs {
+    /// The file of the secret key
+    pub file: PathBuf,
+}

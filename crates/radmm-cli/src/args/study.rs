@@ -1,0 +1,207 @@
+//! Arguments of the commands on studies: `run`, `compare`, `reproduce`, `certify`, `privacy`, `audit`.
+
+use std::path::PathBuf;
+
+use radmm_lab::PriorMethod;
+
+use super::{WorkArgs, values};
+
+/// Run a study in simulation: all parties in this process
+///
+/// Prints the result next to two baselines: each party training alone, and averaging once. A simulation repeats from its seed and
+/// holds all rows: it shows how accurate and how private an algorithm is, and protects nobody.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm run                              the built-in study
+  radmm run study.toml --out results     a study of your own (docs/study.md describes the format)
+  radmm run study.toml --json | jq .privacy")]
+pub(crate) struct RunArgs {
+    /// The study file; without one, a built-in study on the UCI Adult data
+    pub study: Option<PathBuf>,
+
+    /// Write result.json, report.html and privacy-statement.json into this folder, which is created if needed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print result.json instead of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Every party's limit on its total ε; a query that would exceed it is refused
+    #[arg(long, value_name = "EPSILON", value_parser = values::epsilon, allow_negative_numbers = true)]
+    pub limit: Option<f64>,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Reproduce the paper's figures on the UCI Adult data, which is part of the program
+///
+/// Runs the experiments and writes one report, report.html, with the figures, their numbers, and the paper's claims next to the
+/// results; the figures also as SVG and CSV files. Prior methods run at equal total privacy.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm reproduce                        all figures, ten runs a setting: under a minute
+  radmm reproduce fig2 --repetitions 3   one figure, quickly
+  radmm reproduce accuracy               the table of docs/accuracy.md: some minutes; also accuracy.json
+  radmm reproduce --json | jq '.claims[] | select(.holds | not)'")]
+pub(crate) struct ReproduceArgs {
+    /// The figures to reproduce
+    #[arg(value_enum, default_values_t = [PaperFigure::All])]
+    pub figures: Vec<PaperFigure>,
+
+    /// The folder for the report and its figures, which is created if needed
+    #[arg(long, value_name = "DIR", default_value = "radmm-reproduced")]
+    pub out: PathBuf,
+
+    /// Number of runs of every private setting
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub repetitions: u32,
+
+    /// Print the claims and results as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PaperFigure {
+    /// Convergence without noise
+    Fig1,
+    /// Accuracy and privacy against prior methods
+    Fig2,
+    /// Growing penalties
+    Fig3,
+    /// The table of docs/accuracy.md, on its own: all methods at strong privacy, with similar and dissimilar parties
+    Accuracy,
+    /// All figures of the paper, without the table
+    All,
+}
+
+/// Compare studies at equal total privacy on the same rows
+///
+/// Calibrates the noise so that every party of every study spends the same total over the whole run, runs all studies, and shows
+/// loss, held-out accuracy and AUC with their spread, queries, messages and time. Training alone and averaging once are always
+/// included.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm compare study.toml --with dvp --with pp     against the paper's prior methods
+  radmm compare r-admm.toml dgd.toml --epsilon 1    two studies of yours, at a total of 1
+  radmm compare a.toml b.toml --out results         also results/report.html, compare.json, compare.svg, compare.csv")]
+pub(crate) struct CompareArgs {
+    /// Study files; they must agree on `[data]` and on the number of nodes
+    #[arg(required = true, value_name = "STUDY")]
+    pub studies: Vec<PathBuf>,
+
+    /// Add a prior method derived from the first study: dvp, pp or pvp; may be given several times
+    #[arg(long, value_name = "METHOD", value_parser = values::prior_method)]
+    pub with: Vec<PriorMethod>,
+
+    /// The total ε of every party over the whole run [default: that of the first study]
+    #[arg(long, value_parser = values::epsilon, allow_negative_numbers = true)]
+    pub epsilon: Option<f64>,
+
+    /// The δ of that total [default: the largest of the studies']
+    #[arg(long, value_parser = values::delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+
+    /// Number of runs of every study [default: that of the first study]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
+    pub repetitions: Option<u32>,
+
+    /// Write report.html, compare.json, compare.svg and compare.csv into this folder, which is created if needed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print compare.json instead of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Determine whether a study's algorithm converges, and how fast
+///
+/// Decides the condition of the paper's Theorem III.1, computes the exact rate near the optimum of the study's rows, and runs the
+/// study without noise. Exit code 0 whether or not the condition is met: both are answers.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm certify                          the built-in study
+  radmm certify study.toml               a study of your own
+  radmm certify study.toml --json | jq .theorem")]
+pub(crate) struct CertifyArgs {
+    /// The study file; without one, a built-in study on the UCI Adult data
+    pub study: Option<PathBuf>,
+
+    /// Print the numbers as JSON instead of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Print a study's privacy bill, before anything runs
+///
+/// Shows every party's noise, the privacy loss of a data step and of the whole run; the total over the iterations; and what
+/// recycling saves compared with a query in every iteration. Warns if the noise will drown the signal. Rows are counted, and no
+/// query is answered; with --rows no data file is opened.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm privacy                          the built-in study
+  radmm privacy study.toml               a study of your own
+  radmm privacy study.toml --rows 6000   parties of 6,000 rows each, without reading any
+  radmm privacy study.toml --json | jq '.nodes[] | {name, sigma, epsilon}'")]
+pub(crate) struct PrivacyArgs {
+    /// The study file; without one, a built-in study on the UCI Adult data
+    pub study: Option<PathBuf>,
+
+    /// Number of rows of the parties: one number for all, or one for each; the table is then not read
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=67_108_864), allow_negative_numbers = true)]
+    pub rows: Vec<u32>,
+
+    /// Print the whole bill as JSON instead of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Attack the mechanisms, and show a lower bound on their privacy loss
+///
+/// A hostile neighbour observes the releases of many victims whose rows are one of two neighbouring data sets, and tries to tell
+/// which. Its success gives a lower bound on ε, shown next to the total that the victims' ledgers claim. Every recycled message
+/// is also recomputed from earlier ones, to the bit. Exit code 1 if a claim is refuted.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm audit                            every mechanism, every way to recycle
+  radmm audit study.toml                 a study's mechanism at its own prices, and its messages
+  radmm audit --runs 500000 --out results   tighter bounds; also results/report.html, audit.json and figures
+  radmm audit --json | jq '.attacked[] | select(.verdict == \"fails\")'")]
+pub(crate) struct AuditArgs {
+    /// The study file; without one, the program's own mechanisms
+    pub study: Option<PathBuf>,
+
+    /// Number of victims that an attack observes for each of the two data sets
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000), allow_negative_numbers = true)]
+    pub runs: u32,
+
+    /// Seed of the victims' noise [default: the study's; without a study, 1]
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// Write report.html, audit.json and the figures as SVG and CSV into this folder, which is created if needed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print audit.json instead of the tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}

@@ -1,0 +1,37 @@
+//! Parsers of argument values.
+
+use radmm_data::Format;
+use radmm_lab::PriorMethod;
+
+pub(super) fn finite(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err("must be a finite number".into()),
+    }
+}
+
+pub(super) fn epsilon(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(epsilon) if epsilon.is_finite() && epsilon > 0.0 => Ok(epsilon),
+        _ => Err("must be a positive, finite number".into()),
+    }
+}
+
+pub(super) fn delta(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(delta) if (0.0..1.0).contains(&delta) => Ok(delta),
+        _ => Err("must be at least 0 and below 1".into()),
+    }
+}
+
+pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {
+    let named = PriorMethod::ALL
+        .into_iter()
+        .find(|method| method.name() == text);
+    named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
+}
+
+pub(super) fn format(text: &str) -> Result<Format, String> {
+    let named = Format::ALL.into_iter().find(|format| format.name() == text);
+    named.ok_or_else(|| "must be csv, parquet or libsvm".into())
+}

@@ -1,0 +1,227 @@
+//! `radmm privacy`: the privacy bill of a study, before anything runs.
+
+use std::fmt::Write;
+
+use comfy_table::Table;
+use radmm::node::StepKind;
+use radmm::privacy::Guarantee;
+use radmm::privacy::NoiseDistribution;
+use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
+use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
+
+use crate::args::PrivacyArgs;
+use crate::error::CommandError;
+use crate::input::load;
+use crate::output::tables::{grid, paragraph};
+use crate::output::{files, stderr};
+
+/// The most parties in the table; the JSON has all.
+const MOST_PARTIES: usize = 20;
+
+/// The most iterations in the table, including the first and the last.
+const MOST_ITERATIONS: usize = 12;
+
+pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
+    let loaded = load::study(args.study.as_deref(), args.work.quiet)?;
+    let pool = args.work.thread_pool()?;
+    let rows: Vec<usize> = args.rows.iter().map(|&rows| rows as usize).collect();
+    let bill = match rows.is_empty() {
+        true => {
+            let experiment = loaded.experiment()?;
+            let bill = pool.install(|| experiment.bill());
+            bill.map_err(|cause| CommandError::unattainable_budget(loaded.name(), cause))?
+        }
+        false => {
+            let bill = pool.install(|| StudyBill::for_rows(&loaded.study, &rows));
+            bill.map_err(|cause| CommandError::from_bill(loaded.name(), cause))?
+        }
+    };
+    stderr::warning(bill.noise_warning.as_ref(), args.work.quiet);
+    match args.json {
+        true => files::print(&bill.to_json()),
+        false => files::print(&page(&bill)),
+    }
+}
+
+/// Formats the bill, in lines of eighty columns as far as names allow.
+fn page(bill: &StudyBill) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "{}\n", headline(bill));
+    let _ = writeln!(page, "{}\n{}\n", parties(bill), legend(bill));
+    if bill.total.epsilon.is_finite() {
+        let _ = writeln!(page, "{}\n", course(bill));
+    }
+    if let Some(saving) = &bill.saving {
+        let _ = writeln!(page, "{}\n", paragraph("saved", &saved(bill, saving)));
+    }
+    let _ = writeln!(page, "{}", paragraph("privacy", &total(bill)));
+    page
+}
+
+fn headline(bill: &StudyBill) -> String {
+    format!(
+        "{}: {} with {} and {}, {}\n{}; {}\nnoise {}; {}",
+        bill.study,
+        bill.algorithm,
+        count(bill.nodes.len(), "party", "parties"),
+        count(bill.edges, "edge", "edges"),
+        count(bill.iterations as usize, "iteration", "iterations"),
+        count(
+            bill.data_steps,
+            "data step, which costs privacy",
+            "data steps, which cost privacy"
+        ),
+        count(
+            bill.recycled_steps,
+            "recycled step, which is free",
+            "recycled steps, which are free"
+        ),
+        bill.noise_text(),
+        count(bill.columns, "column", "columns"),
+    )
+}
+
+/// Formats the table of the first parties, and the number of those left out.
+fn parties(bill: &StudyBill) -> String {
+    let noise = match bill.nodes.first().and_then(|node| node.law) {
+        Some(NoiseDistribution::Gamma { .. }) => "rate",
+        Some(NoiseDistribution::Gaussian { .. }) => "σ",
+        None => "noise",
+    };
+    let header = [
+        "party",
+        "rows",
+        "neighbours",
+        "steps",
+        noise,
+        "a step",
+        "total ε",
+        "noise/C",
+    ];
+    let row = |node: &NodeBill| {
+        vec![
+            node.name.clone(),
+            thousands(node.rows),
+            node.degree.to_string(),
+            node.data_steps.to_string(),
+            node.law
+                .map_or("none".to_owned(), |law| brief(law.amount())),
+            step_prices(node),
+            epsilon(node.total.epsilon),
+            brief(node.noise_norm / bill.signal),
+        ]
+    };
+    let table = grid(&header, bill.nodes.iter().take(MOST_PARTIES).map(row));
+    match bill.nodes.len().saturating_sub(MOST_PARTIES) {
+        0 => table.to_string(),
+        more => format!("{table}\n … and {} more, with --json", thousands(more)),
+    }
+}
+
+/// Formats the privacy loss of a data step: of the first and the last, where they differ.
+fn step_prices(node: &NodeBill) -> String {
+    let ends = node.steps.first().zip(node.steps.last());
+    let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
+        return "–".to_owned();
+    };
+    match first == last {
+        true => first,
+        false => format!("{first} … {last}"),
+    }
+}
+
+fn legend(bill: &StudyBill) -> String {
+    let adds_up = match bill.total.delta == 0.0 {
+        true => "its ε; of the first and the last, where they differ",
+        false => "its ε at this δ if it were alone; many cost less than their sum",
+    };
+    format!(
+        " steps: data steps\n \
+         a step: {adds_up}\n \
+         total ε: over every message of the run\n \
+         noise/C: the expected norm of the noise, divided by the largest possible\n \
+         norm of the rows' gradient, C = {}",
+        brief(bill.signal)
+    )
+}
+
+/// Formats the total after some iterations.
+fn course(bill: &StudyBill) -> Table {
+    let last = bill.by_iteration.len() - 1;
+    let shown = last.min(MOST_ITERATIONS);
+    // Evenly spaced, from 1 to the last.
+    let mut times: Vec<usize> = (0..shown)
+        .map(|k| match shown {
+            1 => last,
+            _ => 1 + k * (last - 1) / (shown - 1),
+        })
+        .collect();
+    times.dedup();
+    let row = |t: usize| {
+        let IterationCost {
+            t,
+            kind,
+            epsilon: spent,
+        } = bill.by_iteration[t];
+        vec![
+            t.to_string(),
+            match kind {
+                StepKind::Data => "data".to_owned(),
+                StepKind::Recycled => "recycled".to_owned(),
+                StepKind::Start => "start".to_owned(),
+            },
+            epsilon(spent),
+        ]
+    };
+    let header = ["iteration", "step", "total ε so far"];
+    grid(&header, times.into_iter().map(row))
+}
+
+fn saved(bill: &StudyBill, saving: &Saving) -> String {
+    let queries = format!(
+        "{} queries the rows in every iteration, {} times instead of {}",
+        saving.conventional,
+        thousands(saving.data_steps),
+        thousands(bill.data_steps)
+    );
+    let cost = match saving.epsilon {
+        Some(total) => format!(
+            "With the same noise it would cost a total of ε = {} instead of {}",
+            epsilon(total),
+            epsilon(bill.total.epsilon)
+        ),
+        None => "The study's bound does not cover it".to_owned(),
+    };
+    let noise = match saving.noise {
+        Some(ends) => format!(
+            "for the same total it would need{} times the noise",
+            scale("", ends)
+        ),
+        None => "no noise would keep it within the same total".to_owned(),
+    };
+    format!("{queries}. {cost}; {noise}")
+}
+
+fn total(bill: &StudyBill) -> String {
+    let Guarantee {
+        epsilon: total,
+        delta,
+    } = bill.total;
+    match total.is_finite() {
+        true => format!(
+            "ε = {} at δ = {}: the total over every message of the run, the largest of all parties, for {}; {}. \
+             Nothing has been run yet",
+            epsilon(total),
+            number_format::delta(delta),
+            Guarantee::RELATION,
+            bill.composition
+        ),
+        false => {
+            format!(
+                "none: answers will be released {}. Nothing has been run yet",
+                bill.privacy.unprotected().unwrap_or_default()
+            )
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `radmm run`: runs a study in simulation.
+
+use radmm_lab::report;
+use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
+
+use crate::args::RunArgs;
+use crate::error::CommandError;
+use crate::input::load;
+use crate::output::progress::Progress;
+use crate::output::{files, stderr, tables};
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
+    let quiet = args.work.quiet;
+    let study = load::study(args.study.as_deref(), quiet)?;
+    if let Some(out) = &args.out {
+        files::create_folder(out)?;
+    }
+    let pool = args.work.thread_pool()?;
+    let experiment = study.experiment()?;
+    let drowned = pool.install(|| experiment.noise_warning());
+    let drowned =
+        drowned.map_err(|cause| CommandError::unattainable_budget(study.name(), cause))?;
+    stderr::warning(drowned.as_ref(), quiet);
+    let progress = Progress::new(experiment.progress_steps(), quiet);
+    let outcome =
+        pool.install(|| experiment.run(args.limit, &|snapshot| progress.step(snapshot)))?;
+    progress.done();
+    write_and_print(args, &experiment, &outcome)?;
+    let mut repetitions = outcome.repetitions.iter();
+    match repetitions.find_map(|repetition| repetition.stopped.clone()) {
+        Some(reason) => Err(CommandError::StoppedEarly(reason)),
+        None => Ok(()),
+    }
+}
+
+fn write_and_print(
+    args: &RunArgs,
+    experiment: &Experiment,
+    outcome: &Outcome,
+) -> Result<(), CommandError> {
+    let result = ResultFile::new(experiment, outcome);
+    if let Some(out) = &args.out {
+        let quiet = args.work.quiet;
+        let path = out.join("result.json");
+        files::write_with(&path, |file| result.write_json(file))?;
+        stderr::wrote(&path, quiet);
+        let report = report::run_page(experiment, outcome).to_html();
+        let statement = PrivacyStatement::new(experiment, outcome).to_json();
+        let texts = [
+            ("report.html", report),
+            ("privacy-statement.json", statement),
+        ];
+        files::write_all(out, quiet, texts)?;
+    }
+    match args.json {
+        true => files::print_with(|stdout| result.write_json(stdout)),
+        false => files::print(&tables::outcome(experiment, outcome)),
+    }
+}

@@ -1,0 +1,248 @@
+//! Starts the processes of all parties, shows their progress, and restarts those that are killed.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use radmm_node::local_network::LocalNetwork;
+use radmm_node::runtime::{NodeError, on_stop_signal};
+use radmm_study::Study;
+use radmm_study::number_format::epsilon;
+use serde_json::Value;
+
+use crate::error::CommandError;
+use crate::output::stderr;
+
+/// The time that processes have to stop by themselves.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// The processes of all parties.
+pub(super) struct Supervisor<'a> {
+    network: &'a LocalNetwork,
+    /// The folder that the study's own table is relative to.
+    folder: &'a Path,
+    bars: Vec<ProgressBar>,
+    all_bars: MultiProgress,
+    quiet: bool,
+}
+
+/// A report about the process of a party.
+struct Report {
+    party: usize,
+    event: ProcessEvent,
+}
+
+enum ProcessEvent {
+    /// A line of its log.
+    Line(String),
+    Exited(ExitStatus),
+}
+
+/// A process that is killed when its handle is dropped.
+struct Process(Arc<Mutex<Child>>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Ok(mut child) = self.0.lock() {
+            let _ = child.kill();
+        }
+    }
+}
+
+impl<'a> Supervisor<'a> {
+    pub(super) fn new(
+        network: &'a LocalNetwork,
+        folder: &'a Path,
+        study: &Study,
+        quiet: bool,
+    ) -> Self {
+        let target = match quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let all_bars = MultiProgress::with_draw_target(target);
+        let width = network.sites.iter().map(|(name, _)| name.len()).max();
+        let template = format!(
+            "{{prefix:{}}} {{bar:20.cyan/dim}} {{pos:>4}}/{{len}} {{wide_msg}}",
+            width.unwrap_or(8)
+        );
+        let bar = |(name, _): &(String, PathBuf)| {
+            let bar = all_bars.add(ProgressBar::new(u64::from(study.algorithm.iterations)));
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                bar.set_style(style.progress_chars("━╸─"));
+            }
+            bar.set_prefix(name.clone());
+            bar
+        };
+        Self {
+            bars: network.sites.iter().map(bar).collect(),
+            network,
+            folder,
+            all_bars,
+            quiet,
+        }
+    }
+
+    /// Runs all parties. Returns whether all have finished; if not, the user has stopped them.
+    pub(super) fn run(&self) -> Result<bool, CommandError> {
+        let (sender, reports) = channel();
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stop = stopping.clone();
+        // The processes receive the signal, too, and stop by themselves.
+        on_stop_signal(move || stop.store(true, Ordering::Relaxed)).map_err(NodeError::Signals)?;
+        let count = self.network.sites.len();
+        let mut running: BTreeMap<usize, Process> = BTreeMap::new();
+        for party in 0..count {
+            running.insert(party, self.start(party, &sender)?);
+        }
+        let mut errors: Vec<Option<String>> = vec![None; count];
+        let mut finished = vec![false; count];
+        let mut deadline = None;
+        while !running.is_empty() {
+            if stopping.load(Ordering::Relaxed) {
+                // Ctrl-C reaches all processes. A signal to this process alone does not; killing the others loses nothing.
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + GRACE_PERIOD);
+                if Instant::now() > deadline {
+                    break;
+                }
+            }
+            let Report { party, event } = match reports.recv_timeout(GRACE_PERIOD / 10) {
+                Ok(report) => report,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => continue,
+            };
+            let (name, _) = &self.network.sites[party];
+            match event {
+                ProcessEvent::Line(line) => match serde_json::from_str::<Value>(&line) {
+                    Ok(notice) => {
+                        finished[party] |= notice["event"] == "finished";
+                        self.show(party, &notice);
+                    }
+                    Err(_) => {
+                        if let Some(error) = line.strip_prefix("error: ") {
+                            errors[party] = Some(error.to_owned());
+                        }
+                    }
+                },
+                ProcessEvent::Exited(status) if status.success() => {
+                    running.remove(&party);
+                    self.bars[party].finish();
+                }
+                ProcessEvent::Exited(status) => {
+                    running.remove(&party);
+                    if status.code().is_none() && !stopping.load(Ordering::Relaxed) {
+                        self.line(&format!("{name} was killed; restarting it"));
+                        // Restarts finished parties, too: a party that was killed after the last iteration needs their
+                        // acknowledgements.
+                        for party in 0..count {
+                            if let Entry::Vacant(entry) = running.entry(party) {
+                                entry.insert(self.start(party, &sender)?);
+                            }
+                        }
+                        continue;
+                    }
+                    let error = errors[party].take();
+                    let error = error.unwrap_or_else(|| format!("it ended with {status}"));
+                    return Err(CommandError::Party {
+                        name: name.clone(),
+                        error,
+                    });
+                }
+            }
+        }
+        self.bars.iter().for_each(ProgressBar::finish_and_clear);
+        let stopped = stopping.load(Ordering::Relaxed);
+        Ok(!stopped || finished.iter().all(|finished| *finished))
+    }
+
+    /// Starts a process, and a thread that reports its log and its exit.
+    fn start(&self, party: usize, reports: &Sender<Report>) -> Result<Process, CommandError> {
+        let (name, site) = &self.network.sites[party];
+        let failed = |cause| CommandError::Process {
+            name: name.clone(),
+            cause,
+        };
+        let mut child = Command::new(env::current_exe().map_err(failed)?)
+            .arg("node")
+            .arg("--study")
+            .arg(&self.network.study)
+            .arg("--site")
+            .arg(site)
+            .arg("--table-in")
+            .arg(self.folder)
+            .args(["--log", "json", "--json"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let log = child.stderr.take();
+        let child = Arc::new(Mutex::new(child));
+        let (process, reports) = (Process(child.clone()), reports.clone());
+        thread::spawn(move || {
+            let lines = log.into_iter().flat_map(|log| BufReader::new(log).lines());
+            for line in lines.map_while(Result::ok) {
+                let event = ProcessEvent::Line(line);
+                let _ = reports.send(Report { party, event });
+            }
+            // The log is closed, so the process has exited or is about to.
+            let status = child.lock().map(|mut child| child.wait());
+            if let Ok(Ok(status)) = status {
+                let event = ProcessEvent::Exited(status);
+                let _ = reports.send(Report { party, event });
+            }
+        });
+        Ok(process)
+    }
+
+    /// Shows a notice of a party's log.
+    fn show(&self, party: usize, notice: &Value) {
+        let bar = &self.bars[party];
+        let name = &self.network.sites[party].0;
+        match notice["event"].as_str().unwrap_or("") {
+            "iterated" => {
+                bar.set_position(notice["iteration"].as_u64().unwrap_or(0));
+                let spent = notice["epsilon"].as_f64().unwrap_or(f64::INFINITY);
+                let consensus = notice["consensus"].as_f64().unwrap_or(0.0);
+                bar.set_message(format!("ε {}, apart {consensus:.1e}", epsilon(spent)));
+            }
+            "disconnected" => bar.set_message(format!(
+                "waiting for {}",
+                notice["peer"].as_str().unwrap_or("a neighbour")
+            )),
+            "lied" | "disagrees" | "refused" => {
+                let peer = notice["peer"].as_str().or(notice["address"].as_str());
+                let problem = notice["what"].as_str().or(notice["reason"].as_str());
+                let (peer, problem) = (peer.unwrap_or(""), problem.unwrap_or(""));
+                self.line(&format!("{name}: {peer}: {problem}"));
+            }
+            "started" if notice["iteration"].as_u64() == Some(0) => {
+                let address = notice["listening"].as_str().unwrap_or("no address");
+                self.line(&format!("{name} listens on {address}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes a line to stderr, above the bars if they show.
+    fn line(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        match self.all_bars.is_hidden() {
+            true => stderr::line(line),
+            false => {
+                let _ = self.all_bars.println(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Errors of commands, and their exit codes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use radmm::graph::GraphError;
+use radmm_data::DataError;
+use radmm_lab::audit::AuditError;
+use radmm_lab::{
+    BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
+};
+use radmm_node::evidence::{AccountError, VerifyError};
+use radmm_node::key::KeyError;
+use radmm_node::local_network::LocalNetworkError;
+use radmm_node::runtime::NodeError;
+use radmm_node::setup::{RowsError, SetupError};
+use radmm_node::store::StoreError;
+use radmm_node::transport::TransportError;
+use radmm_paper::accuracy::AccuracyError;
+use radmm_study::{ModelError, StudyError};
+use thiserror::Error;
+
+/// The reason why a command failed, or did less than it was asked for.
+#[derive(Debug, Error)]
+pub(crate) enum CommandError {
+    #[error("{0}")]
+    Study(#[from] StudyError),
+    #[error("{}: {cause}", path.display())]
+    Unreadable { path: PathBuf, cause: io::Error },
+    #[error("{}: {cause}; choose another folder for --out", path.display())]
+    Unwritable { path: PathBuf, cause: io::Error },
+    #[error("{study}: [network] {cause}")]
+    Network { study: String, cause: GraphError },
+    #[error("{study}: {cause}")]
+    UnattainableBudget {
+        study: String,
+        cause: UnattainableBudget,
+    },
+    #[error("--rows: {0}")]
+    RowCounts(BillError),
+    #[error("{study}: {}", StudyRowsError::Parties)]
+    NoRows { study: String },
+    #[error("{0}")]
+    Rows(#[from] StudyRowsError),
+    #[error("{0}")]
+    Run(#[from] radmm_lab::RunError),
+    #[error("{0}")]
+    Compare(#[from] CompareError),
+    #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
+    AccuracyWithFigures,
+    #[error("{0}")]
+    Accuracy(#[from] AccuracyError),
+    #[error("{0}")]
+    Certify(#[from] CertifyError),
+    #[error("{0}")]
+    NotAudited(#[from] AuditError),
+    #[error(
+        "the audit failed: {0}; a correct mechanism fails an audit with probability at most 5 %: try another --seed and more --runs before you distrust it"
+    )]
+    AuditFailed(String),
+    #[error("{0}")]
+    Data(#[from] DataError),
+    #[error("{0}")]
+    Model(#[from] ModelError),
+    #[error("{0}")]
+    Key(#[from] KeyError),
+    #[error("{0}")]
+    Verify(#[from] VerifyError),
+    #[error("verification failed: {0}")]
+    VerificationFailed(String),
+    #[error("{0}")]
+    Ledger(#[from] AccountError),
+    #[error("{0}")]
+    WrongTable(DataError),
+    #[error("--threshold: {0}")]
+    Threshold(&'static str),
+    #[error("--out: {} is an input of this command; choose another file", .0.display())]
+    OverwritesInput(PathBuf),
+    #[error("{0}")]
+    Node(#[from] NodeError),
+    #[error("{0}")]
+    LocalNetwork(#[from] LocalNetworkError),
+    #[error(
+        "{nodes} parties are too many processes for one machine, the limit is {most}; radmm run simulates any number"
+    )]
+    TooManyProcesses { nodes: u32, most: u32 },
+    #[error("{name}: the process cannot be started: {cause}")]
+    Process { name: String, cause: io::Error },
+    #[error("{name}: {error}")]
+    Party { name: String, error: String },
+    #[error("{}: {cause}; results cannot be written there: choose another folder for out in the site file", path.display())]
+    ResultsFolder { path: PathBuf, cause: io::Error },
+    #[error("{}: this folder holds the results of study {study}, which would be overwritten; choose another folder for out in the site file, or move them", path.display())]
+    OtherResults { path: PathBuf, study: String },
+    #[error(
+        "the rows cannot be read; run radmm node --check on the terminal of somebody who may see rows: it reports where and why"
+    )]
+    RowsUnreadable,
+    #[error("{site}: {key} = \"{address}\": {cause}; choose another address or port")]
+    Address {
+        site: String,
+        key: &'static str,
+        address: SocketAddr,
+        cause: io::Error,
+    },
+    #[error("{name} disagrees: {difference}")]
+    PeerDisagrees { name: String, difference: String },
+    #[error("{0}")]
+    Inspect(String),
+    #[error("{0}")]
+    NoFeatures(String),
+    #[error("the run stopped early: {0}")]
+    StoppedEarly(String),
+    #[error("the threads could not be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error("the result could not be printed: {0}")]
+    Print(#[from] io::Error),
+}
+
+impl From<SetupError> for CommandError {
+    fn from(error: SetupError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        SetupError::from(error).into()
+    }
+}
+
+impl CommandError {
+    /// Returns 2 for wrong use, which the user can correct in the arguments or files, and 1 for all other failures.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        let wrong_use = match self {
+            Self::Study(_)
+            | Self::Unreadable { .. }
+            | Self::NoRows { .. }
+            | Self::Rows(StudyRowsError::Open { .. })
+            | Self::Run(_)
+            | Self::Certify(CertifyError::Run(_))
+            | Self::NotAudited(AuditError::Run(_))
+            | Self::Network { .. }
+            | Self::UnattainableBudget { .. }
+            | Self::RowCounts(_)
+            | Self::Compare(_)
+            | Self::AccuracyWithFigures
+            | Self::Model(_)
+            | Self::Verify(_)
+            | Self::WrongTable(_)
+            | Self::Threshold(_)
+            | Self::OverwritesInput(_)
+            | Self::TooManyProcesses { .. }
+            | Self::ResultsFolder { .. }
+            | Self::OtherResults { .. }
+            | Self::Address { .. }
+            | Self::LocalNetwork(LocalNetworkError::Other(_))
+            | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
+            | Self::Inspect(_) => true,
+            Self::Node(error) => is_wrong_use_of_node(error),
+            Self::Key(error) => !matches!(error, KeyError::Entropy),
+            _ => false,
+        };
+        ExitCode::from(if wrong_use { 2 } else { 1 })
+    }
+
+    /// Returns whether the message may quote values of a row.
+    pub(crate) fn quotes_rows(&self) -> bool {
+        match self {
+            Self::Node(NodeError::Setup(SetupError::Rows(error))) => matches!(
+                **error,
+                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
+            ),
+            _ => false,
+        }
+    }
+
+    /// Converts an error in the rows that a model is applied to.
+    pub(crate) fn from_scored_rows(error: DataError) -> Self {
+        match error {
+            DataError::Format { .. }
+            | DataError::NoSuchColumn { .. }
+            | DataError::DuplicateColumn { .. }
+            | DataError::Column { .. } => Self::WrongTable(error),
+            _ => Self::Data(error),
+        }
+    }
+
+    /// Converts an error in a study's network or rows; `study` is its name in messages.
+    pub(crate) fn from_prepare(study: &str, error: PrepareError) -> Self {
+        match error {
+            PrepareError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            PrepareError::Table(StudyRowsError::Parties) => Self::NoRows {
+                study: study.to_owned(),
+            },
+            PrepareError::Table(cause) => Self::Rows(cause),
+        }
+    }
+
+    /// Converts the error that no noise keeps a study within its privacy budget; `study` is its name in messages.
+    pub(crate) fn unattainable_budget(study: &str, cause: UnattainableBudget) -> Self {
+        Self::UnattainableBudget {
+            study: study.to_owned(),
+            cause,
+        }
+    }
+
+    /// Converts an error of a study's privacy bill; `study` is its name in messages.
+    pub(crate) fn from_bill(study: &str, error: BillError) -> Self {
+        match error {
+            BillError::Graph(cause) => Self::Network {
+                study: study.to_owned(),
+                cause,
+            },
+            BillError::Unattainable(cause) => Self::unattainable_budget(study, cause),
+            BillError::Rows { .. } => Self::RowCounts(error),
+        }
+    }
+}
+
+/// Returns whether the operator can correct the error in the study or site file of a node.
+fn is_wrong_use_of_node(error: &NodeError) -> bool {
+    match error {
+        NodeError::Setup(error) => match error {
+            SetupError::Store(StoreError::Missing(_)) => true,
+            SetupError::Store(_) | SetupError::Party(_) | SetupError::Journal(_) => false,
+            SetupError::Rows(error) => matches!(
+                **error,
+                RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
+            ),
+            _ => true,
+        },
+        NodeError::Transport(error) => !matches!(error, TransportError::Threads(_)),
+        NodeError::Metrics { .. } => true,
+        NodeError::Party(_) | NodeError::Results(_) | NodeError::Signals(_) => false,
+    }
+}

@@ -1,0 +1,4 @@
+//! Input: study files, their rows, and notes on what looks wrong in them.
+
+pub(crate) mod load;
+pub(crate) mod warnings;

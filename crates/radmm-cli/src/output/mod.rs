@@ -1,0 +1,8 @@
+//! Output: tables on stdout, messages and progress on stderr, files.
+
+pub(crate) mod files;
+pub(crate) mod metrics;
+pub(crate) mod prediction_writer;
+pub(crate) mod progress;
+pub(crate) mod stderr;
+pub(crate) mod tables;

@@ -1,0 +1,136 @@
+//! One case of an audit: a mechanism, an attack on it, the claimed ε and the lower bound that the attack shows.
+
+use radmm::privacy::Guarantee;
+use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::problem::Loss;
+use serde::Serialize;
+
+use super::attack::{Attack, RUNS_PER_REPORT};
+use super::binomial::BinomialCount;
+use super::lower_bound::{ScoreProfile, Scores, ceiling, resolution};
+use super::victim::{AttackError, VictimConfig};
+
+/// A victim and the attack on it.
+pub(super) struct AuditCase {
+    pub victim: VictimConfig,
+    pub attack: Attack,
+    /// The attack in words.
+    pub label: String,
+}
+
+/// The verdict on a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuditVerdict {
+    /// The claim withstood an attack that could have refuted it.
+    Holds,
+    /// The claimed ε is too small to show in so few runs.
+    TooSmall,
+    /// The claimed ε is larger than so few runs can ever show.
+    TooLarge,
+    /// The attack shows more than was claimed: the mechanism, its price or the ledger is wrong.
+    Fails,
+}
+
+/// The result of an attack on a claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AttackResult {
+    /// The place of the noise, its distribution, and the loss.
+    pub mechanism: String,
+    /// The attack in words.
+    pub attack: String,
+    /// The number of queries.
+    pub data_steps: usize,
+    /// The guarantee in the party's own ledger.
+    #[serde(flatten)]
+    pub claimed: Guarantee,
+    /// The lower bound on ε, with a confidence of 95 %.
+    #[serde(rename = "at_least")]
+    pub lower_bound: f64,
+    /// The victims with one data set that are in the event which shows the bound, and the number of all of them.
+    pub hits: [usize; 2],
+    /// The same for the victims with the other data set.
+    pub false_hits: [usize; 2],
+    /// The verdict.
+    pub verdict: AuditVerdict,
+    /// The distribution of the scores, for a plot.
+    #[serde(skip)]
+    pub profile: ScoreProfile,
+}
+
+impl AuditCase {
+    /// Returns the number of calls of `progress` by [`run`](Self::run).
+    pub(super) fn progress_steps(runs: u32) -> u64 {
+        2 * u64::from(runs.div_ceil(RUNS_PER_REPORT))
+    }
+
+    /// Attacks `runs` victims with each data set.
+    pub(super) fn run(
+        &self,
+        runs: u32,
+        seed: u64,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<AttackResult, AttackError> {
+        let victim = self.victim.clone().prepare();
+        let (scores, claimed) = self.attack.on(&victim, runs, seed, progress)?;
+        Ok(self.judge(&scores, claimed, runs))
+    }
+
+    /// Compares the bound that scores show with a claim.
+    pub(super) fn judge(&self, scores: &Scores, claimed: Guarantee, runs: u32) -> AttackResult {
+        let bound = scores.lower_bound(claimed.delta);
+        let pair = |count: BinomialCount| [count.hits, count.trials];
+        let verdict = if bound.epsilon > claimed.epsilon {
+            AuditVerdict::Fails
+        } else if claimed.epsilon > ceiling(runs, claimed.delta) {
+            AuditVerdict::TooLarge
+        } else if claimed.epsilon < 2.0 * resolution(runs) {
+            AuditVerdict::TooSmall
+        } else {
+            AuditVerdict::Holds
+        };
+        AttackResult {
+            mechanism: mechanism_text(&self.victim.mechanism, self.victim.problem.loss),
+            attack: self.label.clone(),
+            data_steps: self.victim.queries().len(),
+            claimed,
+            lower_bound: bound.epsilon,
+            hits: pair(bound.hits),
+            false_hits: pair(bound.false_hits),
+            verdict,
+            profile: scores.profile(),
+        }
+    }
+}
+
+impl AttackResult {
+    /// Returns the share of the claim that the attack shows.
+    pub fn share(&self) -> f64 {
+        self.lower_bound / self.claimed.epsilon
+    }
+}
+
+/// Returns a mechanism in words, as in `objective gamma`.
+fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
+    let law = |law: &NoiseDistribution| match law {
+        NoiseDistribution::Gamma { .. } => "gamma",
+        NoiseDistribution::Gaussian { .. } => "gaussian",
+    };
+    let words = match mechanism {
+        Mechanism::None => "no noise".to_owned(),
+        Mechanism::Objective {
+            law: of,
+            scale: NoiseScaling::Fixed,
+        } => format!("objective {}", law(of)),
+        Mechanism::Objective {
+            law: of,
+            scale: NoiseScaling::Penalty,
+        } => format!("penalty-scaled {}", law(of)),
+        Mechanism::Output { law: of } => format!("output {}", law(of)),
+        Mechanism::Gradient { law: of } => format!("gradient {}", law(of)),
+    };
+    match loss {
+        Loss::Logistic => words,
+        Loss::SmoothHinge { .. } => format!("{words} hinge"),
+    }
+}

@@ -1,0 +1,326 @@
+//! The entries of the registry: one for each algorithm.
+
+use radmm::algorithm::Algorithm;
+use radmm::algorithm::admm::{Admm, Penalty};
+use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::dgd::Dgd;
+use radmm::algorithm::dlm::Dlm;
+use radmm::algorithm::recycled::Recycled;
+use radmm::algorithm::schedule::Schedule;
+use radmm::graph::{Graph, NodeId};
+
+use super::parameter::{Parameter, ParameterInfo, ParameterValue};
+use crate::error::StudyError;
+use crate::parse::algorithm::Parameters;
+
+/// The facts about an algorithm that do not depend on its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmInfo {
+    /// The name in study files: `r-admm`.
+    pub name: &'static str,
+    /// The name in prose: R-ADMM.
+    pub title: &'static str,
+    /// One iteration, as docs/study.md has it.
+    pub iteration: &'static str,
+    /// The kind of query that its data steps ask.
+    pub asks: Asks,
+    /// Whether its parties need to exchange messages.
+    pub communicates: bool,
+    /// The reason why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
+    pub no_rate: Option<&'static str>,
+    /// The parameters that it has beyond those of every algorithm.
+    pub parameters: &'static [ParameterInfo],
+    pub(crate) parse: fn(&Parameters<'_>) -> Result<Method, StudyError>,
+}
+
+/// The kind of query that the data steps of an algorithm ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// The minimiser of the local objective and a quadratic.
+    Minimisers,
+    /// The gradient of the local objective.
+    Gradients,
+}
+
+/// A node that is given its part of an algorithm.
+pub struct NodePosition<'a> {
+    /// The graph of all nodes.
+    pub graph: &'a Graph,
+    /// The node.
+    pub id: NodeId,
+    /// The dual `λ_i` that it continues from, if its algorithm has one.
+    pub dual: Vec<f64>,
+}
+
+impl NodePosition<'_> {
+    fn index(&self) -> usize {
+        self.id.0 as usize
+    }
+
+    fn admm(&self, penalty: Penalty) -> Admm {
+        Admm::with_dual(penalty, self.dual.clone())
+    }
+
+    fn dlm(&self, penalty: &Schedule, damping: &Schedule) -> Dlm {
+        Dlm::with_dual(Penalty::common(*penalty), *damping, self.dual.clone())
+    }
+
+    /// The penalty of this node alone, with a dual step that all nodes share.
+    fn own_penalty(&self, penalties: &[Schedule], dual_step: f64) -> Penalty {
+        Penalty {
+            primal: penalties[self.index()],
+            dual: Schedule::Constant(dual_step),
+        }
+    }
+}
+
+/// Generates [`Method`] and [`REGISTRY`] from the entries. The expressions after `build`, `unrecycled` and `exact` see
+/// the parameters by reference under their names.
+macro_rules! registry {
+    (@optional) => { None };
+    (@optional $value:expr) => { Some($value) };
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* } {
+            info { $( $fact:ident : $value:expr, )* },
+            build |$node:ident| $build:expr,
+            $( unrecycled $unrecycled:expr, )?
+            $( exact $exact:expr, )?
+        }
+    )*) => {
+        /// An algorithm and its parameters. Penalties `η` are positive and dampings `γ` non-negative over all iterations.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Method {
+            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type, )* }, )*
+        }
+
+        /// All algorithms, in the order of docs/study.md.
+        pub static REGISTRY: &[AlgorithmInfo] = &[$( AlgorithmInfo {
+            $( $fact: $value, )*
+            parameters: &[$( ParameterInfo {
+                key: stringify!($field),
+                per_node: <$type as Parameter>::PER_NODE,
+            }, )*],
+            parse: |parameters| Ok(Method::$variant {
+                $( $field: Parameter::parse(parameters, stringify!($field))?, )*
+            }),
+        }, )*];
+
+        #[allow(unused_variables)]
+        impl Method {
+            /// Returns the facts that do not depend on its parameters.
+            pub fn info(&self) -> &'static AlgorithmInfo {
+                enum Index { $( $variant, )* }
+                let index = match self { $( Self::$variant { .. } => Index::$variant, )* };
+                &REGISTRY[index as usize]
+            }
+
+            /// Returns its parameters by their keys, in the order of the serialised study.
+            pub fn parameters(&self) -> Vec<(&'static str, ParameterValue<'_>)> {
+                match self { $(
+                    Self::$variant { $( $field, )* } => {
+                        vec![$( (stringify!($field), Parameter::value($field)), )*]
+                    }
+                )* }
+            }
+
+            /// Builds a node's part of the algorithm.
+            pub fn build(&self, position: &NodePosition<'_>) -> Box<dyn Algorithm> {
+                match self { $(
+                    Self::$variant { $( $field, )* } => {
+                        let $node = position;
+                        Box::new($build)
+                    }
+                )* }
+            }
+
+            pub(super) fn without_recycling(&self) -> Option<Self> {
+                match self { $( Self::$variant { $( $field, )* } => registry!(@optional $( $unrecycled )?), )* }
+            }
+
+            /// Returns the algorithm that minimises exactly in every iteration, with the same penalties; `None` if this is
+            /// that algorithm, or has no such form.
+            pub fn exact(&self) -> Option<Self> {
+                match self { $( Self::$variant { $( $field, )* } => registry!(@optional $( $exact )?), )* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Conventional ADMM.
+    Admm {
+        /// `η`.
+        penalty: Schedule,
+    } {
+        info {
+            name: "admm",
+            title: "ADMM",
+            iteration: "conventional ADMM: `f_i ← Minimise(a, b)` with `a = 2ηV_i`, `b = 2λ_i − η Σ_j (f_i + f_j)`; then \
+                        `λ_i ← λ_i + (η/2) Σ_j (f_i − f_j)` with the new models",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.admm(Penalty::common(*penalty)),
+    }
+
+    /// R-ADMM: after each data step, recycled steps that reuse its gradient.
+    RecycledAdmm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    } {
+        info {
+            name: "r-admm",
+            title: "R-ADMM",
+            iteration: "data iterations as `admm`; recycled ones \
+                        `f_i ← p − [g + 2λ_i + η(2V_i·p − Σ_j (f_i + f_j))] / (2ηV_i + γ)`, `λ_i` as it is",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| Recycled::new(node.admm(Penalty::common(*penalty)), *damping, *recycle),
+        unrecycled Method::Admm { penalty: *penalty },
+        exact Method::Admm { penalty: *penalty },
+    }
+
+    /// M-ADMM: every node has its own penalty, which does not decrease.
+    MAdmm {
+        /// `η_i`, one a node.
+        penalty: Vec<Schedule>,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    } {
+        info {
+            name: "m-admm",
+            title: "M-ADMM",
+            iteration: "`admm` with a penalty `η_i` for each node, which does not decrease, and `θ` for `η` in the update of `λ_i`",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.admm(node.own_penalty(penalty, *dual_step)),
+    }
+
+    /// M-ADMM and R-ADMM together.
+    MRecycledAdmm {
+        /// `η_i`, one a node.
+        penalty: Vec<Schedule>,
+        /// `γ_i`, one a node.
+        damping: Vec<Schedule>,
+        /// Recycled steps a data step.
+        recycle: u32,
+        /// `θ`, at most every penalty.
+        dual_step: f64,
+    } {
+        info {
+            name: "mr-admm",
+            title: "MR-ADMM",
+            iteration: "`m-admm` in data iterations, `r-admm`'s recycled ones with `η_i` and `γ_i`",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| {
+            let admm = node.admm(node.own_penalty(penalty, *dual_step));
+            Recycled::new(admm, damping[node.index()], *recycle)
+        },
+        unrecycled Method::MAdmm { penalty: penalty.clone(), dual_step: *dual_step },
+        exact Method::MAdmm { penalty: penalty.clone(), dual_step: *dual_step },
+    }
+
+    /// ADMM on the linearised objective.
+    Dlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+    } {
+        info {
+            name: "dlm",
+            title: "DLM",
+            iteration: "linearised ADMM: with `g = Gradient(f_i)` and `p = f_i`, the step of `r-admm`'s recycled iterations; then \
+                        `λ_i` as in `admm`",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| node.dlm(penalty, damping),
+        exact Method::Admm { penalty: *penalty },
+    }
+
+    /// DLM with recycled steps.
+    RecycledDlm {
+        /// `η`.
+        penalty: Schedule,
+        /// `γ`.
+        damping: Schedule,
+        /// Recycled steps a data step.
+        recycle: u32,
+    } {
+        info {
+            name: "r-dlm",
+            title: "R-DLM",
+            iteration: "data iterations as `dlm`, recycled ones as in `r-admm`",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: None,
+        },
+        build |node| Recycled::new(node.dlm(penalty, damping), *damping, *recycle),
+        unrecycled Method::Dlm { penalty: *penalty, damping: *damping },
+        exact Method::Admm { penalty: *penalty },
+    }
+
+    /// Decentralised gradient descent.
+    Dgd {
+        /// `s`.
+        step: Schedule,
+    } {
+        info {
+            name: "dgd",
+            title: "DGD",
+            iteration: "gradient descent: `f_i ← Σ_j w_ij f_j − s·Gradient(f_i)`, with Metropolis weights `w`, the sum over i itself too",
+            asks: Asks::Gradients,
+            communicates: true,
+            no_rate: Some("dgd comes to rest beside the optimum, or creeps up on it"),
+        },
+        build |node| Dgd::new(node.graph.metropolis(node.id), *step),
+    }
+
+    /// Every node alone.
+    Local {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    } {
+        info {
+            name: "local",
+            title: "every node alone",
+            iteration: "every node alone: `f_i = Minimise(a, 0)` in the first iteration, and it stays",
+            asks: Asks::Minimisers,
+            communicates: false,
+            no_rate: Some("it does not head for the optimum"),
+        },
+        build |node| Local::new(*extra_ridge),
+    }
+
+    /// Every node alone, then the mean of all models.
+    Average {
+        /// `a`, added to the ridge.
+        extra_ridge: f64,
+    } {
+        info {
+            name: "average",
+            title: "averaged once",
+            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, \
+                        which tends to the mean",
+            asks: Asks::Minimisers,
+            communicates: true,
+            no_rate: Some("it does not head for the optimum"),
+        },
+        build |node| Average::new(*extra_ridge, node.graph.metropolis(node.id)),
+    }
+}
