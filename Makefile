@@ -1,26 +1,32 @@
-.PHONY: run test bench instructions figures reproduce mutants
+.PHONY: run test bench instructions figures reproduce mutants book
 
-run: ## the built-in study, and its report
+run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
 
-test: ## formatting, lints, documentation and all tests
+test: ## checks formatting, lints and documentation, and runs all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	cargo test --workspace
 
-bench: ## side-by-side measurements, and the numbers of docs/benchmarks.md; ONLY="steps threads" makes some and writes nothing
+bench: ## makes all measurements and writes them into docs/benchmarks.md; ONLY="steps threads" makes some and writes nothing
 	cargo bench -p radmm-table --bench table -- $(ONLY)
 
-instructions: ## no kernel takes 5 % more instructions than bench/instructions.txt has; RADMM_BLESS=1 records them
+instructions: ## fails if a kernel takes 5 % more instructions than in bench/instructions.txt; RADMM_BLESS=1 records the counts
 	scripts/instructions
 
-reproduce: ## the paper's figures, and the pictures of docs/reproduction.md
+reproduce: ## reproduces the paper's figures and updates the pictures of docs/reproduction.md
 	cargo run --release --bin radmm -- reproduce --out radmm-reproduced
 	cp radmm-reproduced/fig*.svg docs/images/
 
-figures: ## the pictures in docs/, from runs
+figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures
 
-mutants: ## faults put into the sources, each of which the audit must find
+mutants: ## puts faults into a copy of the sources and checks that the audit finds each of them
 	scripts/mutants
+
+book: ## builds docs/ as a book in target/book
+	@command -v mdbook > /dev/null || { echo "error: mdbook is not installed; install it with: cargo install mdbook" >&2; exit 1; }
+	mdbook build
+	@# Links that leave docs/ lead to the files of this repository.
+	@perl -pi -e 's{href="\.\./(.*?)"}{"href=\"../../" . ($$1 =~ s/\.html$$/.md/r) . "\""}ge' target/book/*.html

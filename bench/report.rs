@@ -74,7 +74,7 @@ impl Found {
     pub fn to_markdown(&self) -> String {
         let ratios = Detail {
             title: String::new(),
-            head: vec!["work", "ours", "the other", "ratio", "target", "met"],
+            head: vec!["work", "ours", "compared with", "ratio", "target", "met"],
             lines: self.ratios.iter().map(Ratio::cells).collect(),
             notes: Vec::new(),
         };
@@ -230,7 +230,7 @@ mod tests {
             left_out: vec!["why".into()],
             versions: Vec::new(),
         };
-        let expected = "| work | ours | the other | ratio | target | met |\n|---|---|---|---|---|---|\n\
+        let expected = "| work | ours | compared with | ratio | target | met |\n|---|---|---|---|---|---|\n\
                         | w | o | p | 2.00 × | ≤ 3.00 × | yes |\n\nLeft out:\n\n- why\n\n### T\n\n\
                         | a | b |\n|---|---|\n| 1 | 2 |\n\nn\n";
         assert_eq!(found.to_markdown(), expected);

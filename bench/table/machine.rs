@@ -28,7 +28,7 @@ pub fn busy() -> Option<String> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     let load: f64 = text.split(' ').next()?.parse().ok()?;
     (load > 0.5).then(|| {
-        format!("The machine was busy with other work before (load {load:.1}): ratios of threads are too low, others less sure.")
+        format!("The machine was busy with other work beforehand (load {load:.1}): the ratio of threads is too low, and the other ratios are less certain.")
     })
 }
 

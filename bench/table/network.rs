@@ -104,14 +104,14 @@ pub fn against_numpy(adult: &Adult) -> Found {
     }
     found.details.push(Detail {
         title: "R-ADMM on Adult".to_owned(),
-        head: vec!["who", "time", "over ours", "largest gradient norm", "loss at the end", "models apart"],
+        head: vec!["program", "time", "relative to ours", "largest gradient norm", "loss at the end", "distance of models"],
         lines,
         notes: vec![format!(
             "{} rows of one file, {NODES} parties on a random graph of degree 4, C = {WEIGHT}, ρ = 10⁻²·⁵, η = {PENALTY}, \
-             γ = {DAMPING}, no noise, started at zero; one thread each, reading not counted. Ours also records the mean \
-             model’s loss on all rows after each iteration, and in the end that of twenty models; NumPy records each party’s own loss. \
-             Ours is the median of nine runs before, between and after the others; a data step of ours takes {} passes over the rows in the median, \
-             Hessians included. At the end parties are {:.0e} apart.",
+             γ = {DAMPING}, no noise, started at zero. Each program has one thread, and reading is not counted. radmm also records the mean \
+             model’s loss on all rows after each iteration, and at the end that of twenty models; NumPy records each party’s own loss. \
+             The time of radmm is the median of nine runs before, between and after the others. Its data step takes {} passes over the rows in \
+             the median, Hessians included. At the end the models of the parties are {:.0e} apart.",
             thousands(adult.rows.len()),
             run.median_passes,
             last.consensus,

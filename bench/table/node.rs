@@ -48,7 +48,7 @@ pub fn overhead() -> Found {
         let (iteration, trip, computing) = (median(ours), median(bare), trial.computing());
         let beside = iteration - computing;
         found.ratios.push(Ratio {
-            work: format!("an iteration of five processes beside its computing, d = {columns}"),
+            work: format!("an iteration of five processes without its computing, d = {columns}"),
             ours: duration(beside),
             other: format!("{}, two bare round trips", duration(2.0 * trip)),
             ratio: beside / (2.0 * trip),
@@ -68,9 +68,9 @@ pub fn overhead() -> Found {
         title: "Real nodes".to_owned(),
         head: vec![
             "columns",
-            "bytes of a message",
+            "bytes per message",
             "iteration",
-            "of it computing",
+            "computing in it",
             "one durable write",
             "bare round trip",
             "ratio",
@@ -78,12 +78,12 @@ pub fn overhead() -> Found {
         lines,
         notes: vec![format!(
             "`radmm node` in {PARTIES} processes on a ring, on this machine's loopback: {ITERATIONS} iterations of R-ADMM, every second \
-             one recycled, {ROWS} rows a party, a limit at every site, a log line an iteration, and every iteration in one durable \
-             record before its message leaves. Computing is what the simulator takes for an iteration of all parties on one \
-             thread, its losses left in, over the cores that there are. A durable write is a page that has reached the disk, in the mean and with nothing else to do: \
-             an iteration waits for the slowest of three. A bare round trip is the time in which each of {PARTIES} processes \
-             with the same transport and keys sends as many bytes to both its neighbours and has them back, all at once. Medians of \
-             {TURNS} runs in turns.",
+             one recycled, {ROWS} rows per party, a limit at every site, a log line per iteration, and every iteration in one durable \
+             record before its message leaves. Computing is the time of the simulator for an iteration of all parties on one \
+             thread, including its losses, divided by the number of cores. A durable write is the mean time until a page has reached an \
+             otherwise idle disk; an iteration waits for the slowest of three. A bare round trip is the time in which each of {PARTIES} \
+             processes with the same transport and keys sends as many bytes to both its neighbours and receives them back, all at the \
+             same time. Medians of {TURNS} runs in turns.",
         )],
     });
     found

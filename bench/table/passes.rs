@@ -86,11 +86,17 @@ pub fn passes() -> Found {
         ],
         details: vec![Detail {
             title: "Passes over rows in memory".to_owned(),
-            head: vec!["pass", "time", "a row", "rows read at", "over a plain sum"],
+            head: vec![
+                "pass",
+                "time",
+                "per row",
+                "rows read at",
+                "relative to a plain sum",
+            ],
             lines,
             notes: vec![format!(
-                "{} rows of {:.1} bytes each, one thread, medians of {TURNS}. The plain sum adds numbers in their order, each \
-                 addition after the one before; sixteen sums side by side are as fast as memory is.",
+                "{} rows of {:.1} bytes each, one thread, medians of {TURNS}. The plain sum adds numbers in order, and each \
+                 addition waits for the one before. Sixteen sums side by side are as fast as memory.",
                 thousands(ROWS),
                 rows.bytes() as f64 / ROWS as f64
             )],

@@ -112,12 +112,12 @@ pub fn centralised(adult: &Adult) -> Found {
     ];
     found.details.push(Detail {
         title: "Centralised solve on Adult".to_owned(),
-        head: vec!["who", "time", "over ours", "gradient norm", "objective"],
+        head: vec!["program", "time", "relative to ours", "gradient norm", "objective"],
         lines: std::iter::once(ours).chain(theirs.iter().map(line)).collect(),
         notes: vec![format!(
             "All {} rows in one place, C = {WEIGHT}, ρ = 10⁻²·⁵ (scikit-learn’s `C` is {:.4}), no intercept, from a cold \
-             start, one thread; norms and values are of our objective. Every solver was asked for smaller tolerances until its norm \
-             was at most {enough:.0e}, or for 15 seconds; what counts is its last fit alone, or the median of five.",
+             start, one thread. Norms and values are those of our objective. Every solver was run with smaller and smaller tolerances \
+             until its norm was at most {enough:.0e}, or for 15 seconds. Only its last fit counts, or the median of five.",
             thousands(adult.rows.len()),
             WEIGHT / adult.rows.len() as f64 / RIDGE,
         )],
@@ -223,18 +223,18 @@ pub fn private(adult: &Adult) -> Found {
     found.details.push(Detail {
             title: "Private centralised fit on Adult".to_owned(),
             head: vec![
-                "who",
+                "program",
                 "time",
-                "over ours",
+                "relative to ours",
                 "held-out accuracy (standard error)",
             ],
             lines,
             notes: vec![format!(
                 "One answer by objective perturbation with gamma noise at δ = 0 on {} rows, C = {WEIGHT}, ρ = {PRIVATE_RIDGE}, {REPETITIONS} \
-                 draws, tested on {} rows. Both promise ε for one row replaced. Ours, {spent:.4} by its ledger, covers what is \
-                 released: integers, with the solver’s residual (certified to 10⁻⁸) and rounding inside the price, by the bound \
-                 ln(1 + x) of docs/privacy.md. diffprivlib’s is the theorem of Chaudhuri, Monteleoni and Sarwate (2011) on exact \
-                 minimisers; it solves by L-BFGS to its default tolerance of 10⁻⁴ and releases doubles.",
+                 draws, tested on {} rows. Both programs promise ε for one row replaced. The ε of radmm, {spent:.4} by its ledger, covers the \
+                 release itself: integers, with the solver’s residual (certified to 10⁻⁸) and rounding inside the price, by the bound \
+                 ln(1 + x) of docs/privacy.md. The ε of diffprivlib follows from the theorem of Chaudhuri, Monteleoni and Sarwate (2011) on \
+                 exact minimisers; it solves by L-BFGS to its default tolerance of 10⁻⁴ and releases doubles.",
                 thousands(TRAIN),
                 thousands(adult.rows.len() - TRAIN),
             )],

@@ -72,7 +72,7 @@ pub fn reading() -> Found {
             lines,
             notes: vec![format!(
                 "{} rows of five numbers, two categories and an intercept, for {NODES} nodes. \
-                 Every reading is a process of its own, and the peak is all that it ever held.",
+                 Every reading is a process of its own, and the peak is the largest memory of that process.",
                 thousands(ROWS),
             )],
         }],

@@ -40,16 +40,16 @@ pub fn ten_against_one() -> Found {
         }],
         details: vec![Detail {
             title: "Ten repetitions".to_owned(),
-            head: vec!["what", "one", "ten", "ratio"],
+            head: vec!["work", "one", "ten", "ratio"],
             lines: vec![
                 line("the study alone", once, often),
                 line(
-                    "all of `radmm run`, with what is shown beside it",
+                    "all of `radmm run`, with the baselines that it reports",
                     run_once,
                     run_often,
                 ),
             ],
-            notes: vec!["All cores; reading rows not counted.".to_owned()],
+            notes: vec!["All cores; reading rows is not counted.".to_owned()],
         }],
         ..Found::default()
     }

@@ -34,7 +34,7 @@ pub fn many_nodes() -> Found {
     let gigabytes = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
     let mut found = Found {
         ratios: vec![Ratio {
-            work: "time for a node and an iteration, 10⁵ nodes against 10³".to_owned(),
+            work: "time per node and iteration, 10⁵ nodes against 10³".to_owned(),
             ours: duration(large),
             other: format!("{}, 10³ nodes", duration(small)),
             ratio: large / small,
@@ -52,7 +52,7 @@ pub fn many_nodes() -> Found {
         }),
         None => found
             .left_out
-            .push("peak memory: this system does not tell it".to_owned()),
+            .push("peak memory: this operating system does not report it".to_owned()),
     }
     let line = |nodes: usize, seconds: f64, peak: Option<f64>| {
         vec![
@@ -65,13 +65,14 @@ pub fn many_nodes() -> Found {
     };
     found.details.push(Detail {
         title: "Many nodes".to_owned(),
-        head: vec!["nodes", "for a node and an iteration", "rows plus state", "peak memory", "ratio"],
+        head: vec!["nodes", "time per node and iteration", "rows plus state", "peak memory", "ratio"],
         lines: vec![line(1_000, small, few[0].peak), line(100_000, large, many[0].peak)],
         notes: vec![format!(
-            "{ROWS} rows of {COLUMNS} columns and {FILLED} non-zeros a node, random graph of degree {DEGREE}, R-ADMM with \
-             {ITERATIONS} iterations, gamma noise, all cores: wall time over nodes and iterations. Every run is a process of its \
-             own. Rows plus state: {} bytes of rows a node, as they are stored (sparse rows of 12 bytes a non-zero and 9 a row would take {}), and {} bytes a node (its model, the \
-             next one, its dual and its gradient, 8 bytes a number). The peak is all that the process ever held.",
+            "{ROWS} rows of {COLUMNS} columns and {FILLED} non-zeros per node, random graph of degree {DEGREE}, R-ADMM with \
+             {ITERATIONS} iterations, gamma noise, all cores. The time is wall time over nodes and iterations. Every run is a process of its \
+             own. Rows plus state: {} bytes of rows per node, as they are stored (sparse rows of 12 bytes per non-zero and 9 per row would take {}), \
+             and {} bytes of state per node (its model, the next one, its dual and its gradient, 8 bytes per number). The peak is the largest \
+             memory of the process.",
             thousands(rows),
             thousands(ROWS * (9 + 12 * FILLED)),
             thousands(STATE_BYTES),

@@ -40,7 +40,7 @@ pub fn steps() -> Found {
             head: vec!["rows", "data step", "recycled step", "data / recycled"],
             lines: measured.iter().map(line).collect(),
             notes: vec![format!(
-                "{COLUMNS} columns, {FILLED} non-zeros a row, {} neighbours, C = {}, ρ = {}, gamma noise, residual 10⁻⁸; one \
+                "{COLUMNS} columns, {FILLED} non-zeros per row, {} neighbours, C = {}, ρ = {}, gamma noise, residual 10⁻⁸; one \
                  thread, medians of {} steps.",
                 Neighbourhood::NEIGHBOURS,
                 Neighbourhood::WEIGHT,
@@ -119,8 +119,8 @@ pub fn alone() -> Found {
             head: vec!["rows", "radmm (gradient norm)", "linfa-logistic (gradient norm)", "ratio"],
             lines,
             notes: vec![
-                "`argmin O(f)` from a cold start. linfa-logistic minimises by L-BFGS on dense rows; it was asked for a gradient \
-                 norm of 10⁻⁸ and stops where it says."
+                "`argmin O(f)` from a cold start. linfa-logistic minimises by L-BFGS on dense rows. Its tolerance was a \
+                 gradient norm of 10⁻⁸; it stopped at the norm shown."
                     .to_owned(),
             ],
         }],

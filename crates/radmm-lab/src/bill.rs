@@ -5,7 +5,6 @@ use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm_data::Split;
-use radmm_study::pricing::calibrate;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
 use radmm_study::statement_text::{self, Program};
@@ -14,8 +13,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::experiment::Experiment;
+use crate::noise_text::noise_text;
 use crate::result_file::SCOPE;
-use crate::shown::noise;
 use crate::stats::SampleStats;
 
 /// The privacy cost of a study for its parties.
@@ -40,7 +39,7 @@ pub struct StudyBill {
     pub edges: usize,
     /// The study's `[privacy]`.
     pub privacy: PrivacySection,
-    /// How privacy losses are composed.
+    /// The composition of privacy losses, in words.
     pub composition: &'static str,
     /// The largest of the parties' totals.
     #[serde(flatten)]
@@ -49,7 +48,7 @@ pub struct StudyBill {
     /// `C`, the largest norm that the gradient of a party's rows can have.
     pub signal: f64,
     /// The bills of the parties, by number.
-    pub nodes: Vec<PartyBill>,
+    pub nodes: Vec<NodeBill>,
     /// The total after each iteration from 0 on, the largest of the parties'.
     #[serde(rename = "course")]
     pub by_iteration: Vec<IterationCost>,
@@ -62,7 +61,7 @@ pub struct StudyBill {
 
 /// The privacy cost of a study for one party.
 #[derive(Clone, Debug, Serialize)]
-pub struct PartyBill {
+pub struct NodeBill {
     /// The name in the study; else `node 3`, or the value of the column by which rows are split.
     pub name: String,
     /// `B_i`.
@@ -175,7 +174,7 @@ impl StudyBill {
 
     /// Returns where the noise enters and its scale: `in the objective, σ 10.2 to 12`.
     pub fn noise_text(&self) -> String {
-        let scale = noise(self.nodes.iter().filter_map(|node| node.law));
+        let scale = noise_text(self.nodes.iter().filter_map(|node| node.law));
         match self.privacy.noise.template() {
             Mechanism::None => scale,
             Mechanism::Objective { .. } => format!("in the objective, {scale}"),
@@ -206,9 +205,9 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
     };
     let charged = plan.per_party(
         |i| amount_bits(&noise[i]),
-        |asked, i| {
-            let prices = asked.prices(&noise[i], study.privacy.delta)?;
-            Ok((prices, asked.totals(&noise[i], study.privacy.delta)?))
+        |queries, i| {
+            let prices = queries.prices(&noise[i], study.privacy.delta)?;
+            Ok((prices, queries.totals(&noise[i], study.privacy.delta)?))
         },
     );
     let norms = plan.noise_norms(noise);
@@ -217,12 +216,12 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         let (prices, totals) = charged.map_err(|reason| plan.unattainable(i, &reason))?;
         let times = plan.party(i).queries().iterations;
         let steps = times.iter().zip(prices).zip(&totals);
-        nodes.push(PartyBill {
+        nodes.push(NodeBill {
             name: party.name.clone(),
             rows: party.rows,
             degree: plan.graph.degree(NodeId(i as u32)),
             data_steps: times.len(),
-            law: calibrate::law(&noise[i]),
+            law: noise[i].noise(),
             noise_norm: norms[i],
             total: Guarantee {
                 epsilon: totals.last().copied().unwrap_or(0.0),
@@ -257,18 +256,18 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
     })
 }
 
-/// Returns the largest of the parties' totals after each iteration. All parties are asked in the same iterations.
-fn by_iteration(plan: &Plan<'_>, nodes: &[PartyBill]) -> Vec<IterationCost> {
-    let totals = |node: &PartyBill| node.steps.iter().map(|step| step.total).collect();
+/// Returns the largest of the parties' totals after each iteration. All parties have the same data steps.
+fn by_iteration(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<IterationCost> {
+    let totals = |node: &NodeBill| node.steps.iter().map(|step| step.total).collect();
     let spent: Vec<Vec<f64>> = nodes.iter().map(totals).collect();
     let times = |i: usize| nodes[i].steps.iter().map(|step| step.t).collect();
     let largest = plan.largest(&spent, &times);
-    let asked = times(0);
+    let data_steps = times(0);
     let cost = |(t, epsilon)| IterationCost {
         t,
         kind: match t {
             0 => StepKind::Start,
-            _ if asked.binary_search(&t).is_ok() => StepKind::Data,
+            _ if data_steps.binary_search(&t).is_ok() => StepKind::Data,
             _ => StepKind::Recycled,
         },
         epsilon,
@@ -276,25 +275,23 @@ fn by_iteration(plan: &Plan<'_>, nodes: &[PartyBill]) -> Vec<IterationCost> {
     (0..).zip(largest).map(cost).collect()
 }
 
-fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[PartyBill]) -> Option<Saving> {
+/// Returns the saving by recycling; `None` if nothing is recycled or protected.
+fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
     if plan.study.privacy.unprotected().is_some() {
         return None;
     }
     let mut study = plan.study.clone();
     study.algorithm.method = study.algorithm.method.unrecycled()?;
-    let asking = Plan {
+    let unrecycled = Plan {
         study: &study,
         graph: plan.graph,
         parties: plan.parties.clone(),
     };
-    let course = asking.largest_totals(noise, study.privacy.bound);
+    let epsilons = unrecycled.largest_totals(noise, study.privacy.bound);
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.
-    let least = plan.noise_for(&totals).zip(asking.noise_for(&totals));
-    let times = |(own, needed): (&Mechanism, &Mechanism)| match (
-        calibrate::law(own)?,
-        calibrate::law(needed)?,
-    ) {
+    let least = plan.noise_for(&totals).zip(unrecycled.noise_for(&totals));
+    let times = |(own, needed): (&Mechanism, &Mechanism)| match (own.noise()?, needed.noise()?) {
         (NoiseDistribution::Gamma { rate: own }, NoiseDistribution::Gamma { rate: needed }) => {
             Some(own / needed)
         }
@@ -309,7 +306,7 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[PartyBill]) -> Option<S
     Some(Saving {
         conventional: study.algorithm.method.name(),
         data_steps: study.algorithm.iterations as usize,
-        epsilon: course.and_then(|course| course.last().copied()),
+        epsilon: epsilons.and_then(|epsilons| epsilons.last().copied()),
         noise: ratios.map(|ratios| SampleStats::of(ratios).ends()),
     })
 }

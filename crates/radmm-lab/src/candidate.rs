@@ -4,13 +4,12 @@ use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
-use radmm_study::pricing::calibrate;
+use radmm_study::number_format::scale;
 use serde::Serialize;
 
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 use crate::outcome::Repetition;
-use crate::shown::scale;
 use crate::stats::SampleStats;
 
 /// A study to be compared with others.
@@ -89,7 +88,7 @@ pub struct HeldOutStats {
 pub struct IterationStats {
     /// `t`.
     pub t: u32,
-    /// Whether rows were asked.
+    /// The kind of iteration.
     pub kind: StepKind,
     /// `L(t)`.
     pub loss: SampleStats,
@@ -230,13 +229,16 @@ impl HeldOutStats {
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    calibrate::law(mechanism).map(|law| match law {
+    mechanism.noise().map(|law| match law {
         NoiseDistribution::Gamma { .. } => "gamma",
         NoiseDistribution::Gaussian { .. } => "gaussian",
     })
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {
-    let all: Option<Vec<f64>> = noise.iter().map(calibrate::amount).collect();
+    let all: Option<Vec<f64>> = noise
+        .iter()
+        .map(|mechanism| Some(mechanism.noise()?.amount()))
+        .collect();
     all.map(|all| SampleStats::of(all).ends())
 }

@@ -78,15 +78,15 @@ impl CentralisedParty {
     pub fn noise_for(&self, study: &Study, total: Guarantee) -> Option<Mechanism> {
         let study = single_party(study);
         let mut algorithm = Local::new(extra_ridge(&study));
-        let asked = dry_run::questions(&mut algorithm, 1, study.algorithm.iterations);
-        let questions: Vec<Query> = asked.into_iter().map(|(_, question)| question).collect();
-        let asked = PartyQueries {
-            queries: &questions,
+        let queries = dry_run::questions(&mut algorithm, 1, study.algorithm.iterations);
+        let queries: Vec<Query> = queries.into_iter().map(|(_, query)| query).collect();
+        let party = PartyQueries {
+            queries: &queries,
             problem: &instantiate::problem(&study),
             rows: self.table.rows(),
             bound: study.privacy.bound,
         };
-        asked.calibrate(&study.privacy.noise.template(), total)
+        party.calibrate(&study.privacy.noise.template(), total)
     }
 
     /// Runs all repetitions of the study with this noise and the party's own limit on ε.

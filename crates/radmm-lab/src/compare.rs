@@ -85,7 +85,7 @@ pub enum CompareError {
     },
 }
 
-/// The candidates beside the first study, and the common terms.
+/// The candidates other than the first study, and the common settings.
 pub struct ComparisonOptions<'a> {
     /// Other studies, on the rows of the first.
     pub others: Vec<Study>,

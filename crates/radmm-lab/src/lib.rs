@@ -1,5 +1,16 @@
 //! Simulated studies: repetitions on all cores, baselines, comparisons at equal privacy, convergence checks and audits.
 //!
+//! | module | content |
+//! |---|---|
+//! | `experiment`, `instantiate`, `executor` | a study with its rows, the nodes of its runs, and the threads that run them |
+//! | `outcome`, `result_file`, `privacy_statement` | results, `result.json` and `privacy-statement.json` |
+//! | `bill` | the privacy cost of a study, before it runs |
+//! | `baseline`, `centralised`, `prior_methods` | what a study is compared with |
+//! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
+//! | `certify` | the convergence of an algorithm |
+//! | [`audit`] | attacks on the mechanism, for a lower bound on ε |
+//! | [`report`] | pages about runs, comparisons and audits |
+//!
 //! ```
 //! use radmm_lab::{Experiment, ResultFile};
 //! use radmm_study::Study;
@@ -41,16 +52,16 @@ mod compare;
 mod executor;
 mod experiment;
 mod instantiate;
+mod noise_text;
 mod outcome;
 mod prior_methods;
 mod privacy_statement;
 pub mod report;
 mod result_file;
-pub mod shown;
 mod stats;
 
 pub use baseline::{Baseline, Criterion, gossip_rounds};
-pub use bill::{BillError, BilledStep, IterationCost, PartyBill, Saving, StudyBill};
+pub use bill::{BillError, BilledStep, IterationCost, NodeBill, Saving, StudyBill};
 pub use candidate::{Candidate, CandidateResult, HeldOutStats, IterationStats};
 pub use centralised::{CentralisedParty, CentralisedResult};
 pub use certify::{
@@ -59,6 +70,7 @@ pub use certify::{
 pub use compare::{CompareError, Comparison, ComparisonOptions, ComparisonResult};
 pub use experiment::{Experiment, PrepareError};
 pub use instantiate::RunError;
+pub use noise_text::noise_text;
 pub use outcome::{BaselineRun, FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 pub use prior_methods::PriorMethod;
 pub use privacy_statement::PrivacyStatement;

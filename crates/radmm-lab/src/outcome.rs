@@ -7,7 +7,6 @@ use radmm::node::{Node, StepKind};
 use radmm::privacy::Guarantee;
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
-use radmm_study::pricing::calibrate;
 use serde::Serialize;
 
 /// The results of a study: its repetitions, its baselines and the centralised optimum.
@@ -150,7 +149,7 @@ impl NodeResult {
             rows: curator.rows(),
             degree: node.neighbours().len(),
             data_steps: ledger.charges(),
-            law: calibrate::law(noise),
+            law: noise.noise(),
             spent: ledger.spent(),
             epsilon_tight: ledger.spent_tight().epsilon,
             epsilon_paper: ledger.spent_paper().map(|total| total.epsilon),

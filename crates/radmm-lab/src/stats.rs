@@ -56,7 +56,7 @@ impl SampleStats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shown::{number, percent};
+    use radmm_study::number_format::{number, percent};
 
     #[test]
     fn stats_are_mean_range_and_deviation() {

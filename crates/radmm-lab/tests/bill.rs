@@ -128,7 +128,7 @@ fn recycling_saves_the_additional_cost_of_a_query_in_every_iteration() {
         (low.min(x), high.max(x))
     });
     let [told_low, told_high] = saving.noise.unwrap();
-    // A price may hold a little beyond its theorem, for rounding.
+    // A price may exceed its theorem a little, for rounding.
     assert!((told_low / low - 1.0).abs() < 5e-3 && (told_high / high - 1.0).abs() < 5e-3);
     assert!(low > 1.8 && high < 3.0, "{low} {high}");
     for changes in [

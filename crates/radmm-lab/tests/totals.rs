@@ -43,7 +43,7 @@ fn experiment(changes: &[(&str, &str)]) -> Experiment {
     Experiment::prepare(study(changes), ".".as_ref()).unwrap()
 }
 
-/// What may be written in place of `name = "r-admm"`.
+/// Replacements for `name = "r-admm"`.
 const METHODS: [&str; 10] = [
     "name = \"r-admm\"",
     "name = \"r-admm\"\nrecycle = 3",
@@ -57,7 +57,7 @@ const METHODS: [&str; 10] = [
     "name = \"average\"\nextra_ridge = 3",
 ];
 
-/// What may be written in place of `epsilon = 5`, for methods that ask for minimisers.
+/// Replacements for `epsilon = 5`, for methods that ask for minimisers.
 const MINIMISERS: [&str; 5] = [
     "epsilon = 5\nbound = \"paper\"",
     "epsilon = 5\nmechanism = \"output\"",
@@ -163,21 +163,27 @@ fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
     let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
     let error = StudyBill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
     let said = error.to_string();
-    let BillError::Unattainable(UnattainableBudget::OutOfReach { least: told, .. }) = error else {
+    let BillError::Unattainable(UnattainableBudget::OutOfReach {
+        least: reported, ..
+    }) = error
+    else {
         panic!("{error:?}")
     };
-    // Four data steps at ln(1 + 50·¼/(20·(0.125 + 4))) each. A price may hold a little beyond its theorem, for rounding.
+    // Four data steps at ln(1 + 50·¼/(20·(0.125 + 4))) each. A price may exceed its theorem a little, for rounding.
     let least = 4.0 * (50.0 * 0.25 / (20.0 * 4.125_f64)).ln_1p();
-    assert!(told >= least && told < least * 1.005, "{told} {least}");
+    assert!(
+        reported >= least && reported < least * 1.005,
+        "{reported} {least}"
+    );
     assert_eq!(
         said,
         format!(
             "[privacy] epsilon = 0.01 is out of reach: node 1, with 20 rows, spends about {} over its 4 data steps however \
              much noise there is; raise epsilon, ridge or penalty, take fewer iterations, or recycle more",
-            radmm_lab::shown::epsilon(told)
+            radmm_study::number_format::epsilon(reported)
         )
     );
-    // And just above it, it can be had.
+    // Just above it, the total is attainable.
     for (share, reached) in [(0.99, false), (1.01, true)] {
         let epsilon = format!("epsilon = {}", least * share);
         let text = STUDY.replace("epsilon = 5", &epsilon);

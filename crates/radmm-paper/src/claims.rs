@@ -1,11 +1,11 @@
 //! Claims made from numbers, and the parts that all figures share.
 
 use radmm::privacy::Guarantee;
-use radmm_lab::shown::{count, epsilon, number, percent, thousands};
 use radmm_lab::{CandidateResult, SampleStats};
 use radmm_report::{
     Axis, AxisScale, Block, Claim, Headline, Point, Section, Series, Style, TextTable,
 };
+use radmm_study::number_format::{count, epsilon, number, percent, thousands};
 
 use crate::setting::{RECYCLED, SettingResult};
 

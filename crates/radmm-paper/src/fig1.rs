@@ -2,10 +2,10 @@
 
 use radmm::algorithm::schedule::Schedule;
 use radmm::sim::Snapshot;
-use radmm_lab::shown::number;
 use radmm_lab::{Candidate, CandidateResult, Experiment, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};
 use radmm_study::Method;
+use radmm_study::number_format::number;
 
 use crate::claims::{axis, claim, frame, list, losses};
 use crate::{FIG1, FIG1_LARGE, FigurePart, study};
@@ -169,7 +169,7 @@ impl NetworkResult {
                     list(&GAMMAS[1..].iter().map(f64::to_string).collect::<Vec<_>>()),
                     number(ends[0])
                 ),
-                // From 0 to the next, less overshooting outweighs it.
+                // From γ = 0 to the next, less overshooting outweighs it.
                 ends[1..].is_sorted(),
             ),
         ]

@@ -1,9 +1,9 @@
 //! Figure 2: accuracy and privacy of R-ADMM and the prior methods at equal total privacy.
 
 use radmm::privacy::Bound;
-use radmm_lab::shown::{brief, epsilon, number};
 use radmm_lab::{Baseline, CandidateResult};
 use radmm_report::{Block, Claim, Figure, Panel, Point, Series, Style, TextTable};
+use radmm_study::number_format::{brief, epsilon, number};
 
 use crate::FigurePart;
 use crate::claims::{LossPair, axis, claim, frame, list, losses, meaning_of_p, outside, spending};

@@ -2,8 +2,8 @@
 
 use radmm::privacy::Bound;
 use radmm_lab::CandidateResult;
-use radmm_lab::shown::epsilon;
 use radmm_report::{Block, Claim, Figure, Panel, Style};
+use radmm_study::number_format::epsilon;
 
 use crate::FigurePart;
 use crate::claims::{LossPair, axis, claim, frame, losses, meaning_of_p};

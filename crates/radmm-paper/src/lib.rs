@@ -92,13 +92,13 @@ impl Reproduction {
             let mut totals = Vec::new();
             for bound in [Bound::Paper, Bound::Tight] {
                 for (k, alpha) in [2.0, 4.0].into_iter().enumerate() {
-                    let methods = setting::Methods {
+                    let selection = setting::FigureSelection {
                         fig2: wanted(FigureNumber::Fig2),
                         fig3: wanted(FigureNumber::Fig3),
                         repetitions,
                     };
                     let setting =
-                        Setting::new(&first, alpha, bound, totals.get(k).copied(), methods)?;
+                        Setting::new(&first, alpha, bound, totals.get(k).copied(), selection)?;
                     totals.push(setting.total);
                     settings.push(setting);
                 }

@@ -18,9 +18,9 @@ pub(super) const HALF_DVP: &str = "DVP, as many queries";
 pub(super) const PP: &str = "PP";
 pub(super) const PVP: &str = "PVP";
 
-/// The figures for which methods are needed.
+/// The figures to be made, and the number of runs.
 #[derive(Clone, Copy)]
-pub(super) struct Methods {
+pub(super) struct FigureSelection {
     pub fig2: bool,
     pub fig3: bool,
     pub repetitions: u32,
@@ -47,17 +47,17 @@ pub(super) struct SettingResult {
 }
 
 impl Setting {
-    /// Calibrates all methods. By the paper's bound the total is the cost of R-ADMM with the rate `α` at all parties, by ours it
+    /// Calibrates all selection. By the paper's bound the total is the cost of R-ADMM with the rate `α` at all parties, by ours it
     /// is the given `total`. In all methods, R-ADMM too, each party has the noise at which it spends just that.
     pub(super) fn new(
         first: &Experiment,
         alpha: f64,
         bound: Bound,
         total: Option<f64>,
-        methods: Methods,
+        selection: FigureSelection,
     ) -> Result<Self, PrepareError> {
         let mut recycled = first.study().clone();
-        recycled.run.repetitions = methods.repetitions;
+        recycled.run.repetitions = selection.repetitions;
         recycled.privacy.bound = bound;
         recycled.privacy.noise = Noise::Given(Mechanism::Objective {
             law: NoiseDistribution::Gamma { rate: alpha },
@@ -78,7 +78,7 @@ impl Setting {
             others.push(Candidate::at_total(name, experiment, equal));
             Ok(())
         };
-        if methods.fig3 {
+        if selection.fig3 {
             let mut growing = base.study().clone();
             growing.algorithm = study(FIG3, "fig3.toml").algorithm;
             add(GROWING, growing)?;
@@ -91,7 +91,7 @@ impl Setting {
         for (name, prior) in prior_methods {
             // Figure 3 is about penalties; output perturbation is in Figure 2.
             if let Some(study) = prior.study_from(base.study())
-                && (methods.fig2 || prior != PriorMethod::Pvp)
+                && (selection.fig2 || prior != PriorMethod::Pvp)
             {
                 if prior == PriorMethod::Dvp {
                     // As many queries as R-ADMM makes, in half of its iterations.
@@ -108,7 +108,7 @@ impl Setting {
             alpha,
             total,
             candidates,
-            with_baselines: methods.fig2,
+            with_baselines: selection.fig2,
         })
     }
 

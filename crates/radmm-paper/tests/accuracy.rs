@@ -176,7 +176,7 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,
         };
-        assert_eq!(chosen.data_steps, asked, "{cell:?}");
+        assert_eq!(chosen.data_steps, expected, "{cell:?}");
     }
 }
 
@@ -274,7 +274,7 @@ fn tables_have_a_row_for_every_method_and_a_column_for_every_total() {
     let grids: Vec<TextTable> = table.accuracy_tables();
     assert_eq!(grids.len(), 2);
     for grid in &grids {
-        assert_eq!(grid.header, ["", "ε 0.000001, δ 0"]);
+        assert_eq!(grid.header, ["", "ε 1e-6, δ 0"]);
         assert_eq!(grid.rows.len(), AccuracyMethod::ALL.len() + 1);
         assert_eq!(grid.rows[0], ["each party alone", "unattainable"]);
         // Noise in gradients has no Hessian to pay for.

@@ -127,7 +127,7 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
             growing(0),
             constant(0)
         );
-        // What it gains at α = 4 is less than the spread of ten runs.
+        // The gain at α = 4 is less than the spread of ten runs.
         assert!(
             growing(1) < 1.005 * constant(1),
             "{id}: {} against {}",
@@ -135,7 +135,7 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
             constant(1)
         );
     }
-    // The tighter bound is a gain: the same noise costs less, and the same total buys those who ask most less loss.
+    // The tighter bound is a gain: the same noise costs less, and the methods with most queries have less loss at the same total.
     let tight = figure(&reproduced, "fig2-tight");
     for panel in 0..2 {
         let total = end(series(tight, panel + 2, "R-ADMM"));
@@ -149,7 +149,7 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
     // At α = 4 the gain is smaller than the spread of ten runs.
     let by_paper = series(figure(&reproduced, "fig2"), 0, "DVP");
     assert!(end(series(tight, 0, "DVP")) < end(by_paper));
-    // Ten runs leave some of them open; none may come out otherwise.
+    // Ten runs leave some claims undecided; none may fail.
     let failed: Vec<_> = reproduced
         .claims
         .iter()
@@ -169,8 +169,8 @@ fn figures_2_and_3_at_equal_privacy_r_admm_is_more_accurate_and_more_stable() {
     );
     let sections = &reproduced.page.sections;
     let shown = |block: &Block| matches!(block, Block::Claims(_));
-    let told = sections
+    let with_claims = sections
         .iter()
         .filter(|section| section.blocks.iter().any(shown));
-    assert_eq!(told.count(), 4, "every figure has its statements");
+    assert_eq!(with_claims.count(), 4, "every figure has its statements");
 }

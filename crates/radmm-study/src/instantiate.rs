@@ -3,7 +3,7 @@
 use radmm::algorithm::Algorithm;
 use radmm::algorithm::init;
 use radmm::graph::{Graph, NodeId};
-use radmm::problem::{Loss, Problem};
+use radmm::problem::Problem;
 
 use crate::algorithm::NodePosition;
 use crate::{Method, Start, Study};
@@ -18,34 +18,12 @@ pub fn start(study: &Study, id: NodeId, columns: usize) -> Vec<f64> {
 
 /// Returns the objective of a study.
 pub fn problem(study: &Study) -> Problem {
-    let constants = Constants {
+    Problem {
         loss: study.problem.loss,
         weight: study.problem.weight,
         ridge: study.problem.ridge,
         nodes: study.network.nodes,
         tolerance: study.algorithm.tolerance,
-    };
-    constants.problem()
-}
-
-/// The constants of an objective.
-pub(crate) struct Constants {
-    pub loss: Loss,
-    pub weight: f64,
-    pub ridge: f64,
-    pub nodes: u32,
-    pub tolerance: f64,
-}
-
-impl Constants {
-    pub(crate) fn problem(&self) -> Problem {
-        Problem {
-            loss: self.loss,
-            weight: self.weight,
-            ridge: self.ridge,
-            nodes: self.nodes,
-            tolerance: self.tolerance,
-        }
     }
 }
 

@@ -71,7 +71,8 @@ pub use canonical::diff::{Difference, first_difference};
 pub use error::{Note, StudyError};
 pub use identity::{Identity, IdentityError};
 pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
-pub use noise::{Noise, NoiseFamily, NoiseKind, TotalBudget};
+pub use noise::{Noise, NoiseKind, TotalBudget};
+pub use radmm::privacy::NoiseFamily;
 pub use site::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
 pub use study::{
     AlgorithmSection, DataSection, NetworkSection, PrivacySection, ProblemSection, RowSource,

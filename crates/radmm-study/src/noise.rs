@@ -1,6 +1,6 @@
 //! The noise of a study: as much as the study says, or as much as a total takes.
 
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Mechanism, NoiseFamily, NoiseScaling};
 use serde::Serialize;
 
 /// The noise that protects the rows: given, or to be found for a total.
@@ -46,16 +46,6 @@ pub enum NoiseKind {
     },
 }
 
-/// A family of noise distributions that differ in their amount alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoiseFamily {
-    /// Density ∝ exp(−rate·‖e‖₂).
-    Gamma,
-    /// Independent N(0, sigma²) in every coordinate.
-    Gaussian,
-}
-
 impl Noise {
     /// Returns a mechanism of this kind. Its amount is the one that is given; where the amount is to be found it is one,
     /// which means nothing.
@@ -69,17 +59,9 @@ impl Noise {
     /// Returns as much noise, or the same total, of another kind; `None` without noise.
     pub fn with_kind(self, kind: impl FnOnce(NoiseFamily) -> NoiseKind) -> Option<Self> {
         Some(match self {
-            Self::Given(Mechanism::None) => return None,
-            Self::Given(
-                Mechanism::Objective { law, .. }
-                | Mechanism::Output { law }
-                | Mechanism::Gradient { law },
-            ) => {
-                let (family, amount) = match law {
-                    NoiseDistribution::Gamma { rate } => (NoiseFamily::Gamma, rate),
-                    NoiseDistribution::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
-                };
-                Self::Given(kind(family).with_amount(amount))
+            Self::Given(mechanism) => {
+                let noise = mechanism.noise()?;
+                Self::Given(kind(noise.family()).with_amount(noise.amount()))
             }
             Self::Total(total) => Self::Total(TotalBudget {
                 kind: kind(total.kind.family()),
@@ -107,10 +89,7 @@ impl NoiseKind {
 
     /// Returns the mechanism with this much noise: a rate, or a σ.
     pub fn with_amount(self, amount: f64) -> Mechanism {
-        let law = match self.family() {
-            NoiseFamily::Gamma => NoiseDistribution::Gamma { rate: amount },
-            NoiseFamily::Gaussian => NoiseDistribution::Gaussian { sigma: amount },
-        };
+        let law = self.family().with_amount(amount);
         match self {
             Self::Objective { scale, .. } => Mechanism::Objective { law, scale },
             Self::Output { .. } => Mechanism::Output { law },

@@ -224,44 +224,63 @@ impl Node {
     /// A repeated message changes nothing. An invalid one is rejected, and the node keeps waiting for a valid one. A node that
     /// has stopped returns [`Output::Stopped`] again.
     pub fn receive(&mut self, message: Message) -> Result<Vec<Output>, ProtocolError> {
-        self.process(message, &mut |_| None)
-    }
-
-    /// Receives a message again after a restart, as [`receive`](Self::receive) does.
-    ///
-    /// A question for whose iteration `record` returns an answer is not asked again: its charge, which the curator's ledger must
-    /// hold already, and its answer are those on record, and there is no [`Output::Record`] for it.
-    pub fn replay(
-        &mut self,
-        message: Message,
-        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
-    ) -> Result<Vec<Output>, ProtocolError> {
-        self.process(message, record)
-    }
-
-    fn process(
-        &mut self,
-        message: Message,
-        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
-    ) -> Result<Vec<Output>, ProtocolError> {
-        if let Phase::Stopped(stop) = &self.phase {
-            return Ok(vec![Output::Stopped(stop.clone())]);
+        if !self.is_stopped() {
+            self.store(message)?;
         }
-        self.store(message)?;
+        Ok(self.run_ready(&mut |_| None))
+    }
+
+    /// Closes the current iteration with the neighbours' values of it, in the order of [`neighbours`](Self::neighbours), and
+    /// returns the outputs that follow.
+    ///
+    /// This is for a driver that keeps and checks messages itself. A question for whose iteration `record` returns an answer is
+    /// not asked again: its charge, which the curator's ledger must hold already, and its answer are those on record, and there
+    /// is no [`Output::Record`] for it. So a restarted party replays its journal.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one value of the study's dimension for each neighbour.
+    pub fn advance_with(
+        &mut self,
+        values: Vec<Release>,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> Vec<Output> {
+        assert_eq!(values.len(), self.neighbours.len(), "one value a neighbour");
+        let columns = self.curator.columns();
+        assert!(values.iter().all(|value| value.values().len() == columns));
+        if !self.is_stopped() {
+            self.inbox = values
+                .into_iter()
+                .map(|value| [Some(value), None])
+                .collect();
+            self.missing = 0;
+        }
+        self.run_ready(record)
+    }
+
+    fn is_stopped(&self) -> bool {
+        matches!(self.phase, Phase::Stopped(_))
+    }
+
+    /// Advances as far as the messages received allow.
+    fn run_ready(&mut self, record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>) -> Vec<Output> {
+        if let Phase::Stopped(stop) = &self.phase {
+            return vec![Output::Stopped(stop.clone())];
+        }
         let mut outputs = Vec::new();
         while self.is_ready() {
             if let Err(stop) = self.advance(&mut outputs, record) {
                 outputs.push(Output::Stopped(stop));
             }
         }
-        Ok(outputs)
+        outputs
     }
 
     /// Stores a message without advancing. A driver of many nodes then checks [`is_ready`](Self::is_ready).
     pub(crate) fn store_message(&mut self, message: Message) -> Result<(), ProtocolError> {
-        match self.phase {
-            Phase::Stopped(_) => Ok(()),
-            _ => self.store(message),
+        match self.is_stopped() {
+            true => Ok(()),
+            false => self.store(message),
         }
     }
 

@@ -122,13 +122,14 @@ fn whole_run(noise: Noise) -> (Vec<Vec<Message>>, Vec<ChargedAnswer>) {
 /// Leads node 0 through the messages of iterations below `until`, with a journal.
 fn led(node: &mut Node, messages: &[Vec<Message>], journal: &[ChargedAnswer]) -> Vec<Output> {
     let mut outputs = Vec::new();
-    for message in messages
-        .iter()
-        .flatten()
-        .filter(|message| message.from != NodeId(0))
-    {
+    for round in messages {
+        let of = |from: &NodeId| {
+            let sent = round.iter().find(|message| message.from == *from);
+            sent.unwrap().release.clone()
+        };
+        let values = node.neighbours().iter().map(of).collect();
         let mut record = |t: u32| journal.iter().find(|one| one.iteration == t).cloned();
-        outputs.extend(node.replay(message.clone(), &mut record).unwrap());
+        outputs.extend(node.advance_with(values, &mut record));
     }
     outputs
 }

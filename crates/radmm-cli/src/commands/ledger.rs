@@ -6,7 +6,7 @@ use std::iter;
 use comfy_table::Table;
 use radmm::privacy::NoiseDistribution;
 use radmm::privacy::{Guarantee, IdealRelease, PrivacyEvent};
-use radmm_lab::shown::noise;
+use radmm_lab::noise_text;
 use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
 use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
@@ -159,7 +159,7 @@ fn studies(studies: &[StudyReport]) -> Table {
 }
 
 fn charges(study: &StudyReport) -> Table {
-    let noise = |law: &NoiseDistribution| noise(iter::once(*law));
+    let noise = |law: &NoiseDistribution| noise_text(iter::once(*law));
     let row = |(iteration, event): (u32, &PrivacyEvent)| {
         let (released, sensitivity, noise) = match &event.ideal {
             IdealRelease::Exact => ("answer without noise", "–".to_owned(), "–".to_owned()),

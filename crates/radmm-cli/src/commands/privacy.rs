@@ -6,7 +6,7 @@ use comfy_table::Table;
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use radmm::privacy::NoiseDistribution;
-use radmm_lab::{IterationCost, PartyBill, Saving, StudyBill};
+use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
 
 use crate::args::PrivacyArgs;
@@ -99,7 +99,7 @@ fn parties(bill: &StudyBill) -> String {
         "total ε",
         "noise/C",
     ];
-    let row = |node: &PartyBill| {
+    let row = |node: &NodeBill| {
         vec![
             node.name.clone(),
             thousands(node.rows),
@@ -120,7 +120,7 @@ fn parties(bill: &StudyBill) -> String {
 }
 
 /// Formats the privacy loss of a data step: of the first and the last, where they differ.
-fn step_prices(node: &PartyBill) -> String {
+fn step_prices(node: &NodeBill) -> String {
     let ends = node.steps.first().zip(node.steps.last());
     let Some((first, last)) = ends.map(|(a, b)| (epsilon(a.price), epsilon(b.price))) else {
         return "–".to_owned();

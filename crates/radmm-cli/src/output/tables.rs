@@ -6,8 +6,8 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::sim::Snapshot;
+use radmm_lab::noise_text;
 use radmm_lab::report::tables;
-use radmm_lab::shown::noise;
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
 use radmm_study::PrivacySection;
@@ -178,7 +178,7 @@ fn privacy_statement(outcome: &Outcome, privacy: &PrivacySection) -> String {
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);
     let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
-        true => format!("\neach party has its own noise: {}", noise(laws())),
+        true => format!("\neach party has its own noise: {}", noise_text(laws())),
         false => String::new(),
     };
     let text = format!(

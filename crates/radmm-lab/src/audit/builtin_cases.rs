@@ -1,18 +1,17 @@
 //! The audit without a study: every mechanism, for one query and over a whole transcript, and every way to recycle.
 
+use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::privacy::Bound;
 use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
-
-use radmm::algorithm::schedule::Schedule;
+use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 
 use super::attack::Attack;
-use super::audit_case::AuditCase;
+use super::case::AuditCase;
 use super::victim::{NeighbourBehaviour, VictimConfig};
 use crate::experiment::Experiment;
-use crate::shown::count;
 
 /// A large penalty, so that the curvature's part of the price, `ln(1 + x)`, is small: where both slopes are −1 there is no
 /// curvature.

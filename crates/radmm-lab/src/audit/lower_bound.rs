@@ -111,7 +111,7 @@ fn bound(hits: BinomialCount, false_hits: BinomialCount, delta: f64, miss: f64) 
     if ratio > 1.0 { libm::log(ratio) } else { 0.0 }
 }
 
-/// Returns the largest bound that so many runs can give, reached if every victim is told apart.
+/// Returns the largest bound that so many runs can give, reached if every victim is classified correctly.
 pub(super) fn ceiling(runs: u32, delta: f64) -> f64 {
     let trials = (runs - runs / 2) as usize;
     let all = BinomialCount {
@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn the_epsilon_of_randomised_response_is_nearly_all_shown() {
-        // Of 50,000 counted, the logarithms of both chances are within 1.96 standard errors of their bounds; five standard
-        // errors of the difference are added: a chance of 3e-7. A bound above the truth has a chance of 2.5 %.
+    fn the_bound_for_randomised_response_is_near_its_epsilon() {
+        // With 50,000 counted, the logarithms of both probabilities are within 1.96 standard errors of their bounds; five
+        // standard errors of the difference are added: a probability of 3e-7. A bound above the truth has one of 2.5 %.
         for (seed, epsilon, width) in [(2, 0.5, 0.052), (3, 1.0, 0.06), (4, 3.0, 0.145)] {
             let scores = randomised_response(epsilon, 100_000, seed);
             let shown = scores.lower_bound(0.0).epsilon;
@@ -244,13 +244,13 @@ mod tests {
             })
             .count();
         assert!(missed <= 50, "{missed} of 500");
-        // And the bound is no idle one: it is missed now and then.
+        // The bound is not idle: it is missed now and then.
         assert!(missed > 0);
     }
 
     #[test]
-    fn delta_is_forgiven() {
-        // Told apart with certainty, once in a hundred times: (0, 0.01)-private.
+    fn the_bound_subtracts_delta() {
+        // Distinguished with certainty, once in a hundred times: (0, 0.01)-private.
         let mut next = uniform(5);
         let mut say = |one: f64| {
             (0..50_000)
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_shows_nothing_and_what_is_apart_shows_all_that_can_be() {
+    fn equal_scores_give_zero_and_separate_scores_give_the_ceiling() {
         let same = Scores {
             right: vec![0.0; 1000],
             left: vec![0.0; 1000],
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn more_runs_show_more() {
+    fn more_runs_raise_the_ceiling_and_refine_the_resolution() {
         assert!(ceiling(1_000_000, 0.0) > ceiling(1000, 0.0));
         assert!(resolution(1_000_000) < resolution(1000) / 20.0);
     }

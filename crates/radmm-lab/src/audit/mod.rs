@@ -7,9 +7,9 @@
 //! (`output_verifier.rs`, `honest_run.rs`).
 
 mod attack;
-mod audit_case;
 mod binomial;
 mod builtin_cases;
+mod case;
 mod honest_run;
 mod likelihood;
 mod lower_bound;
@@ -20,16 +20,16 @@ mod tests;
 mod victim;
 
 use radmm::privacy::Guarantee;
+use radmm_study::number_format;
 use radmm_study::statement_text::Program;
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
-use crate::shown;
 
-use audit_case::AuditCase;
-pub use audit_case::{AttackResult, AuditVerdict};
+use case::AuditCase;
+pub use case::{AttackResult, AuditVerdict};
 pub use honest_run::HonestRun;
 pub use lower_bound::{CONFIDENCE, ScoreProfile};
 pub use victim::AttackError;
@@ -164,9 +164,9 @@ impl AuditResult {
                 "{}, {}: ε is at least {} with a confidence of 95 %, and {} is claimed at δ = {}",
                 one.mechanism,
                 one.attack,
-                shown::at_least(one.lower_bound),
-                shown::epsilon(one.claimed.epsilon),
-                one.claimed.delta
+                number_format::at_least(one.lower_bound),
+                number_format::epsilon(one.claimed.epsilon),
+                number_format::delta(one.claimed.delta)
             )
         });
         let unverified = self.honest_runs.iter().filter_map(|one| {

@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn say(iteration: u32, release: Release) -> Output {
+    fn broadcast(iteration: u32, release: Release) -> Output {
         Output::Broadcast(Message {
             from: NodeId(0),
             iteration,
@@ -161,13 +161,13 @@ mod tests {
     /// A verifier after the first data step.
     fn after_one() -> OutputVerifier {
         let mut verifier = OutputVerifier::new(algorithm(), release(0.0, 0.0));
-        let outputs = vec![record(1), say(1, release(0.1, -0.4))];
+        let outputs = vec![record(1), broadcast(1, release(0.1, -0.4))];
         let step = verifier.verify(&received(0), outputs).unwrap();
         assert!(matches!(step, VerifiedStep::Data(_)));
         verifier
     }
 
-    /// What a party with these messages recycles.
+    /// Returns the value that a party with these messages recycles.
     fn recycled() -> Vec<f64> {
         let mut algorithm = algorithm();
         let view = |iteration, own, neighbours| View {
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_recycled_value_that_follows_from_messages_is_verified() {
         let values = recycled();
-        let outputs = vec![say(2, release(values[0], values[1]))];
+        let outputs = vec![broadcast(2, release(values[0], values[1]))];
         let step = after_one().verify(&received(1), outputs).unwrap();
         assert!(matches!(step, VerifiedStep::Recycled));
     }
@@ -202,7 +202,7 @@ mod tests {
         // One step of the grid of releases, the least by which they can differ.
         for nudge in [2f64.powi(-40), -2f64.powi(-40)] {
             let values = recycled();
-            let outputs = vec![say(2, release(values[0], values[1] + nudge))];
+            let outputs = vec![broadcast(2, release(values[0], values[1] + nudge))];
             let failure = after_one().verify(&received(1), outputs).unwrap_err();
             assert_eq!(
                 failure,
@@ -215,17 +215,17 @@ mod tests {
     fn charges_without_queries_and_queries_without_charges_are_rejected() {
         let values = recycled();
         let said = || release(values[0], values[1]);
-        let failure = after_one().verify(&received(1), vec![record(2), say(2, said())]);
+        let failure = after_one().verify(&received(1), vec![record(2), broadcast(2, said())]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Unasked(2).into());
         let mut fresh = OutputVerifier::new(algorithm(), release(0.0, 0.0));
-        let failure = fresh.verify(&received(0), vec![say(1, release(0.1, -0.4))]);
+        let failure = fresh.verify(&received(0), vec![broadcast(1, release(0.1, -0.4))]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Uncharged(1).into());
     }
 
     #[test]
     fn a_value_that_differs_from_its_answer_and_a_missing_message_are_rejected() {
         let start = || OutputVerifier::new(algorithm(), release(0.0, 0.0));
-        let outputs = vec![record(1), say(1, release(0.1, -0.5))];
+        let outputs = vec![record(1), broadcast(1, release(0.1, -0.5))];
         let failure = start().verify(&received(0), outputs);
         assert_eq!(failure.unwrap_err(), Unverifiable::Answered(1).into());
         let failure = start().verify(&received(0), vec![record(1)]);

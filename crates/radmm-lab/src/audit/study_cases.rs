@@ -7,16 +7,16 @@ use radmm::graph::NodeId;
 use radmm::privacy::Mechanism;
 use radmm::problem::Problem;
 use radmm::protocol::query::Query;
+use radmm_study::number_format::count;
 use radmm_study::pricing::PartyQueries;
 
 use super::attack::Attack;
-use super::audit_case::AuditCase;
+use super::case::AuditCase;
 use super::lower_bound::ceiling;
 use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
 use crate::UnattainableBudget;
 use crate::experiment::Experiment;
 use crate::instantiate;
-use crate::shown::count;
 
 /// Returns an attack on the first query, and one on as much of the transcript as so many runs can resolve.
 pub(super) fn cases(
@@ -27,14 +27,14 @@ pub(super) fn cases(
     let parties = experiment.graph().nodes().zip(noise);
     let priced = parties.filter_map(|(id, mechanism)| {
         let victim = victim(experiment, id, mechanism);
-        let (times, questions): (Vec<u32>, Vec<Query>) = victim.queries().into_iter().unzip();
-        let asked = PartyQueries {
-            queries: &questions,
+        let (times, queries): (Vec<u32>, Vec<Query>) = victim.queries().into_iter().unzip();
+        let party = PartyQueries {
+            queries: &queries,
             problem: &victim.problem,
             rows: ROWS,
             bound: victim.bound,
         };
-        let totals = asked.totals(&victim.mechanism, victim.delta).ok()?;
+        let totals = party.totals(&victim.mechanism, victim.delta).ok()?;
         let finite = totals.last()?.is_finite();
         finite.then_some((victim, times, totals))
     });

@@ -9,8 +9,8 @@ use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 
 use super::attack::Attack;
-use super::audit_case::{AttackResult, AuditCase, AuditVerdict};
 use super::builtin_cases::{accomplice, cases, curvature, two_answers, victim};
+use super::case::{AttackResult, AuditCase, AuditVerdict};
 use super::honest_run;
 use super::victim::{NeighbourBehaviour, VictimConfig};
 use super::{Audit, AuditResult, builtin_cases};
@@ -39,7 +39,7 @@ fn run(case: &AuditCase) -> AttackResult {
     case.run(RUNS, SEED, &|| ()).unwrap()
 }
 
-/// A case as it is, judged by what is claimed for another one.
+/// Runs a case and judges it by the claim of another one.
 fn judged(case: &AuditCase, runs: u32, claimed: Guarantee) -> AttackResult {
     let victim = case.victim.clone().prepare();
     let (scores, _) = case.attack.on(&victim, runs, SEED, &|| ()).unwrap();
@@ -72,7 +72,7 @@ fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() 
     }
 }
 
-/// The same mechanism with half of its noise.
+/// Returns the same mechanism with half of its noise.
 fn halved(mechanism: Mechanism) -> Mechanism {
     let half = |law: NoiseDistribution| match law {
         NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma { rate: 2.0 * rate },
@@ -114,7 +114,7 @@ fn halved_noise_is_found_in_every_mechanism() {
 #[test]
 fn a_skipped_charge_is_found() {
     let whole = victim(pure(0.65), Loss::Logistic, 5);
-    // The ledger of a party that was asked three times, and wrote down two of them.
+    // The ledger of a party that answered three queries and recorded two of them.
     let shorter = VictimConfig {
         iterations: 3,
         ..whole.clone()
@@ -147,7 +147,7 @@ fn two_parties_that_share_a_noise_key_are_found() {
     assert_eq!(run(&accomplice(2)).verdict, AuditVerdict::Holds);
     let seen = run(&accomplice(0));
     assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
-    // Every victim is told apart.
+    // Every victim is classified correctly.
     assert_eq!((seen.hits[0], seen.false_hits[0]), (seen.hits[1], 0));
 }
 
@@ -274,7 +274,7 @@ fn a_failure_names_the_mechanism_the_bound_and_the_claim() {
     assert_eq!(
         broken.failures(),
         [
-            "objective gaussian, 1 step: ε is at least 3.7777 with a confidence of 95 %, and 0.5433 is claimed at δ = 0.0001",
+            "objective gaussian, 1 step: ε is at least 3.7777 with a confidence of 95 %, and 0.5433 is claimed at δ = 1e-4",
             "r-admm, node 2: why",
         ]
     );

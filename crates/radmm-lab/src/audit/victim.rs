@@ -31,7 +31,7 @@ use super::likelihood::{Hypothesis, Vector};
 use super::output_verifier::{OutputVerifier, PaidAnswer, VerifiedStep, VerifyFailure};
 use crate::instantiate;
 
-/// The angle by which the two rows are from opposite; `cos φ` is 0.9988.
+/// `φ`, the angle of either row to the first axis; `cos φ` is 0.9988.
 const PHI: f64 = 0.05;
 /// The row that is public.
 const PUBLIC: Vector = [0.0, 0.5];

@@ -1,10 +1,11 @@
 //! The page of `radmm audit`.
 
-use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
 use radmm_report::{
     Axis, AxisScale, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 use radmm_study::number_format::{at_least, count, delta, epsilon, thousands};
+
+use crate::audit::{AttackResult, AuditResult, AuditVerdict, HonestRun};
 
 impl AuditResult {
     /// Returns every claim beside what its attack showed.

@@ -5,13 +5,13 @@ use radmm_report::{
     Axis, Block, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section, Series, Style,
     TextTable,
 };
+use radmm_study::number_format::{count, delta, epsilon, number, percent, thousands};
 
 use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
 use crate::compare::{Comparison, ComparisonResult};
 use crate::stats::SampleStats;
-use radmm_study::number_format::{count, delta, epsilon, number, percent, thousands};
 
 impl ComparisonResult {
     /// Returns what everyone may spend, in a sentence.

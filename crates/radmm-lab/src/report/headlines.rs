@@ -3,10 +3,10 @@
 use radmm::privacy::Guarantee;
 use radmm_report::Headline;
 use radmm_study::PrivacySection;
+use radmm_study::number_format::{delta, epsilon, percent};
 
 use crate::experiment::Experiment;
 use crate::result_file::caveat;
-use radmm_study::number_format::{delta, epsilon, percent};
 
 /// Returns the total ε with its δ, its scope and its neighbouring relation.
 pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headline {

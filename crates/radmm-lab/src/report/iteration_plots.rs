@@ -3,11 +3,11 @@
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use radmm::sim::{Optimum, Snapshot};
+use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
+use radmm_study::number_format::{count, delta, thousands};
 
 use crate::baseline::Baseline;
 use crate::outcome::{FinalState, Outcome, Repetition};
-use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
-use radmm_study::number_format::{count, delta, thousands};
 
 /// The most points of a line; more cannot be seen.
 const POINTS: usize = 400;

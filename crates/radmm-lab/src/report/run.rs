@@ -3,6 +3,7 @@
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use radmm_report::{Block, Headline, Page, Section};
+use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
 use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::iteration_plots;
@@ -12,7 +13,6 @@ use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
 use crate::stats::SampleStats;
-use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
 /// The most parties that the lead names; more are counted.
 const NAMED: usize = 6;

@@ -6,13 +6,13 @@ use radmm::curator::HeldOutScore;
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm_report::TextTable;
+use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::stats::SampleStats;
-use radmm_report::TextTable;
-use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 /// The most parties that a table lists; result.json has all of them.
 const PARTIES: usize = 20;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use radmm::privacy::{Bound, Guarantee};
 use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
-use radmm_study::pricing::calibrate;
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};
@@ -138,7 +137,7 @@ impl<'a> PartyStatement<'a> {
                 Mechanism::Objective { scale, .. } => Some(scale),
                 _ => None,
             },
-            law: calibrate::law(&facts.mechanism),
+            law: facts.mechanism.noise(),
             precision: PRECISION,
             bound: study.privacy.bound,
             composition: composition(&study.privacy),

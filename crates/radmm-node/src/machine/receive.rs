@@ -2,7 +2,6 @@
 
 use radmm::curator::ChargedAnswer;
 use radmm::graph::NodeId;
-use radmm::node::ProtocolError;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 
@@ -130,6 +129,11 @@ impl Party {
             return Ok(Verdict::Rejected(what));
         }
         let t = signed.message.iteration;
+        let now = self.node.iteration();
+        if t != now || self.in_inbox(signed.message.from).is_some() {
+            let what = format!("a value for iteration {t}; expected one for iteration {now}");
+            return Ok(Verdict::Rejected(what));
+        }
         let value = &signed.message.release;
         let edge = &mut self.edges[index];
         let follows = match t {
@@ -151,16 +155,12 @@ impl Party {
             None if t > 0 => edge.verifier = None,
             None => {}
         }
-        let outputs = match self.node.replay(signed.message.clone(), recall) {
-            Ok(outputs) => outputs,
-            Err(error @ ProtocolError::Equivocation { .. }) => {
-                return Err(self.proved_dishonest(index, error.to_string(), &[&signed.to_bytes()]));
-            }
-            // The form was checked before; what is left is a value out of turn.
-            Err(error) => return Ok(Verdict::Rejected(error.to_string())),
-        };
         self.inbox.push(signed);
-        if !outputs.is_empty() {
+        if self.inbox.len() == self.edges.len() {
+            let value = |id: &NodeId| Some(self.in_inbox(*id)?.message.release.clone());
+            // The inbox holds one value of this iteration for every neighbour.
+            let values = self.node.neighbours().iter().filter_map(value).collect();
+            let outputs = self.node.advance_with(values, recall);
             self.close_iteration();
             self.perform(outputs)?;
             self.own = self.node.model().clone();

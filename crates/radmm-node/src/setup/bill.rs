@@ -3,7 +3,7 @@
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{AccountRefusal, Budget, DatasetAccount, Guarantee, Ledger, PrivacyEvent};
 use radmm::privacy::{Mechanism, NoiseDistribution};
-use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget, calibrate};
+use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget};
 use radmm_study::{Noise, Study};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ impl PartySetup {
             rows: self.rows(),
             data_steps: self.plan.len(),
             recycled_steps: self.study.algorithm.iterations as usize - self.plan.len(),
-            law: calibrate::law(&self.mechanism),
+            law: self.mechanism.noise(),
             total: total.map_err(SetupError::Journal)?,
             before,
             after,

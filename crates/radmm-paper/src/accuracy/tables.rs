@@ -2,8 +2,8 @@
 
 use radmm::privacy::Guarantee;
 use radmm_lab::SampleStats;
-use radmm_lab::shown::{brief, count, percent, thousands};
 use radmm_report::{Block, Headline, Page, Section, TextTable};
+use radmm_study::number_format::{self, brief, count, percent, thousands};
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
 
@@ -229,10 +229,11 @@ impl SplitTable {
 /// Returns a total as in `ε 0.5, δ 0`.
 fn total(cell: &AccuracyCell) -> String {
     let Guarantee { epsilon, delta } = cell.total;
-    match delta {
-        0.0 => format!("ε {epsilon}, δ 0"),
-        _ => format!("ε {epsilon}, δ {delta:e}"),
-    }
+    format!(
+        "ε {}, δ {}",
+        number_format::as_typed(epsilon),
+        number_format::delta(delta)
+    )
 }
 
 /// Returns a share as in `81.9 ± 0.3`.

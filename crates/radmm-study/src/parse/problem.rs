@@ -1,13 +1,12 @@
 //! `[problem]`: the objective.
 
-use radmm::problem::Loss;
+use radmm::problem::{Loss, Problem};
 
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
 use super::reader::Section;
 use crate::ProblemSection;
 use crate::error::{Note, StudyError};
-use crate::instantiate::Constants;
 
 const KEYS: [&str; 4] = ["loss", "width", "weight", "ridge"];
 
@@ -50,14 +49,14 @@ pub(crate) fn check(
     tolerance: f64,
 ) -> Result<(), StudyError> {
     let least = |loss| {
-        let constants = Constants {
+        let problem = Problem {
             loss,
             weight: problem.weight,
             ridge: problem.ridge,
             nodes: 1,
             tolerance,
         };
-        constants.problem().least_tolerance()
+        problem.least_tolerance()
     };
     let needed = least(problem.loss);
     if tolerance >= needed {

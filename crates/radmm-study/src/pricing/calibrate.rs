@@ -1,7 +1,6 @@
 //! Calibration: the least noise at which a whole run costs a party no more than a given total.
 
-use radmm::privacy::{Bound, Budget, Guarantee, Ledger, SpendError};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Budget, Guarantee, Ledger, Mechanism, NoiseFamily, SpendError};
 use radmm::problem::Problem;
 use radmm::protocol::query::Query;
 
@@ -166,73 +165,46 @@ impl PricingError {
 /// overflowing.
 const MOST_NOISE: f64 = -200.0;
 
-/// Returns the distribution of a mechanism's noise.
-pub fn law(mechanism: &Mechanism) -> Option<NoiseDistribution> {
-    match *mechanism {
-        Mechanism::None => None,
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => Some(law),
-    }
-}
-
 /// Returns the rate or σ of a mechanism's noise.
-pub fn amount(mechanism: &Mechanism) -> Option<f64> {
-    law(mechanism).map(|law| match law {
-        NoiseDistribution::Gamma { rate } => rate,
-        NoiseDistribution::Gaussian { sigma } => sigma,
-    })
+pub(crate) fn amount(mechanism: &Mechanism) -> Option<f64> {
+    mechanism.noise().map(|noise| noise.amount())
 }
 
 /// The kind of `template` with `2^k` as a rate, or as one over sigma: large is little noise, and expensive.
 fn with_noise(template: &Mechanism, k: f64) -> Mechanism {
-    let scaled = |law: &NoiseDistribution| match law {
-        NoiseDistribution::Gamma { .. } => NoiseDistribution::Gamma {
-            rate: libm::exp2(k),
-        },
-        NoiseDistribution::Gaussian { .. } => NoiseDistribution::Gaussian {
-            sigma: libm::exp2(-k),
-        },
+    let Some(noise) = template.noise() else {
+        return Mechanism::None;
     };
-    match template {
-        Mechanism::None => Mechanism::None,
-        Mechanism::Objective { law, scale } => Mechanism::Objective {
-            law: scaled(law),
-            scale: *scale,
-        },
-        Mechanism::Output { law } => Mechanism::Output { law: scaled(law) },
-        Mechanism::Gradient { law } => Mechanism::Gradient { law: scaled(law) },
-    }
+    let amount = match noise.family() {
+        NoiseFamily::Gamma => libm::exp2(k),
+        NoiseFamily::Gaussian => libm::exp2(-k),
+    };
+    template.with_noise(noise.family().with_amount(amount))
 }
 
 /// Returns a mechanism with the noise of `template` for one minimisation without a penalty, as the baselines ask it: there
 /// are no gradients to perturb, and no penalty to scale noise by.
 pub fn for_one_answer(template: &Mechanism) -> Mechanism {
     match *template {
-        Mechanism::None => Mechanism::None,
-        Mechanism::Output { law } => Mechanism::Output { law },
-        Mechanism::Objective { law, .. } | Mechanism::Gradient { law } => Mechanism::Objective {
-            law,
-            scale: NoiseScaling::Fixed,
-        },
+        Mechanism::None | Mechanism::Output { .. } => *template,
+        Mechanism::Objective { law, .. } | Mechanism::Gradient { law } => Mechanism::objective(law),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instantiate::Constants;
+    use radmm::privacy::{NoiseDistribution, NoiseScaling};
     use radmm::problem::Loss;
 
     fn problem(ridge: f64) -> Problem {
-        let constants = Constants {
+        Problem {
             loss: Loss::Logistic,
             weight: 2.0,
             ridge,
             nodes: 5,
             tolerance: 1e-10,
-        };
-        constants.problem()
+        }
     }
 
     /// The price of an answer on the grid, relative to that in exact arithmetic.

@@ -15,7 +15,6 @@ use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::protocol::query::Query;
 use serde::Serialize;
 
-use super::calibrate;
 use super::plan::{Plan, amount_bits};
 use crate::number_format::{brief, count};
 
@@ -51,7 +50,7 @@ impl Plan<'_> {
         self.per_party(
             |i| amount_bits(&noise[i]),
             |queries, i| {
-                let Some(law) = calibrate::law(&noise[i]) else {
+                let Some(law) = noise[i].noise() else {
                     return 0.0;
                 };
                 let norm = match law {

@@ -126,7 +126,7 @@ impl Algorithm for Admm {
     }
 
     fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
-        // Optimality executor the gradient over for nothing: ∇O_i(f) + e = −(b + a·f), with whatever noise e the curator
+        // Optimality hands the gradient over for nothing: ∇O_i(f) + e = −(b + a·f), with whatever noise e the curator
         // put into the question. It is a function of the answer, so using it reveals nothing more.
         let (a, mut gradient) = std::mem::take(&mut self.pending);
         for (b, f) in gradient.iter_mut().zip(answer) {

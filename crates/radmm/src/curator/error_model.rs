@@ -170,7 +170,7 @@ impl Problem {
     }
 
     /// Returns the residual to which a query with this linear term is certified: `τ`, or what double precision can
-    /// noise_radius.
+    /// reach.
     pub(in crate::curator) fn required_residual(&self, linear: &[f64]) -> f64 {
         self.tolerance.max(self.residual_floor(norm(linear)))
     }

@@ -24,7 +24,8 @@ pub enum NoiseDistribution {
 }
 
 /// The family of a [`NoiseDistribution`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NoiseFamily {
     /// Density ∝ exp(−rate·‖e‖₂).
     Gamma,

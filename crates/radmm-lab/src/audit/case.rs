@@ -47,7 +47,7 @@ pub struct AttackResult {
     /// The lower bound on ε, with a confidence of 95 %.
     #[serde(rename = "at_least")]
     pub lower_bound: f64,
-    /// Of the victims with one data set, those in the event that shows the bound, and their number.
+    /// The victims with one data set that are in the event which shows the bound, and the number of all of them.
     pub hits: [usize; 2],
     /// The same for the victims with the other data set.
     pub false_hits: [usize; 2],
