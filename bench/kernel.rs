@@ -71,7 +71,6 @@ fn pass(units: VectorUnits, of: fn(&MeasuredRows, &[f64]) -> f64, count: Count<'
 }
 
 /// Weights that are not all alike.
-#[allow(clippy::disallowed_methods, reason = "an input of measurements")]
 pub fn model() -> Vec<f64> {
     (0..COLUMNS).map(|k| (k as f64).sin()).collect()
 }

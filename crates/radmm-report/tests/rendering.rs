@@ -1,8 +1,5 @@
 //! Pictures and pages are well formed, complete, and need nothing else.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "any curve will do in a test"
-)]
+#![allow(clippy::disallowed_methods, reason = "any curve will do in a test")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

@@ -1,6 +1,7 @@
 //! The pictures of the documentation, from runs of the clinic study: `make figures`.
 //!
 //! Everything that is run repeats bit for bit, and coordinates are written with two decimals: the same files every time.
+#![allow(clippy::disallowed_methods, reason = "pictures for people")]
 
 mod clinic;
 mod convergence;
