@@ -26,6 +26,14 @@
 //! exceptions, all for the party that owns the file: a [`DataError`] quotes the field at fault, a [`TableProfile`] from
 //! [`profile`] helps to draft a study, and an [`EncodedRow`] from [`score_each`] is scored by a model.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests compare with the platform's functions"
+    )
+)]
+
 mod builtin;
 mod encode;
 mod error;

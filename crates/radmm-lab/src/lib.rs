@@ -42,6 +42,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests compare with the platform's functions"
+    )
+)]
+
 pub mod audit;
 mod baseline;
 mod bill;

@@ -1,4 +1,8 @@
 //! The bill that is printed before a run is what the run then spends, and the statement after it states the guarantee.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

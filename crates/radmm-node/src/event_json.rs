@@ -1,7 +1,7 @@
 //! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
 
 use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseFamily, PrivacyEvent};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The JSON form of an [`PrivacyEvent`].
@@ -33,14 +33,6 @@ pub(crate) enum EventJson {
     },
 }
 
-/// The family of a noise distribution, whose amount is a rate or a σ.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum NoiseFamily {
-    Gamma,
-    Gaussian,
-}
-
 /// Reads `null` as infinity.
 fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
@@ -49,10 +41,7 @@ fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 impl From<&PrivacyEvent> for EventJson {
     fn from(event: &PrivacyEvent) -> Self {
         let slack = event.slack;
-        let parts = |law| match law {
-            NoiseDistribution::Gamma { rate } => (NoiseFamily::Gamma, rate),
-            NoiseDistribution::Gaussian { sigma } => (NoiseFamily::Gaussian, sigma),
-        };
+        let parts = |law: NoiseDistribution| (law.family(), law.amount());
         match event.ideal {
             IdealRelease::Exact => Self::Exact { slack },
             IdealRelease::Objective {
@@ -86,10 +75,7 @@ impl From<&PrivacyEvent> for EventJson {
 
 impl From<EventJson> for PrivacyEvent {
     fn from(json: EventJson) -> Self {
-        let law = |noise, amount| match noise {
-            NoiseFamily::Gamma => NoiseDistribution::Gamma { rate: amount },
-            NoiseFamily::Gaussian => NoiseDistribution::Gaussian { sigma: amount },
-        };
+        let law = |noise: NoiseFamily, amount| noise.with_amount(amount);
         match json {
             EventJson::Exact { slack } => Self {
                 ideal: IdealRelease::Exact,

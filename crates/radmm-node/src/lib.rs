@@ -8,6 +8,14 @@
 //! - [`evidence`] is for others: transcript, signed statement, the report of an account, and the check of them all.
 //! - [`local_network`] prepares all parties of a study on one machine.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests compare with the platform's functions"
+    )
+)]
+
 pub mod atomic_file;
 mod event_json;
 pub mod evidence;

@@ -50,6 +50,14 @@
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests compare with the platform's functions"
+    )
+)]
+
 pub mod algorithm;
 mod canonical;
 mod error;

@@ -1,4 +1,8 @@
 //! model.json: what is written is read back, and what is not a model is refused with the field and what to do.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use proptest::prelude::*;

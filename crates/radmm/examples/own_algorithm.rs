@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut simulation = Simulation::on_graph::<Box<dyn Error>>(&graph, 60, |id| {
         let mut rows = ShardBuilder::new(2, NormPolicy::Clip);
         for n in 0..500 {
-            let x = f64::from(n * 5 + id.0).sin();
+            let x = f64::from((n * 5 + id.0) * 37 % 199) / 99.0 - 1.0;
             rows.push(&[(0, 0.9 * x), (1, 0.4)], x > 0.2)?;
         }
         let ledger = Ledger::new(Budget::unlimited(1e-5)?, Bound::Tight);

@@ -41,9 +41,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn rows(id: NodeId) -> Result<Shard, Box<dyn Error>> {
     let mut builder = ShardBuilder::new(3, NormPolicy::Clip);
     for n in 0..200 {
-        let angle = f64::from(n * PARTIES + id.0) * 0.7;
-        let (x, y) = (angle.sin(), (1.9 * angle).cos());
-        let label = x + 0.5 * y + 0.3 * (5.3 * angle).sin() > 0.0;
+        // Three numbers between −1 and 1 that look random enough.
+        let k = n * PARTIES + id.0;
+        let [x, y, chance] = [37, 101, 59].map(|step| f64::from(k * step % 199) / 99.0 - 1.0);
+        let label = x + 0.5 * y + 0.3 * chance > 0.0;
         builder.push(&[(0, 0.8 * x), (1, 0.5 * y), (2, 0.3)], label)?;
     }
     Ok(builder.finish()?)

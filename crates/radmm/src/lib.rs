@@ -45,6 +45,14 @@
 //!
 //! The crate is pure: no IO, no clock, no threads, no randomness but what it is given.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "tests compare with the platform's functions"
+    )
+)]
+
 pub mod algorithm;
 pub mod convergence;
 pub mod curator;

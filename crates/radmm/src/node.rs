@@ -665,7 +665,7 @@ mod tests {
         ));
     }
 
-    /// What nodes 1 and 2 say in the first two iterations, to be heard by a node 0 of one's own.
+    /// The messages of nodes 1 and 2 in the first two iterations, for a node 0 of one's own.
     fn first_messages() -> Vec<Message> {
         let models = run(|_, _| ());
         let message = |t: usize, j: usize| Message {

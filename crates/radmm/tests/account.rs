@@ -1,4 +1,8 @@
 //! The accountant against independent computations, through what everybody sees of it: ledgers and totals.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

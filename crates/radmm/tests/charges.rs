@@ -1,4 +1,8 @@
 //! What is charged, when, and what a limit does.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

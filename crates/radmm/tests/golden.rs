@@ -1,4 +1,8 @@
 //! Iterates of an independent implementation, to nine digits.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

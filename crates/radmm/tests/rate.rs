@@ -1,4 +1,8 @@
 //! The local rate is the spectral radius of the algorithm near the optimum, and what simulations show there.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

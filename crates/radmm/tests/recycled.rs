@@ -1,4 +1,8 @@
 //! The two forms of a recycled step: from the model that an answer left, and from messages alone.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

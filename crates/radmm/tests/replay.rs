@@ -1,4 +1,8 @@
 //! A node that is led through its journal comes to where it was, says the same, and is charged nothing.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with the platform's functions"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -41,7 +45,7 @@ fn ledger(journal: &[ChargedAnswer]) -> Ledger {
     Ledger::resumed(Budget::unlimited(0.0).unwrap(), Bound::Tight, events).unwrap()
 }
 
-/// PartyReplicas `i` with the rows of party `of`.
+/// Party `i` with the rows of party `of`.
 fn node(i: u32, of: u32, noise: Noise, ledger: Ledger) -> Node {
     let terms = |noise| CuratorConfig {
         problem: Problem {

@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn release(x: f64, y: f64) -> Release {
-        Release::rounded(&vec![x, y]).unwrap()
+        Release::rounded(&[x, y]).unwrap()
     }
 
     fn record(iteration: u32) -> Output {

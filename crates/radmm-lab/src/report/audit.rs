@@ -304,8 +304,8 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
         .find(|x| *x > 0.0);
     let least = least.unwrap_or(1e-3);
     let envelope = (0..=40).map(|k| {
-        let x = least.powf(1.0 - f64::from(k) / 40.0);
-        at(x, (claimed.exp() * x + one.claimed.delta).min(1.0))
+        let x = libm::pow(least, 1.0 - f64::from(k) / 40.0);
+        at(x, (libm::exp(claimed) * x + one.claimed.delta).min(1.0))
     });
     [
         Panel {

@@ -44,7 +44,7 @@ pub enum NodeError {
     Signals(io::Error),
 }
 
-/// How a party ended.
+/// The way in which a party ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All iterations are done, and every neighbour has what it needs.

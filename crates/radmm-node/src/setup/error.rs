@@ -118,7 +118,7 @@ pub enum SetupError {
     StartedDifferently {
         /// The study's name.
         study: String,
-        /// How it was started.
+        /// The noise origin with which it was started.
         how: String,
     },
     /// The store failed.

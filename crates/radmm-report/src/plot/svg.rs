@@ -193,7 +193,10 @@ pub fn polyline(points: &[Position]) -> String {
 
 /// Returns the point at a distance from another in direction `angle`: 0 is right, a quarter turn is down.
 pub fn polar((x, y): Position, distance: f64, angle: f64) -> Position {
-    (x + distance * angle.cos(), y + distance * angle.sin())
+    (
+        x + distance * libm::cos(angle),
+        y + distance * libm::sin(angle),
+    )
 }
 
 /// Formats a coordinate with at most two decimals: finer differences cannot be seen, and may differ between machines.

@@ -1,4 +1,4 @@
-//! Who talks to whom: an undirected, simple, connected graph of at least two nodes.
+//! Communication graphs: undirected, simple, connected, with at least two nodes.
 //!
 //! In the symbols of the algorithms, node `i` has neighbours `𝒱ᵢ`, `Vᵢ` of them, and the Metropolis
 //! weights `wᵢⱼ = 1 / (1 + max(Vᵢ, Vⱼ))` (Xiao, Boyd and Lall 2005).
@@ -29,8 +29,8 @@ mod weights;
 
 pub use topology::Topology;
 
-/// A graph of this many edges takes a few gigabytes while it is built; a larger one is refused
-/// rather than left to exhaust the memory.
+/// The largest number of edges. Building such a graph takes a few gigabytes; a larger one is refused rather than left to
+/// exhaust the memory.
 pub(super) const MAX_EDGES: u64 = 1 << 27;
 
 /// A party's place in the graph, from 0.
@@ -58,16 +58,16 @@ pub struct Graph {
     adjacent: Vec<NodeId>,
 }
 
-/// Why a graph cannot be built.
+/// The reason why a graph cannot be built.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// One node has nobody to talk to, two make no small world.
+    /// There are too few nodes for the topology.
     #[error("{nodes} nodes are too few; this topology needs at least {needed}")]
     TooFewNodes {
-        /// Asked for.
+        /// The number of nodes.
         nodes: usize,
-        /// The least that would do.
+        /// The least number of nodes.
         needed: usize,
     },
     /// The graph would not fit in memory.
@@ -77,7 +77,7 @@ pub enum GraphError {
         MAX_EDGES
     )]
     TooManyEdges {
-        /// Asked for.
+        /// The number of nodes.
         nodes: usize,
         /// The edges that the graph would have (for a random graph, on average; for too many
         /// nodes, at least).
@@ -88,46 +88,46 @@ pub enum GraphError {
         "a grid of width {width} does not hold {nodes} nodes; choose a width that divides them"
     )]
     GridWidth {
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Nodes in a row.
         width: u32,
     },
-    /// The probability of an edge is none, or zero.
-    #[error("the edge probability is {probability}; it must be above 0 and at most 1")]
+    /// The probability of an edge is invalid.
+    #[error("invalid edge probability {probability}: must be above 0 and at most 1")]
     Probability {
-        /// Of an edge.
+        /// The probability of an edge.
         probability: f64,
     },
-    /// Too sparse a random graph.
+    /// A random graph is too sparse to be connected.
     #[error(
         "no connected graph in {draws} draws of {nodes} nodes with edge probability {probability}; \
          raise the probability (about ln(n)/n = {} is needed)",
         connectivity_threshold(*nodes)
     )]
     RandomDisconnected {
-        /// ReplicaStep before giving up.
+        /// The number of draws before giving up.
         draws: u32,
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
-        /// Of an edge.
+        /// The probability of an edge.
         probability: f64,
     },
-    /// A node has at least one neighbour and at most all others.
+    /// The degree of a regular graph is out of range.
     #[error("{nodes} nodes cannot have {degree} neighbours each; choose a degree from 1 to {}", nodes - 1)]
     RegularDegree {
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Neighbours of a node.
         degree: u32,
     },
-    /// Every edge has two ends, so the degrees add up to an even number.
+    /// The degrees of a regular graph add up to an odd number.
     #[error(
         "{nodes} nodes cannot have {degree} neighbours each, since {nodes} times {degree} is odd; \
          make one of them even"
     )]
     RegularOdd {
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Neighbours of a node.
         degree: u32,
@@ -135,49 +135,49 @@ pub enum GraphError {
     /// Nodes with one neighbour each form separate pairs.
     #[error("degree 1 leaves {nodes} nodes in separate pairs; choose a degree of at least 2")]
     RegularPairs {
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
     },
-    /// No luck with a random regular graph, which is all but always connected.
+    /// No draw of a random regular graph was connected, though nearly all are.
     #[error(
         "no connected graph in {draws} draws of {nodes} nodes with {degree} neighbours each; \
          choose another seed or raise the degree"
     )]
     RegularDisconnected {
-        /// ReplicaStep before giving up.
+        /// The number of draws before giving up.
         draws: u32,
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Neighbours of a node.
         degree: u32,
     },
-    /// A ring lattice has as many neighbours on either side.
+    /// The degree of a small world is not even, or out of range.
     #[error(
         "a small world of {nodes} nodes cannot start from {degree} neighbours each; \
          choose an even degree, at least 2 and below {nodes}"
     )]
     SmallWorldDegree {
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Neighbours of a node before rewiring.
         degree: u32,
     },
-    /// The probability of rewiring is none.
-    #[error("the rewiring probability is {rewire}; it must be at least 0 and at most 1")]
+    /// The probability of rewiring is invalid.
+    #[error("invalid rewiring probability {rewire}: must be at least 0 and at most 1")]
     Rewire {
         /// Probability that an edge is rewired.
         rewire: f64,
     },
-    /// Rewiring cut the ring every time.
+    /// No draw of a small world was connected.
     #[error(
         "no connected graph in {draws} draws of a small world of {nodes} nodes with degree {degree} \
          and rewiring probability {rewire}; raise the degree (4 is nearly always enough) or lower \
          the rewiring probability"
     )]
     SmallWorldDisconnected {
-        /// ReplicaStep before giving up.
+        /// The number of draws before giving up.
         draws: u32,
-        /// Asked for.
+        /// The number of nodes.
         nodes: u32,
         /// Neighbours of a node before rewiring.
         degree: u32,
@@ -191,25 +191,25 @@ pub enum GraphError {
         nodes - 1
     )]
     UnknownNode {
-        /// As given.
+        /// The edge as given.
         edge: [u32; 2],
         /// The end that does not exist.
         node: u32,
-        /// The nodes that do.
+        /// The number of nodes.
         nodes: u32,
     },
     /// An edge leads from a node to itself.
     #[error("edge {edge:?} joins node {} to itself; remove it", edge[0])]
     SelfLoop {
-        /// As given.
+        /// The edge as given.
         edge: [u32; 2],
     },
     /// An edge is given twice, in the same or the other direction.
     #[error("edge {again:?} repeats edge {first:?}; remove one of them")]
     DuplicateEdge {
-        /// The one that came first, as given.
+        /// The first of the two, as given.
         first: [u32; 2],
-        /// The one that came after it, as given.
+        /// The second of the two, as given.
         again: [u32; 2],
     },
     /// Some nodes cannot reach some others.
@@ -220,7 +220,7 @@ pub enum GraphError {
         if .components.len() == 2 { "an edge" } else { "edges" }
     )]
     Disconnected {
-        /// Each ascending, in the order of their first nodes.
+        /// The components, each ascending, in the order of their first nodes.
         components: Vec<Vec<NodeId>>,
     },
 }

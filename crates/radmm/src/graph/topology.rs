@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{Graph, GraphError, MAX_EDGES};
 
-/// Of a random topology, before it is given up as disconnected.
+/// Attempts to draw a connected graph from a random topology.
 const DRAWS: u32 = 100;
 
 /// Tries to mend one bad pair of a random regular graph. Each typically succeeds with a probability
@@ -42,16 +42,16 @@ pub enum Topology {
     },
     /// Each pair talks with this probability, given that the graph is connected.
     Random {
-        /// Of an edge; above 0 and at most 1.
+        /// The probability of an edge; above 0 and at most 1.
         probability: f64,
-        /// Of the generator.
+        /// The seed of the generator.
         seed: u64,
     },
     /// Every node has the same number of neighbours, otherwise at random.
     Regular {
         /// Neighbours of a node; fewer than there are nodes. Degree times nodes is even.
         degree: u32,
-        /// Of the generator.
+        /// The seed of the generator.
         seed: u64,
     },
     /// A ring lattice with some edges rewired at random (Watts and Strogatz 1998).
@@ -60,7 +60,7 @@ pub enum Topology {
         degree: u32,
         /// Probability that an edge is rewired.
         rewire: f64,
-        /// Of the generator.
+        /// The seed of the generator.
         seed: u64,
     },
     /// Exactly these.

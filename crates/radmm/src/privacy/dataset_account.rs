@@ -28,7 +28,7 @@ pub struct DatasetLimits {
     order: f64,
 }
 
-/// DatasetLimits that limit nothing.
+/// Invalid limits of a data set.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum InvalidLimits {

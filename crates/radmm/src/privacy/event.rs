@@ -31,9 +31,9 @@ pub enum IdealRelease {
     Exact,
     /// The minimiser of an objective with a random linear term.
     Objective {
-        /// `S`, how far one row can move the gradient.
+        /// `S`, the largest distance by which one row can move the gradient.
         sensitivity: f64,
-        /// `x = C·c₁/(B·m)`, how far one row can move the Hessian's determinant.
+        /// `x = C·c₁/(B·m)`, the largest relative change of the Hessian's determinant by one row.
         spread: f64,
         /// Whether the loss's slope has one sign.
         one_signed: bool,
@@ -42,7 +42,7 @@ pub enum IdealRelease {
     },
     /// An exact answer plus noise.
     Additive {
-        /// How far one row can move the answer.
+        /// The largest distance by which one row can move the answer.
         sensitivity: f64,
         /// The distribution of the noise.
         law: NoiseDistribution,

@@ -45,8 +45,7 @@ impl fmt::Display for Guarantee {
         if self.epsilon.is_infinite() {
             f.write_str("ε = ∞")?;
         } else {
-            // All digits: fewer might say less than was spent.
-            write!(f, "ε = {}", self.epsilon)?;
+            write!(f, "ε = {}", four_decimals_up(self.epsilon))?;
         }
         if self.delta == 0.0 {
             f.write_str(" at δ = 0")?;
@@ -54,6 +53,16 @@ impl fmt::Display for Guarantee {
             write!(f, " at δ = {:e}", self.delta)?;
         }
         write!(f, ", total over all messages, for {}", Self::RELATION)
+    }
+}
+
+/// Rounds up to four decimals, so that the text never says less than was spent. Smaller numbers keep all digits.
+fn four_decimals_up(epsilon: f64) -> f64 {
+    let shown = (1e4 * epsilon).ceil() / 1e4;
+    let above = if shown < epsilon { shown + 1e-4 } else { shown };
+    match (1e-3..1e9).contains(&epsilon) {
+        true => above,
+        false => epsilon,
     }
 }
 
@@ -81,6 +90,15 @@ mod tests {
             guarantee(1.2, 1e-5).to_string(),
             "ε = 1.2 at δ = 1e-5, total over all messages, for one row of one party replaced"
         );
+        for (epsilon, shown) in [
+            (1.9999999999999996, "ε = 2 at"),
+            (1.92780001, "ε = 1.9279 at"),
+            (0.3, "ε = 0.3 at"),
+            (0.00012345678, "ε = 0.00012345678 at"),
+        ] {
+            let text = guarantee(epsilon, 0.0).to_string();
+            assert!(text.starts_with(shown), "{text}");
+        }
         assert_eq!(
             guarantee(f64::INFINITY, 0.0).to_string(),
             "ε = ∞ at δ = 0, total over all messages, for one row of one party replaced"

@@ -18,7 +18,7 @@ use super::up;
 use crate::problem::Problem;
 use crate::protocol::query::Query;
 
-/// How noise scales with the penalty.
+/// The scaling of noise with the penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseScaling {

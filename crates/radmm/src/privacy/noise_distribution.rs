@@ -5,7 +5,7 @@
 //! gaussian   e ~ N(0, σ²I)
 //! ```
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The distribution of a noise vector `e`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub enum NoiseDistribution {
 }
 
 /// The family of a [`NoiseDistribution`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseFamily {
     /// Density ∝ exp(−rate·‖e‖₂).

@@ -67,7 +67,7 @@ impl Scene {
         (g, h)
     }
 
-    /// Where the gradient is `−e`: Newton's steps, halved until the residual falls.
+    /// Returns the point whose gradient is `−e`, by Newton steps that are halved until the residual falls.
     fn minimiser(&self, e: Point) -> Point {
         let residual = |f: Point| {
             let (g, h) = self.derivatives(self.one, f);
@@ -129,7 +129,7 @@ impl Scene {
         (mean.ln() / (q - 1.0), 5.0 * deviation / mean / (q - 1.0))
     }
 
-    /// What is charged, were the sensitivity `factor` times as large.
+    /// The charge if the sensitivity were `factor` times as large.
     fn price(&self, sigma: f64, q: f64, factor: f64) -> f64 {
         let ideal = IdealRelease::Objective {
             sensitivity: factor * 2.0 * self.weight / self.rows(),

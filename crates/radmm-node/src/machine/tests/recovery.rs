@@ -1,4 +1,4 @@
-//! What a party must not send after its state diverged, was rolled back, or could not be persisted.
+//! A party whose state diverged, was rolled back, or could not be persisted sends nothing.
 
 use super::*;
 use crate::store::PendingStep;

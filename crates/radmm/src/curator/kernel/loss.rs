@@ -11,7 +11,7 @@ impl Loss {
             Self::SmoothHinge { width } => width,
         };
         Self::SmoothHinge {
-            width: width * 2f64.powi(stage as i32),
+            width: width * (1u64 << stage) as f64,
         }
     }
 

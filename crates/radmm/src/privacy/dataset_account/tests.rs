@@ -1,4 +1,4 @@
-//! What studies may spend together, and what they may not.
+//! The limits of a data set over several studies.
 
 use super::*;
 use crate::curator::{Curator, CuratorConfig, NoiseKey, Refusal, Shard};
@@ -107,12 +107,12 @@ fn a_later_study_has_what_is_left_of_the_limit() {
     assert!(refused.to_string().contains("by 1 study,"), "{refused}");
 }
 
-/// What a Rényi loss of nothing at all costs at order q and δ = 1e-5.
+/// The ε of a Rényi loss of zero at order q and δ = 1e-5.
 fn conversion(q: f64) -> f64 {
     (1.0 - 1.0 / q).ln() - (1e-5f64.ln() + q.ln()) / (q - 1.0)
 }
 
-/// Of all orders the one at which most Gaussian answers fit into ε = `limit` at δ = 1e-5, found anew.
+/// The order at which most Gaussian answers fit into ε = `limit` at δ = 1e-5, found independently.
 fn fixed_order(limit: f64) -> f64 {
     let orders = (-24..=72).map(|k| 1.0 + (f64::from(k) / 4.0).exp2());
     let room = |q: &f64| (limit - conversion(*q)) / q;
