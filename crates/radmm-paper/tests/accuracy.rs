@@ -171,7 +171,7 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
         let total = cell.total.epsilon;
         assert!(greatest <= total && least > 0.995 * total, "{cell:?}");
         assert_eq!(chosen.stopped, 0);
-        let asked = match cell.method {
+        let expected = match cell.method {
             AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => 1,
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,

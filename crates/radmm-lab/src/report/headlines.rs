@@ -22,7 +22,7 @@ pub(super) fn total_epsilon(total: Guarantee, privacy: &PrivacySection) -> Headl
         ),
         false => Headline::new(
             "total privacy loss",
-            "ε = ∞",
+            "∞",
             format!(
                 "no guarantee: answers were released {}",
                 privacy.unprotected().unwrap_or("without noise")
