@@ -155,7 +155,7 @@ impl Panel {
     fn messages(&self, svg: &mut Svg, centre: Position, from: f64, to: f64) {
         let (from, to) = (polar(centre, MODEL, from), polar(centre, MODEL, to));
         for (from, to) in [(from, to), (to, from)] {
-            let flight = (to.1 - from.1).atan2(to.0 - from.0);
+            let flight = libm::atan2(to.1 - from.1, to.0 - from.0);
             // Each to its right, so that the two do not overlap.
             let aside = |at| polar(at, 6.0, flight + FRAC_PI_2);
             let gap = RADIUS + 4.0;
@@ -244,7 +244,7 @@ fn wave(centre: Position, angle: f64, start: f64, end: f64) -> String {
         .map(|k| {
             let share = f64::from(k) / f64::from(steps);
             let along = polar(centre, start + share * (end - start), angle);
-            polar(along, 4.5 * (share * 2.0 * TAU).sin(), angle + FRAC_PI_2)
+            polar(along, 4.5 * libm::sin(share * 2.0 * TAU), angle + FRAC_PI_2)
         })
         .collect();
     polyline(&points)
@@ -252,7 +252,7 @@ fn wave(centre: Position, angle: f64, start: f64, end: f64) -> String {
 
 /// Returns the place of a party's name beside its rows.
 fn beside(rows: Position, angle: f64) -> (Position, TextAnchor) {
-    let (right, down) = (angle.cos(), angle.sin());
+    let (right, down) = (libm::cos(angle), libm::sin(angle));
     if right.abs() < 0.1 {
         ((rows.0 + 40.0, rows.1 - 4.0), TextAnchor::Start)
     } else if down < 0.0 {

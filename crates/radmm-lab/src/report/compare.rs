@@ -224,7 +224,7 @@ impl ComparisonResult {
                 second.name
             ),
             false => format!(
-                " On {rows} {} and {} are the most accurate, {} and {}: no more apart than chance would have them.",
+                " On {rows} {} and {} are the most accurate, {} and {}: a difference within two standard errors.",
                 first.name,
                 second.name,
                 shown(first),

@@ -19,11 +19,11 @@ pub fn page() -> Page {
     Page {
         title: "Every kind of block & figure".to_owned(),
         lead: "Invented numbers in the shapes of the paper’s figures: **total ε = 1.25** at δ = 0, `gamma < 1`.".to_owned(),
- headlines: vec![Headline {
- label: "held-out accuracy".to_owned(),
- value: "81.9 ± 0.3 %".to_owned(),
- note: "mean ± standard deviation of **10** runs".to_owned(),
- }],
+        headlines: vec![Headline::new(
+            "held-out accuracy",
+            "81.9 ± 0.3 %",
+            "mean ± standard deviation of **10** runs",
+        )],
         sections: vec![
             Section {
                 heading: "Claims".to_owned(),
@@ -149,7 +149,7 @@ fn convergence() -> Figure {
         .enumerate()
         .map(|(k, name)| {
             let rate = speed / (1.0 + 0.35 * k as f64);
-            let loss = move |t| point(t, 0.32 + 0.37 * (-rate * f64::from(t)).exp());
+            let loss = move |t| point(t, 0.32 + 0.37 * libm::exp(-rate * f64::from(t)));
             series(name, k, Style::Line, (0..=60).map(loss))
         })
         .collect(),
@@ -191,7 +191,7 @@ fn losses(alpha: f64, last: u32) -> Panel {
         let noise = (0.05 + 0.03 * (5 - k) as f64) / alpha;
         let loss = move |t: u32| {
             let mean = 0.33
-                + 0.36 * (-0.25 * f64::from(t)).exp()
+                + 0.36 * libm::exp(-0.25 * f64::from(t))
                 + noise * (1.0 + 0.3 * f64::from(t * 7 % 5));
             let spread = if t == 0 {
                 0.0
@@ -237,7 +237,7 @@ fn distance() -> Figure {
         ("R-ADMM", 0.045, Style::Dashed),
     ];
     let line = |(k, (name, rate, style)): (usize, &(&str, f64, Style))| {
-        let away = move |t| point(t, (-rate * f64::from(t)).exp());
+        let away = move |t| point(t, libm::exp(-rate * f64::from(t)));
         series(name, k, *style, (0..=200).map(away))
     };
     let mut all: Vec<Series> = ways.iter().enumerate().map(line).collect();
