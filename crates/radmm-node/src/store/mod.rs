@@ -15,7 +15,7 @@
 //! misbehaviour  study, invalid frames of neighbours, as JSON
 //! ```
 
-mod charge;
+mod charge_encoding;
 mod error;
 #[cfg(test)]
 pub(crate) mod faulty_storage;
@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::machine::SignedMessage;
-pub use charge::{Charge, RowFingerprint};
+pub use charge_encoding::{Charge, RowFingerprint};
 pub use error::StoreError;
 use error::{corrupt, fault};
 use folder::{create_folder, restrict_to_owner, sync_names};

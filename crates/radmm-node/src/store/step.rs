@@ -3,7 +3,7 @@
 use radmm::curator::ChargedAnswer;
 use radmm::protocol::release::Release;
 
-use super::charge::{Charge, RowFingerprint};
+use super::charge_encoding::{Charge, RowFingerprint};
 use crate::machine::{ByteReader, GRID_FORM, SignedMessage, read_release, write_release};
 
 /// A step that is to be persisted.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::privacy_loss::{add, add_times, up, with_slack};
-use super::{IdealRelease, PrivacyEvent, gaussian};
+use super::{IdealRelease, PrivacyEvent, gaussian_composition};
 use crate::privacy::NoiseDistribution;
 
 /// The losses of one or many events, under every composition rule.
@@ -227,7 +227,7 @@ impl Composition {
         if other_pure.is_finite() {
             let log_delta = log_down(delta) - slack;
             let square = self.sum(|losses| losses.square);
-            add(other_pure, gaussian::epsilon(square, log_delta.next_down()))
+            add(other_pure, gaussian_composition::epsilon(square, log_delta.next_down()))
         } else {
             f64::INFINITY
         }

@@ -32,7 +32,7 @@
 mod composition;
 mod dataset_account;
 mod event;
-mod gaussian;
+mod gaussian_composition;
 mod guarantee;
 mod ledger;
 mod mechanism;
