@@ -28,5 +28,5 @@ mod csv;
 mod html;
 pub mod plot;
 
-pub use html::{Block, Claim, Headline, Page, Section, TextTable};
+pub use html::{Block, Claim, Headline, Page, Section, TextTable, sentences};
 pub use plot::{Axis, AxisScale, DotPlot, DotRow, Figure, Panel, Point, Series, Style};

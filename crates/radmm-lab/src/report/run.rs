@@ -2,7 +2,7 @@
 
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
-use radmm_report::{Block, Headline, Page, Section};
+use radmm_report::{Block, Headline, Page, Section, sentences};
 use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
 use super::headlines::{accuracy_references, protection, total_epsilon};
@@ -243,7 +243,7 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     let mut blocks = vec![
         Block::Table(tables::comparison(experiment, outcome)),
         Block::Text(format!(
-            "{}.{meaning}",
+            "{}{meaning}",
             sentences(&tables::legend(experiment, outcome))
         )),
     ];
@@ -258,20 +258,6 @@ fn comparison(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
         ));
     }
     blocks
-}
-
-/// Joins lines into sentences with capitals and full stops.
-fn sentences(lines: &[String]) -> String {
-    let capital = |line: &String| {
-        let mut letters = line.chars();
-        let first = letters.next().map(|letter| letter.to_uppercase());
-        first
-            .into_iter()
-            .flatten()
-            .chain(letters)
-            .collect::<String>()
-    };
-    lines.iter().map(capital).collect::<Vec<_>>().join(". ")
 }
 
 fn parties(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {

@@ -2,7 +2,7 @@
 
 use radmm::privacy::Guarantee;
 use radmm_lab::SampleStats;
-use radmm_report::{Block, Headline, Page, Section, TextTable};
+use radmm_report::{Block, Headline, Page, Section, TextTable, sentences};
 use radmm_study::number_format::{self, brief, count, percent, thousands};
 
 use super::{AccuracyCell, AccuracyMethod, AccuracyTable, ParameterSet, SplitTable};
@@ -142,9 +142,9 @@ impl AccuracyTable {
             title: "Accuracy at equal total privacy".to_owned(),
             headlines: self.headlines(),
             lead: format!(
-                "The accuracy of all methods on {}, at the same totals. {}.",
+                "The accuracy of all methods on {}, at the same totals. {}",
                 count(self.held_out, "held-out row", "held-out rows"),
-                self.remarks().join(". ")
+                sentences(&self.remarks())
             ),
             sections,
             footer: "Simulations: they hold all rows, and their noise repeats from a seed."

@@ -43,3 +43,29 @@ pub(super) fn inline(text: &str) -> String {
     }
     html + &escaped(rest)
 }
+
+/// Joins lines into sentences with capitals and full stops.
+pub fn sentences(lines: &[String]) -> String {
+    let sentence = |line: &String| {
+        let mut letters = line.chars();
+        // Symbols like ε keep their case.
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        first
+            .into_iter()
+            .chain(letters)
+            .chain(['.'])
+            .collect::<String>()
+    };
+    lines.iter().map(sentence).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_sentences() {
+        let lines = ["loss: of each model", "ε is a total"].map(str::to_owned);
+        assert_eq!(sentences(&lines), "Loss: of each model. ε is a total.");
+    }
+}

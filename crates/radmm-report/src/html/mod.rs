@@ -6,5 +6,6 @@ mod markup;
 mod page;
 mod text_table;
 
+pub use markup::sentences;
 pub use page::{Block, Claim, Headline, Page, Section};
 pub use text_table::TextTable;
