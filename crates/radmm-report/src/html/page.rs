@@ -33,7 +33,7 @@ pub struct Headline {
     pub label: String,
     /// Its value: `81.9 ± 0.3 %`.
     pub value: String,
-    /// What a reader must know; may have the markup of [`Block::Text`].
+    /// The explanation for readers; may have the markup of [`Block::Text`].
     pub note: String,
 }
 

@@ -23,7 +23,7 @@ pub struct DotPlot {
     pub id: String,
     /// The finding, in words.
     pub title: String,
-    /// What a reader must know; may have the markup of [`Block::Text`](crate::Block::Text).
+    /// The explanation for readers; may have the markup of [`Block::Text`](crate::Block::Text).
     pub caption: String,
     /// The quantity along the axis, with its unit.
     pub label: String,

@@ -7,7 +7,7 @@ pub struct Figure {
     pub id: String,
     /// The finding, in words.
     pub title: String,
-    /// What a reader must know; may have the markup of [`Block::Text`](crate::Block::Text).
+    /// The explanation for readers; may have the markup of [`Block::Text`](crate::Block::Text).
     pub caption: String,
     /// The number of panels side by side.
     pub columns: usize,
@@ -18,7 +18,7 @@ pub struct Figure {
 /// One pair of axes with its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What sets it apart from the other panels; may be empty.
+    /// The title that sets it apart from the other panels; may be empty.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -56,13 +56,13 @@ pub struct Series {
     pub name: String,
     /// An index into the palette: the same index has the same colour, marker and dashes everywhere.
     pub colour: usize,
-    /// How the points are drawn.
+    /// The style of the points.
     pub style: Style,
     /// In the order in which a line connects them.
     pub points: Vec<Point>,
 }
 
-/// How the points of a series are drawn.
+/// The style of the points of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A line.

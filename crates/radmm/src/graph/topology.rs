@@ -774,17 +774,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probability_is_refused() {
+    fn invalid_probabilities_are_rejected() {
         for p in [0.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
             assert_eq!(
                 refusal(random(p, 1), 10),
-                format!("the edge probability is {p}; it must be above 0 and at most 1")
+                format!("invalid edge probability {p}: must be above 0 and at most 1")
             );
         }
         for p in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
             assert_eq!(
                 refusal(small_world(4, p, 1), 10),
-                format!("the rewiring probability is {p}; it must be at least 0 and at most 1")
+                format!("invalid rewiring probability {p}: must be at least 0 and at most 1")
             );
         }
     }

@@ -227,7 +227,10 @@ impl Composition {
         if other_pure.is_finite() {
             let log_delta = log_down(delta) - slack;
             let square = self.sum(|losses| losses.square);
-            add(other_pure, gaussian_composition::epsilon(square, log_delta.next_down()))
+            add(
+                other_pure,
+                gaussian_composition::epsilon(square, log_delta.next_down()),
+            )
         } else {
             f64::INFINITY
         }
