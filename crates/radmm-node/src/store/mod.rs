@@ -1,6 +1,6 @@
 //! The durable state of a party: one journal in its state folder.
 //!
-//! A [`PendingStep`] is appended as one durable record: the values received for an iteration, the charge and the answer of a data
+//! A `PendingStep` is appended as one durable record: the values received for an iteration, the charge and the answer of a data
 //! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
 //! whatever moment, the store holds a whole step or nothing of it.
 //!
