@@ -11,8 +11,7 @@ use radmm::curator::{
 };
 use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig, Output};
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::privacy::{Bound, Budget, Ledger, Mechanism};
 use radmm::problem::{Loss, Problem};
 use radmm::protocol::message::Message;
 

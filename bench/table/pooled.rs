@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use radmm::algorithm::baseline::Local;
 use radmm::curator::Shard;
-use radmm::privacy::{Bound, Budget, Ledger};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 use radmm::protocol::query::Query;
 use radmm::sim::Simulation;

@@ -5,8 +5,7 @@
 //! hindsight: the comparison is in the baselines' favour.
 
 use radmm::graph::Graph;
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::sim::Snapshot;
 use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};

@@ -2,8 +2,7 @@
 
 use radmm::graph::{Graph, GraphError, NodeId};
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution};
 use radmm_data::Split;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
@@ -291,16 +290,7 @@ fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Sa
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.
     let least = plan.noise_for(&totals).zip(unrecycled.noise_for(&totals));
-    let times = |(own, needed): (&Mechanism, &Mechanism)| match (own.noise()?, needed.noise()?) {
-        (NoiseDistribution::Gamma { rate: own }, NoiseDistribution::Gamma { rate: needed }) => {
-            Some(own / needed)
-        }
-        (
-            NoiseDistribution::Gaussian { sigma: own },
-            NoiseDistribution::Gaussian { sigma: needed },
-        ) => Some(needed / own),
-        _ => None,
-    };
+    let times = |(own, needed): (&Mechanism, &Mechanism)| needed.noise()?.size_ratio(&own.noise()?);
     let ratios: Option<Vec<f64>> =
         least.and_then(|(own, needed)| own.iter().zip(&needed).map(times).collect());
     Some(Saving {

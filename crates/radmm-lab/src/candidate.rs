@@ -1,8 +1,7 @@
 //! A candidate of a comparison: a study on shared rows, with noise at which its whole run costs a common total.
 
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::sim::Snapshot;
 use radmm_study::number_format::scale;
 use serde::Serialize;
@@ -229,10 +228,7 @@ impl HeldOutStats {
 }
 
 fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    mechanism.noise().map(|law| match law {
-        NoiseDistribution::Gamma { .. } => "gamma",
-        NoiseDistribution::Gaussian { .. } => "gaussian",
-    })
+    mechanism.noise().map(|law| law.family().name())
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {

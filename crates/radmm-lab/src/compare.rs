@@ -1,8 +1,7 @@
 //! Comparison of any number of studies at equal total privacy on the same rows.
 
 use radmm::graph::GraphError;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution};
 use radmm::sim::Snapshot;
 use radmm_study::statement_text::Program;
 use radmm_study::{Noise, Study};

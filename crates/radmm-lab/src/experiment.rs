@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use radmm::curator::{HeldOutScore, Shard};
 use radmm::graph::{Graph, GraphError};
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Bound, Guarantee};
+use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};

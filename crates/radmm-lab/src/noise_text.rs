@@ -8,10 +8,7 @@ use crate::stats::SampleStats;
 /// Returns the noise of all parties in words: `rate 2`, `σ 10.2 to 12`, or `none`.
 pub fn noise_text(laws: impl Iterator<Item = NoiseDistribution>) -> String {
     let (names, amounts): (Vec<&str>, Vec<f64>) = laws
-        .map(|law| match law {
-            NoiseDistribution::Gamma { rate } => ("rate", rate),
-            NoiseDistribution::Gaussian { sigma } => ("σ", sigma),
-        })
+        .map(|law| (law.family().symbol(), law.amount()))
         .unzip();
     match names.last() {
         None => "none".to_owned(),

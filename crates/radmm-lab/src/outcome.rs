@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use radmm::curator::HeldOutScore;
 use radmm::node::{Node, StepKind};
-use radmm::privacy::Guarantee;
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution};
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use serde::Serialize;
 

@@ -8,8 +8,7 @@
 //! | `pvp`: primal variable perturbation | conventional ADMM | on the answer |
 
 use radmm::algorithm::schedule::Schedule;
-use radmm::privacy::Bound;
-use radmm::privacy::NoiseScaling;
+use radmm::privacy::{Bound, NoiseScaling};
 use radmm_study::{Method, NoiseKind, Study};
 
 /// The growth of M-ADMM's penalties from one iteration to the next, as in the paper's Figure 3.

@@ -1,8 +1,7 @@
 //! `privacy-statement.json`: the privacy guarantee of a run on one page, for the owners of the rows.
 
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use serde::Serialize;
 

@@ -4,8 +4,7 @@ use std::io;
 
 use radmm::curator::HeldOutScore;
 use radmm::node::StepKind;
-use radmm::privacy::Guarantee;
-use radmm::privacy::Mechanism;
+use radmm::privacy::{Guarantee, Mechanism};
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use radmm_study::rows::RowCounts;
 use radmm_study::statement_text::Program;

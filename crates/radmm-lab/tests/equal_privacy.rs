@@ -4,8 +4,7 @@
 mod support;
 
 use radmm::algorithm::schedule::Schedule;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::sim::Snapshot;
 use radmm_lab::{Candidate, CompareError, Comparison, ComparisonOptions, Experiment, PriorMethod};
 use radmm_study::{Method, Noise, NoiseKind, Study};

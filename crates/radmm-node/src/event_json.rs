@@ -1,7 +1,6 @@
 //! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
 
-use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{IdealRelease, NoiseFamily, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseDistribution, NoiseFamily, PrivacyEvent};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The JSON form of an [`PrivacyEvent`].

@@ -1,8 +1,9 @@
 //! The facts about a party that everybody may know.
 
 use radmm::graph::{Graph, NodeId};
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Budget, Guarantee, InvalidBudget, Ledger, PrivacyEvent, SpendError};
+use radmm::privacy::{
+    Budget, Guarantee, InvalidBudget, Ledger, Mechanism, PrivacyEvent, SpendError,
+};
 use radmm_study::{Limit, Study};
 use thiserror::Error;
 

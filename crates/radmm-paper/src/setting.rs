@@ -1,7 +1,6 @@
 //! One noise parameter and one bound: R-ADMM and the prior methods at the same total.
 
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::sim::Snapshot;
 use radmm_lab::{
     Baseline, Candidate, CandidateResult, Criterion, Experiment, PrepareError, PriorMethod,

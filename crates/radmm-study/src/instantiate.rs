@@ -1,7 +1,6 @@
 //! The parts of a node, made from a study.
 
-use radmm::algorithm::Algorithm;
-use radmm::algorithm::init;
+use radmm::algorithm::{Algorithm, init};
 use radmm::graph::{Graph, NodeId};
 use radmm::problem::Problem;
 

@@ -1,7 +1,6 @@
 //! Sentences that accompany a privacy total, shared by simulations and real parties.
 
-use radmm::privacy::Bound;
-use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Mechanism};
 use serde::Serialize;
 
 use crate::PrivacySection;

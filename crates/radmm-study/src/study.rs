@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use radmm::graph::Topology;
-use radmm::privacy::Bound;
-use radmm::privacy::Mechanism;
+use radmm::privacy::{Bound, Mechanism};
 use radmm::problem::Loss;
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::{Serialize, Serializer};
@@ -13,8 +12,7 @@ use crate::error::{Note, StudyError};
 use crate::identity::Identity;
 use crate::parse::reader::{Document, KnownNames, Section};
 use crate::parse::{algorithm, data, network, parties, privacy, problem, run, split, test_rows};
-use crate::statement_text;
-use crate::{Method, Noise};
+use crate::{Method, Noise, statement_text};
 
 const KNOWN: KnownNames = KnownNames {
     keys: &["name"],

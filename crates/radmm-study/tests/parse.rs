@@ -3,8 +3,7 @@
 use radmm::algorithm::schedule::Schedule;
 use radmm::curator::NormPolicy;
 use radmm::graph::Topology;
-use radmm::privacy::Bound;
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{

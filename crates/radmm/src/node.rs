@@ -515,8 +515,7 @@ mod tests {
     use crate::algorithm::recycled::{Recycled, closed_form};
     use crate::algorithm::schedule::Schedule;
     use crate::curator::{CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder};
-    use crate::privacy::{Bound, Budget, Ledger};
-    use crate::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+    use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
     use crate::problem::{Loss, Problem};
     use crate::protocol::query::Query;
 
@@ -597,7 +596,7 @@ mod tests {
                 } else {
                     rows(id)
                 };
-                node.curator_mut().exchange_rows(shard);
+                node.curator_mut().replace_rows(shard);
             }
         });
         assert_eq!(with_rows, without);
@@ -609,7 +608,7 @@ mod tests {
         // The test above would be hollow if removing rows never showed.
         run(|_, nodes| {
             for node in nodes {
-                node.curator_mut().exchange_rows(Shard::untouchable(6, 2));
+                node.curator_mut().replace_rows(Shard::untouchable(6, 2));
             }
         });
     }
@@ -680,7 +679,7 @@ mod tests {
     fn limited_admm() -> Node {
         let mut limited = node(0);
         limited.algorithm = Box::new(Admm::new(Penalty::common(Schedule::Constant(ETA)), 2));
-        limited.curator_mut().exchange_ledger(Ledger::new(
+        limited.curator_mut().replace_ledger(Ledger::new(
             Budget::limited(1.0, 0.0).unwrap(),
             Bound::Tight,
         ));
@@ -770,7 +769,7 @@ mod tests {
     fn a_charge_whose_answer_cannot_leave_is_on_record_too() {
         let mut node = node(0);
         node.algorithm = Box::new(Beyond);
-        node.curator_mut().exchange_mechanism(Mechanism::None);
+        node.curator_mut().replace_mechanism(Mechanism::None);
         let mut outputs = Vec::new();
         for message in first_messages() {
             outputs.extend(node.receive(message).unwrap());
@@ -822,7 +821,7 @@ mod tests {
             let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
             nodes[secret as usize]
                 .curator_mut()
-                .exchange_noise(NoiseKey::secret([3; 32]));
+                .replace_noise(NoiseKey::secret([3; 32]));
             let refused = crate::sim::Simulation::new(nodes, ITERATIONS).err();
             let said = refused.map(|refused| refused.to_string());
             assert!(

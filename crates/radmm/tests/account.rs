@@ -17,9 +17,9 @@ use radmm::curator::{Curator, CuratorConfig, NoiseKey};
 use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig, Output};
 use radmm::privacy::{
-    Bound, Budget, DatasetAccount, DatasetLimits, IdealRelease, Ledger, PrivacyEvent, SpendError,
+    Bound, Budget, DatasetAccount, DatasetLimits, IdealRelease, Ledger, Mechanism,
+    NoiseDistribution, NoiseScaling, PrivacyEvent, SpendError,
 };
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
 use radmm::protocol::query::Query;
 use support::{invented, shard};

@@ -18,8 +18,7 @@ use radmm::curator::Refusal;
 use radmm::exec::Sequential;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::node::{StepKind, StopReason};
-use radmm::privacy::{Budget, SpendError};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Budget, Mechanism, NoiseDistribution, NoiseScaling, SpendError};
 use radmm::sim::SimError;
 use support::{Network, invented, neighbours, run};
 
@@ -177,7 +176,7 @@ fn a_limit_stops_the_node_before_the_release_that_would_exceed_it() {
     assert_eq!((*node, *iteration), (NodeId(0), 7));
     assert!(matches!(
         refusal,
-        Refusal::Unpaid(SpendError::OverBudget { limit: 2.0, .. })
+        Refusal::BudgetRefused(SpendError::OverBudget { limit: 2.0, .. })
     ));
     for node in simulation.nodes() {
         assert_eq!(node.iteration(), 6, "nothing was released");

@@ -16,8 +16,7 @@ use radmm::curator::{Curator, CuratorConfig, NoiseKey, NormPolicy, Shard, ShardB
 use radmm::exec::Sequential;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::node::{Node, NodeConfig};
-use radmm::privacy::{Bound, Budget, Ledger};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
 use radmm::sim::Replicas;
 

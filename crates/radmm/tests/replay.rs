@@ -15,8 +15,7 @@ use radmm::curator::{
 };
 use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig, Output, StopReason};
-use radmm::privacy::{Bound, Budget, Ledger};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
@@ -203,31 +202,31 @@ fn a_journal_of_another_study_or_of_other_rows_is_refused() {
     let cheaper = |recorded: &mut ChargedAnswer| recorded.event.slack /= 2.0;
     assert_eq!(
         stopped(Noise::Secret, 0, &cheaper),
-        Some(Refusal::NotOnRecord(3))
+        Some(Refusal::RecordMismatch(3))
     );
     // Another dimension.
     let longer =
         |recorded: &mut ChargedAnswer| recorded.answer = Release::from_units(vec![1, 2, 3]);
     assert_eq!(
         stopped(Noise::Secret, 0, &longer),
-        Some(Refusal::NotOnRecord(3))
+        Some(Refusal::RecordMismatch(3))
     );
     // An answer that could not be released stays unreleased.
     let nothing = |recorded: &mut ChargedAnswer| recorded.answer = None;
     assert_eq!(
         stopped(Noise::Secret, 0, &nothing),
-        Some(Refusal::UnreleasableBefore(3))
+        Some(Refusal::PreviouslyUnreleasable(3))
     );
     // Where noise repeats, other rows and other answers show.
     let same = |_: &mut ChargedAnswer| ();
     assert_eq!(
         stopped(Noise::Repeating, 1, &same),
-        Some(Refusal::NotOnRecord(1))
+        Some(Refusal::RecordMismatch(1))
     );
     let other = |recorded: &mut ChargedAnswer| recorded.answer = Release::from_units(vec![1, 2]);
     assert_eq!(
         stopped(Noise::Repeating, 0, &other),
-        Some(Refusal::NotOnRecord(3))
+        Some(Refusal::RecordMismatch(3))
     );
     assert_eq!(stopped(Noise::Repeating, 0, &same), None);
 }

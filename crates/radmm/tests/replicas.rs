@@ -17,8 +17,7 @@ use radmm::curator::HeldOutScore;
 use radmm::exec::Sequential;
 use radmm::graph::Topology;
 use radmm::node::Node;
-use radmm::privacy::Budget;
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Budget, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::sim::{InvalidSimulation, PartyExecutor, PartyReplicas, Replicas, SimError, Snapshot};
 use support::{Network, invented, neighbours, shard};
 

@@ -6,9 +6,8 @@ use radmm_paper::accuracy::{AccuracyExperiment, AccuracyTable};
 
 use crate::args::ReproduceArgs;
 use crate::error::CommandError;
-use crate::output::files;
 use crate::output::progress::Progress;
-use crate::output::tables;
+use crate::output::{files, tables};
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;

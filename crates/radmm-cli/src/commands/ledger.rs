@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::iter;
 
 use comfy_table::Table;
-use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{Guarantee, IdealRelease, PrivacyEvent};
+use radmm::privacy::{Guarantee, IdealRelease, NoiseDistribution, PrivacyEvent};
 use radmm_lab::noise_text;
 use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
 use radmm_node::setup::BalanceTotal;

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
-use radmm::privacy::NoiseDistribution;
 use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
 
@@ -84,11 +83,8 @@ fn headline(bill: &StudyBill) -> String {
 
 /// Formats the table of the first parties, and the number of those left out.
 fn parties(bill: &StudyBill) -> String {
-    let noise = match bill.nodes.first().and_then(|node| node.law) {
-        Some(NoiseDistribution::Gamma { .. }) => "rate",
-        Some(NoiseDistribution::Gaussian { .. }) => "σ",
-        None => "noise",
-    };
+    let noise = bill.nodes.first().and_then(|node| node.law);
+    let noise = noise.map_or("noise", |law| law.family().symbol());
     let header = [
         "party",
         "rows",

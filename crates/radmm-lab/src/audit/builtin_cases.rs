@@ -2,8 +2,7 @@
 
 use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, NodeId, Topology};
-use radmm::privacy::Bound;
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, Problem};
 use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
@@ -46,30 +45,18 @@ fn mechanisms(laws: [NoiseDistribution; 2]) -> Vec<(Mechanism, Loss)> {
         all.push(objective(law));
         all.push(Mechanism::Objective {
             // a = 2η(1)V.
-            law: scaled(law, 1.0 / (2.0 * GROWING.at(1))),
+            law: law.scaled(1.0 / (2.0 * GROWING.at(1))),
             scale: NoiseScaling::Penalty,
         });
         all.push(Mechanism::Output {
             // m = 2ηV, and a little.
-            law: scaled(law, 1.0 / (2.0 * ETA.at(1))),
+            law: law.scaled(1.0 / (2.0 * ETA.at(1))),
         });
         all.push(Mechanism::Gradient { law });
     }
     let logistic = all.into_iter().map(|mechanism| (mechanism, Loss::Logistic));
     let hinge = laws.map(|law| (objective(law), HINGE));
     logistic.chain(hinge).collect()
-}
-
-/// Returns the noise with its scale multiplied by a factor.
-fn scaled(law: NoiseDistribution, factor: f64) -> NoiseDistribution {
-    match law {
-        NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma {
-            rate: rate / factor,
-        },
-        NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian {
-            sigma: sigma * factor,
-        },
-    }
 }
 
 /// Returns all attacks.

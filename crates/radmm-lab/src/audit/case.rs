@@ -1,7 +1,6 @@
 //! One case of an audit: a mechanism, an attack on it, the claimed ε and the lower bound that the attack shows.
 
-use radmm::privacy::Guarantee;
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 use serde::Serialize;
 
@@ -112,10 +111,7 @@ impl AttackResult {
 
 /// Returns a mechanism in words, as in `objective gamma`.
 fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
-    let law = |law: &NoiseDistribution| match law {
-        NoiseDistribution::Gamma { .. } => "gamma",
-        NoiseDistribution::Gaussian { .. } => "gaussian",
-    };
+    let law = |law: &NoiseDistribution| law.family().name();
     let words = match mechanism {
         Mechanism::None => "no noise".to_owned(),
         Mechanism::Objective {

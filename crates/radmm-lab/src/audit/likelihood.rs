@@ -9,8 +9,7 @@
 //! ```
 //! Only the point-wise losses are shared with the mechanism under attack.
 
-use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseDistribution, PrivacyEvent};
 use radmm::problem::Problem;
 use radmm::protocol::query::Query;
 

@@ -14,9 +14,8 @@ use super::attack::Attack;
 use super::case::AuditCase;
 use super::lower_bound::ceiling;
 use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
-use crate::UnattainableBudget;
 use crate::experiment::Experiment;
-use crate::instantiate;
+use crate::{UnattainableBudget, instantiate};
 
 /// Returns an attack on the first query, and one on as much of the transcript as so many runs can resolve.
 pub(super) fn cases(

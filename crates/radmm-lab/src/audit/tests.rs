@@ -4,8 +4,7 @@
 //! most 5 % a claim, if its worst case were attained. The rows are not quite opposite and events are averages, so that the
 //! probability is far below: see docs/audit.md.
 
-use radmm::privacy::Guarantee;
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 
 use super::attack::Attack;

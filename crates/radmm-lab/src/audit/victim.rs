@@ -10,16 +10,16 @@
 
 use std::sync::Arc;
 
-use radmm::algorithm::Algorithm;
-use radmm::algorithm::dry_run;
+use radmm::algorithm::{Algorithm, dry_run};
 use radmm::curator::{
     Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder,
     WarmStart,
 };
 use radmm::graph::{Graph, NodeId};
 use radmm::node::{InvalidStart, Node, NodeConfig, ProtocolError};
-use radmm::privacy::{Bound, Budget, Guarantee, InvalidBudget, Ledger};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{
+    Bound, Budget, Guarantee, InvalidBudget, Ledger, Mechanism, NoiseDistribution, NoiseScaling,
+};
 use radmm::problem::Problem;
 use radmm::protocol::message::Message;
 use radmm::protocol::query::Query;

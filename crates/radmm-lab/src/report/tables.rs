@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use radmm::curator::HeldOutScore;
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm_report::TextTable;
 use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
@@ -79,10 +78,8 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     // The noise, where parties differ in it.
     let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
     if differs {
-        header.push(match run.nodes[0].law {
-            Some(NoiseDistribution::Gamma { .. }) => "rate".to_owned(),
-            _ => "σ".to_owned(),
-        });
+        let symbol = run.nodes[0].law.map_or("σ", |law| law.family().symbol());
+        header.push(symbol.to_owned());
     }
     header.push("total ε".to_owned());
     if compared {
@@ -96,13 +93,8 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
             node.data_steps.to_string(),
         ];
         if differs {
-            row.push(match node.law {
-                Some(
-                    NoiseDistribution::Gamma { rate: amount }
-                    | NoiseDistribution::Gaussian { sigma: amount },
-                ) => brief(amount),
-                None => "–".to_owned(),
-            });
+            let amount = node.law.map(|law| brief(law.amount()));
+            row.push(amount.unwrap_or("–".to_owned()));
         }
         row.push(epsilon(node.spent.epsilon));
         if compared {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use radmm::privacy::NoiseDistribution;
 use radmm::privacy::{
     Bound, Budget, DatasetLimits, Guarantee, IdealRelease, InvalidBudget, InvalidLimits, Ledger,
-    PrivacyEvent, SpendError,
+    NoiseDistribution, PrivacyEvent, SpendError,
 };
 use radmm_study::Limit;
 use serde::Serialize;

@@ -7,8 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use radmm::privacy::{Bound, Guarantee};
-use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,10 @@
 //! The price of a study for one party, and what it leaves of the site's limits.
 
 use radmm::graph::{Graph, NodeId};
-use radmm::privacy::{AccountRefusal, Budget, DatasetAccount, Guarantee, Ledger, PrivacyEvent};
-use radmm::privacy::{Mechanism, NoiseDistribution};
+use radmm::privacy::{
+    AccountRefusal, Budget, DatasetAccount, Guarantee, Ledger, Mechanism, NoiseDistribution,
+    PrivacyEvent,
+};
 use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget};
 use radmm_study::{Noise, Study};
 use serde::Serialize;

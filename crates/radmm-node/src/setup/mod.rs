@@ -15,8 +15,7 @@ use std::sync::Arc;
 
 use radmm::curator::Shard;
 use radmm::graph::{Graph, NodeId};
-use radmm::privacy::Mechanism;
-use radmm::privacy::PrivacyEvent;
+use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
 
 use crate::key::SecretKey;

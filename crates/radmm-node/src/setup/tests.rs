@@ -11,8 +11,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::evidence::AccountReport;
 use crate::machine::tests::World;
-use crate::machine::{Credit, Link, LinkEvent, Serial};
-use crate::machine::{Frame, Hello, PROTOCOL, Party, SignedMessage};
+use crate::machine::{
+    Credit, Frame, Hello, Link, LinkEvent, PROTOCOL, Party, Serial, SignedMessage,
+};
 use crate::store::{RowFingerprint, Store};
 
 /// A link that nobody reads.

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseDistribution, PrivacyEvent};
 
 use crate::machine::ByteReader;
 

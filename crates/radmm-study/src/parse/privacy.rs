@@ -1,7 +1,6 @@
 //! `[privacy]`: the noise that protects the rows, and how its cost is stated.
 
-use radmm::privacy::Bound;
-use radmm::privacy::{Mechanism, NoiseScaling};
+use radmm::privacy::{Bound, Mechanism, NoiseScaling};
 
 use super::entry::{Entry, Range};
 use super::reader::Section;

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use radmm::algorithm::dry_run;
 use radmm::graph::{Graph, NodeId};
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Bound, Guarantee, PrivacyEvent};
+use radmm::privacy::{Bound, Guarantee, Mechanism, PrivacyEvent};
 use radmm::problem::Problem;
 use radmm::protocol::query::Query;
 use rayon::prelude::*;
 use thiserror::Error;
 
 use super::calibrate::{self, PartyQueries, PricingError};
-use crate::instantiate;
 use crate::number_format::{count, epsilon};
-use crate::{Method, Noise, Study};
+use crate::{Method, Noise, Study, instantiate};
 
 /// A study, its graph, and the number of rows of every party.
 pub struct Plan<'a> {

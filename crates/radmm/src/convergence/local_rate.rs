@@ -14,8 +14,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::algorithm::init;
-use crate::algorithm::{Algorithm, Step, View};
+use crate::algorithm::{Algorithm, Step, View, init};
 use crate::curator::QuadraticModel;
 use crate::graph::NodeId;
 use crate::linalg::spectral_radius;

@@ -23,7 +23,7 @@ pub enum InvalidCuratorConfig {
     #[error(
         "the tolerance is {tolerance:e}; at a loss weight of {weight:?} it must be at least {least:.1e}: raise it, lower the weight, or widen a smooth hinge"
     )]
-    TooExact {
+    ToleranceTooSmall {
         /// `τ`.
         tolerance: f64,
         /// `C`.
@@ -116,7 +116,7 @@ pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> 
     }
     let least = problem.least_tolerance();
     if problem.tolerance < least {
-        return Err(InvalidCuratorConfig::TooExact {
+        return Err(InvalidCuratorConfig::ToleranceTooSmall {
             tolerance: problem.tolerance,
             weight: problem.weight,
             least,

@@ -54,7 +54,7 @@ use solver::objective::{self, Objective};
 pub enum Refusal {
     /// The iteration has had its query. A second one would be answered with the noise of the first.
     #[error("iteration {0} was answered already")]
-    AskedTwice(u32),
+    AlreadyAnswered(u32),
     /// The query is malformed.
     #[error("malformed query: {0}")]
     Malformed(&'static str),
@@ -73,7 +73,7 @@ pub enum Refusal {
     Unanswerable(#[from] Unanswerable),
     /// The ledger refused the charge. No row was read.
     #[error(transparent)]
-    Unpaid(#[from] SpendError),
+    BudgetRefused(#[from] SpendError),
     /// Rounding to the grid would cost more than is charged for it. No row was read.
     #[error(transparent)]
     TooCoarse(#[from] TooCoarse),
@@ -81,10 +81,10 @@ pub enum Refusal {
     #[error(
         "the record of iteration {0} differs from what this study asks or what these rows answer: the state belongs to another study, other rows or another version of the program"
     )]
-    NotOnRecord(u32),
+    RecordMismatch(u32),
     /// The query was charged before, and its answer could not be released. The charge stands.
     #[error("the query of iteration {0} was charged before, and its answer could not be released")]
-    UnreleasableBefore(u32),
+    PreviouslyUnreleasable(u32),
     /// The answer cannot be released. The charge stands.
     #[error("{cause}")]
     Unreleasable {
@@ -221,7 +221,7 @@ impl Curator {
         query: &Query,
     ) -> Result<(PrivacyEvent, Release), Refusal> {
         if iteration <= self.last_answered {
-            return Err(Refusal::AskedTwice(iteration));
+            return Err(Refusal::AlreadyAnswered(iteration));
         }
         check(query, self.columns(), &self.config.problem)?;
         let problem = &self.config.problem;
@@ -281,9 +281,9 @@ impl Curator {
         recorded: &ChargedAnswer,
     ) -> Result<(PrivacyEvent, Release), Refusal> {
         if iteration <= self.last_answered {
-            return Err(Refusal::AskedTwice(iteration));
+            return Err(Refusal::AlreadyAnswered(iteration));
         }
-        let mismatch = Refusal::NotOnRecord(iteration);
+        let mismatch = Refusal::RecordMismatch(iteration);
         check(query, self.columns(), &self.config.problem)?;
         let (problem, rows) = (&self.config.problem, self.shard.rows());
         let event = self.config.mechanism.price(query, problem, rows)?;
@@ -292,7 +292,7 @@ impl Curator {
         }
         self.last_answered = iteration;
         let Some(answer) = &recorded.answer else {
-            return Err(Refusal::UnreleasableBefore(iteration));
+            return Err(Refusal::PreviouslyUnreleasable(iteration));
         };
         if answer.values().len() != self.columns() {
             return Err(mismatch);
@@ -311,7 +311,7 @@ impl Curator {
     }
 
     /// Returns the fit of `f` on these rows, unprotected: for the simulator alone, which holds all parties' rows anyway.
-    pub(crate) fn observe(&self, f: &[f64]) -> RowFit {
+    pub(crate) fn row_fit(&self, f: &[f64]) -> RowFit {
         let problem = &self.config.problem;
         let (loss, accuracy) =
             objective::mean_loss_and_accuracy(&self.shard, problem.loss, f, &*self.executor);
@@ -380,25 +380,25 @@ impl Curator {
 
     /// Replaces the ledger, for tests of budget limits.
     #[cfg(test)]
-    pub(crate) fn exchange_ledger(&mut self, ledger: Ledger) {
+    pub(crate) fn replace_ledger(&mut self, ledger: Ledger) {
         self.config.ledger = ledger;
     }
 
     /// Replaces the mechanism, for tests of answers that cannot be released.
     #[cfg(test)]
-    pub(crate) fn exchange_mechanism(&mut self, mechanism: crate::privacy::Mechanism) {
+    pub(crate) fn replace_mechanism(&mut self, mechanism: crate::privacy::Mechanism) {
         self.config.mechanism = mechanism;
     }
 
     /// Replaces the noise key, for tests of what secret noise forbids.
     #[cfg(test)]
-    pub(crate) fn exchange_noise(&mut self, noise: NoiseKey) {
+    pub(crate) fn replace_noise(&mut self, noise: NoiseKey) {
         self.config.noise = noise;
     }
 
     /// Replaces the rows, for tests that recycled steps do not read them.
     #[cfg(test)]
-    pub(crate) fn exchange_rows(&mut self, shard: Shard) {
+    pub(crate) fn replace_rows(&mut self, shard: Shard) {
         let removed = std::mem::replace(&mut self.shard, shard.into());
         assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
     }

@@ -49,7 +49,7 @@ fn no_iteration_is_answered_twice() {
     // A second query with the same noise would reveal the noise.
     for iteration in [1, 3] {
         let again = curator.answer(iteration, &query(vec![1.0, 0.0]));
-        assert_eq!(again, Err(Refusal::AskedTwice(iteration)));
+        assert_eq!(again, Err(Refusal::AlreadyAnswered(iteration)));
     }
     assert_eq!(curator.ledger().charges(), 1);
 }
@@ -104,10 +104,10 @@ fn rows_beyond_the_proved_limit_are_rejected() {
 #[test]
 fn a_refusal_comes_before_a_row_is_read() {
     let mut curator = curator(Budget::limited(0.5, 0.0).unwrap());
-    curator.exchange_rows(Shard::untouchable(2, 2));
+    curator.replace_rows(Shard::untouchable(2, 2));
     assert!(matches!(
         curator.answer(1, &query(vec![0.0; 2])),
-        Err(Refusal::Unpaid(_))
+        Err(Refusal::BudgetRefused(_))
     ));
 }
 
@@ -116,14 +116,14 @@ fn a_refusal_comes_before_a_row_is_read() {
 fn an_answer_reads_rows() {
     // Shows that the test above can fail.
     let mut curator = curator(Budget::unlimited(0.0).unwrap());
-    curator.exchange_rows(Shard::untouchable(2, 2));
+    curator.replace_rows(Shard::untouchable(2, 2));
     let _ = curator.answer(1, &query(vec![0.0; 2]));
 }
 
 #[test]
 fn a_query_too_large_to_be_certified_is_refused_without_reading_rows() {
     let mut curator = curator(Budget::unlimited(0.0).unwrap());
-    curator.exchange_rows(Shard::untouchable(2, 2));
+    curator.replace_rows(Shard::untouchable(2, 2));
     let far = Query::Minimise {
         quadratic: 1.0,
         linear: vec![0.0; 2],
@@ -171,7 +171,7 @@ fn refusals_do_not_depend_on_rows() {
                     builder.push(&[(0, x), (column, 0.7)], n % 3 == 0).unwrap();
                 }
                 let mut curator = curator(Budget::unlimited(0.0).unwrap());
-                curator.exchange_rows(builder.finish().unwrap());
+                curator.replace_rows(builder.finish().unwrap());
                 for iteration in 1..=50 {
                     let mut linear = vec![0.0; 8];
                     linear[7] = sign * 10f64.powi(exponent);
@@ -205,7 +205,7 @@ fn rows_with_tiny_entries_are_answered() {
                 builder.push(row, true).unwrap();
                 let mut curator = curator(Budget::unlimited(0.0).unwrap());
                 curator.config.problem.loss = loss;
-                curator.exchange_rows(builder.finish().unwrap());
+                curator.replace_rows(builder.finish().unwrap());
                 let query = Query::Minimise {
                     quadratic: 1.0,
                     linear: vec![0.1; 9],
@@ -238,13 +238,13 @@ fn answers_under_a_secret_key_do_not_depend_on_earlier_queries() {
 fn a_charged_query_is_not_answered_again_even_if_it_failed() {
     // Rows of another width make the solver fail after the charge; in a real party only an uncertified answer does.
     let mut curator = curator(Budget::unlimited(0.0).unwrap());
-    curator.exchange_rows(Shard::untouchable(2, 2));
+    curator.replace_rows(Shard::untouchable(2, 2));
     let paid = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         curator.answer(1, &query(vec![0.0; 2]))
     }));
     assert!(paid.is_err());
     let again = curator.answer(1, &query(vec![1.0; 2]));
-    assert_eq!(again, Err(Refusal::AskedTwice(1)));
+    assert_eq!(again, Err(Refusal::AlreadyAnswered(1)));
     assert_eq!(curator.ledger().charges(), 1);
 }
 
@@ -277,7 +277,7 @@ fn invalid_configs_are_rejected() {
     let too_exact = with(&|config| config.problem.tolerance = 1e-16);
     assert!(matches!(
         too_exact,
-        Some(InvalidCuratorConfig::TooExact { .. })
+        Some(InvalidCuratorConfig::ToleranceTooSmall { .. })
     ));
 }
 

@@ -34,6 +34,22 @@ pub enum NoiseFamily {
 }
 
 impl NoiseFamily {
+    /// Returns the name as studies have it: `gamma` or `gaussian`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gamma => "gamma",
+            Self::Gaussian => "gaussian",
+        }
+    }
+
+    /// Returns the symbol of the amount: `rate` or `σ`.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Gamma => "rate",
+            Self::Gaussian => "σ",
+        }
+    }
+
     /// Returns the distribution of this family with a rate or a sigma.
     pub fn with_amount(self, amount: f64) -> NoiseDistribution {
         match self {
@@ -87,8 +103,17 @@ impl NoiseDistribution {
         }
     }
 
+    /// Returns how many times as large this noise is as another of its family; `None` for another family.
+    pub fn size_ratio(&self, other: &Self) -> Option<f64> {
+        match (*self, *other) {
+            (Self::Gamma { rate }, Self::Gamma { rate: other }) => Some(other / rate),
+            (Self::Gaussian { sigma }, Self::Gaussian { sigma: other }) => Some(sigma / other),
+            _ => None,
+        }
+    }
+
     /// Returns the distribution of `factor·e`: a smaller rate, a larger sigma.
-    pub(crate) fn scaled(&self, factor: f64) -> Self {
+    pub fn scaled(&self, factor: f64) -> Self {
         match *self {
             Self::Gamma { rate } => Self::Gamma {
                 rate: rate / factor,

@@ -176,7 +176,7 @@ impl Simulation {
         let model = Curator::centralised(self.nodes().map(Node::curator))?;
         let fits: Vec<RowFit> = self
             .nodes()
-            .map(|node| node.curator().observe(&model))
+            .map(|node| node.curator().row_fit(&model))
             .collect();
         let sum = |of: fn(&RowFit) -> f64| fits.iter().map(of).sum::<f64>();
         let count = fits.len() as f64;

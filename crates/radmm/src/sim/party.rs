@@ -71,15 +71,15 @@ impl PartyReplicas {
         for (replica, model) in common {
             let state = &mut self.states[*replica];
             let curator = state.node.curator();
-            let own = curator.observe(state.node.model().values());
-            (state.common, state.own) = (curator.observe(model), own);
+            let own = curator.row_fit(state.node.model().values());
+            (state.common, state.own) = (curator.row_fit(model), own);
         }
     }
 
     /// Measures models of every replica, equally many of each, and keeps their sums.
     pub(super) fn measure_sums(&mut self, models: &[&[f64]]) {
         let curator = self.curator();
-        let fits: Vec<RowFit> = models.iter().map(|model| curator.observe(model)).collect();
+        let fits: Vec<RowFit> = models.iter().map(|model| curator.row_fit(model)).collect();
         let each = models.len() / self.states.len();
         for (state, fits) in self.states.iter_mut().zip(fits.chunks(each)) {
             let sum = |of: fn(&RowFit) -> f64| fits.iter().map(of).sum::<f64>();

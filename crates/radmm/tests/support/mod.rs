@@ -13,8 +13,7 @@ use radmm::curator::{
 use radmm::exec::Sequential;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::node::{Node, NodeConfig};
-use radmm::privacy::Mechanism;
-use radmm::privacy::{Bound, Budget, Ledger};
+use radmm::privacy::{Bound, Budget, Ledger, Mechanism};
 use radmm::problem::{Loss, Problem};
 use radmm::sim::{Simulation, Snapshot};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use radmm::graph::{Graph, NodeId};
-use radmm::privacy::Mechanism;
-use radmm::privacy::PrivacyEvent;
+use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
 use radmm_study::{Study, instantiate};

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use radmm::privacy::NoiseDistribution;
-use radmm::privacy::{IdealRelease, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseDistribution, PrivacyEvent};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use rand::SeedableRng;

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::curator::{Curator, CuratorConfig, NoiseKey, Refusal, Shard};
-use crate::privacy::{Bound, IdealRelease, Ledger};
-use crate::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
+use crate::privacy::{Bound, IdealRelease, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use crate::problem::{Loss, Problem};
 
 use crate::protocol::query::Query;
@@ -341,7 +340,7 @@ fn the_account_refuses_before_a_row_is_read() {
     assert!(
         matches!(
             refused,
-            Err(Refusal::Unpaid(SpendError::Account(
+            Err(Refusal::BudgetRefused(SpendError::Account(
                 AccountRefusal::OverLimit { studies: 2, .. }
             )))
         ),
