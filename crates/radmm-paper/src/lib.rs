@@ -199,10 +199,10 @@ impl Reproduction {
     }
 }
 
-const FIG1: &str = include_str!("../../../studies/fig1.toml");
-const FIG1_LARGE: &str = include_str!("../../../studies/fig1-large.toml");
-const FIG2: &str = include_str!("../../../studies/fig2.toml");
-const FIG3: &str = include_str!("../../../studies/fig3.toml");
+const FIG1: &str = include_str!("../studies/fig1.toml");
+const FIG1_LARGE: &str = include_str!("../studies/fig1-large.toml");
+const FIG2: &str = include_str!("../studies/fig2.toml");
+const FIG3: &str = include_str!("../studies/fig3.toml");
 
 /// Parses one of the studies above.
 fn study(text: &str, file: &str) -> Study {

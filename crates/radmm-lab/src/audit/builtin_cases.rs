@@ -178,7 +178,7 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
     }
 }
 
-const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
+const CLINIC: &str = include_str!("../../studies/clinic.toml");
 
 /// Returns the study of the synthetic hospitals with every algorithm that recycles.
 pub(super) fn networks() -> Vec<(String, Experiment)> {

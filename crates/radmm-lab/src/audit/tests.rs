@@ -180,7 +180,7 @@ fn any_number_of_threads_gives_the_same_audit() {
     assert_eq!(on(1), on(3));
 }
 
-const CLINIC: &str = include_str!("../../../../studies/clinic.toml");
+const CLINIC: &str = include_str!("../../studies/clinic.toml");
 
 fn clinic(change: impl Fn(&mut Study)) -> Experiment {
     let (mut study, _) = Study::parse(CLINIC, "clinic.toml").unwrap();

@@ -369,11 +369,11 @@ impl ChosenParameters {
 }
 
 const ALIKE: (&str, &str) = (
-    include_str!("../../../../studies/accuracy-alike.toml"),
+    include_str!("../../studies/accuracy-alike.toml"),
     "accuracy-alike.toml",
 );
 const SKEWED: (&str, &str) = (
-    include_str!("../../../../studies/accuracy-skewed.toml"),
+    include_str!("../../studies/accuracy-skewed.toml"),
     "accuracy-skewed.toml",
 );
 
