@@ -186,5 +186,13 @@ mod tests {
             assert_eq!(ledger.charges(), 3);
         }
         assert_eq!(common.charges(), 1);
+        // The same while all states after the common one are alive.
+        let alive: Vec<Ledger> = rates
+            .iter()
+            .map(|&rate| charged(common.clone(), &[rate]))
+            .collect();
+        for (&rate, ledger) in rates.iter().zip(&alive) {
+            assert_eq!(ledger.spent(), charged(empty(), &[1.0, rate]).spent());
+        }
     }
 }
