@@ -38,9 +38,9 @@ enum Aim {
 /// The state of the party when it was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Hit {
-    /// Before the party was ready.
+    /// The party was not ready yet.
     Starting,
-    /// After an iteration was persisted, and before it was reported.
+    /// The last persisted iteration was not reported yet.
     PersistedUnreported,
     /// The last persisted iteration was reported; the one in progress has left nothing.
     Reported,

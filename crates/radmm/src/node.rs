@@ -31,7 +31,8 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// Describes a node of `graph` that starts from the zero model.
+    /// Describes a node of `graph` that starts from the zero model, for no iterations until
+    /// [`with_iterations`](Self::with_iterations) sets them.
     pub fn new(graph: &Graph, id: NodeId, algorithm: Box<dyn Algorithm>, curator: Curator) -> Self {
         Self {
             id,

@@ -5,6 +5,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use radmm::node::StepKind;
 use radmm_lab::{NodeResult, Repetition};
 use radmm_study::Study;
+use radmm_study::number_format::delta;
 
 use crate::clinic::{self, Failure};
 use crate::staircase::{self, shown};
@@ -90,7 +91,7 @@ pub fn draw(study: &Study) -> Result<String, Failure> {
     };
     let note = format!(
         "clinic study, equal noise; largest total of any party, δ = {}",
-        study.privacy.delta
+        delta(study.privacy.delta)
     );
     staircase::draw(&mut svg, below, recycled, asking);
     let corner = (below.left + below.width - 22.0, below.top + 34.0);

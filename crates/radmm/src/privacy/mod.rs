@@ -17,7 +17,7 @@
 //! | the same, as in the paper | `S·α + 2.8x`, if `x < ½` | – | – |
 //! | noise added to the answer | `S'·α`, `S'` the answer's sensitivity | `q·v²/2`, `v = S'/σ` | normal, mean `v²/2`, variance `v²` |
 //!
-//! What rounding adds is `κ`: `2κ` to a pure loss, `2κ + κ/(q−1)` to a Rényi loss. There are three composition rules:
+//! Rounding adds `κ`: `2κ` to a pure loss, `2κ + κ/(q−1)` to a Rényi loss. There are three composition rules:
 //!
 //! | rule | for | total |
 //! |---|---|---|
