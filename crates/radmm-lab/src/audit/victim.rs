@@ -148,7 +148,7 @@ impl VictimConfig {
         let share = self.problem.ridge / f64::from(self.problem.nodes);
         let moduli = self.queries().into_iter().map(|(_, query)| match query {
             Query::Minimise { quadratic, .. } => share + quadratic,
-            Query::Gradient { .. } => share,
+            _ => share,
         });
         let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
             (least.min(m), most.max(m))

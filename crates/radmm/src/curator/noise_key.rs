@@ -67,6 +67,17 @@ impl NoiseKey {
                 absorb(2, near);
             }
             Query::Gradient { at } => absorb(3, at),
+            Query::GradientSum { at, scale, metric } => {
+                absorb(15, at);
+                absorb(16, &[*scale]);
+                if let Some(metric) = metric {
+                    // Words of the digest, as bit patterns.
+                    let word = |k: usize| f64::from_bits(metric.digest_word(k));
+                    absorb(17, &[0, 1, 2, 3].map(word));
+                }
+            }
+            Query::GramSum { scale, noise } => absorb(18, &[*scale, *noise]),
+            Query::RowSum { scale, noise } => absorb(19, &[*scale, *noise]),
         }
         match inputs.event.ideal {
             IdealRelease::Exact => absorb(4, &[]),
