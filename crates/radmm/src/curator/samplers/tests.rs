@@ -183,3 +183,139 @@ fn small_numbers_have_as_many_digits_as_large_ones() {
     let mut half = Uniform::draw(&mut Scripted(vec![1 << 63], self::rng(8)));
     assert_eq!(half.plus(3, &mut rng), 3.5);
 }
+
+/// A word of ones: no number that is drawn with it is below one that is drawn with another word.
+const ONES: u64 = u64::MAX;
+
+/// Draws one sample from given words, all of which must be used, and no further one.
+fn draw_from<T>(words: Vec<u64>, sample: impl FnOnce(&mut Scripted) -> T) -> T {
+    let mut rng = Scripted(words, rng(9));
+    let (drawn, untouched) = (sample(&mut rng), self::rng(9).next_u64());
+    assert!(rng.0.is_empty(), "{} words are left", rng.0.len());
+    assert_eq!(rng.1.next_u64(), untouched, "further words were drawn");
+    drawn
+}
+
+/// Returns words from which [`normal`] draws `whole + fraction`, or its negative.
+fn words_of_normal(whole: usize, fraction: u64, negative: bool) -> Vec<u64> {
+    let mut words = vec![ONES; whole];
+    // One half is not exceeded, and nothing falls below this number: the count ends.
+    words.extend([0, ONES]);
+    words.extend(vec![ONES; whole * whole.saturating_sub(1)]);
+    words.push(fraction);
+    words.extend(vec![ONES; whole + 1]);
+    if whole == 0 {
+        // Further digits of a number below one.
+        words.push(0);
+    }
+    words.push(if negative { ONES } else { 0 });
+    words
+}
+
+/// Returns words from which [`exponential`] draws `whole + fraction`.
+fn words_of_exponential(whole: usize, fraction: u64) -> Vec<u64> {
+    let mut words = [ONES, 1, 2].repeat(whole);
+    words.extend([fraction, ONES]);
+    words
+}
+
+/// Returns words from which [`discrete_laplace`] draws `part + scale·wholes`, or its negative, for `0 < part < scale`.
+fn words_of_discrete_laplace(part: u64, wholes: usize, negative: bool) -> Vec<u64> {
+    let mut words = vec![part, part];
+    words.extend([0, 1].repeat(wholes));
+    words.push(1);
+    words.push(if negative { 0 } else { ONES });
+    words
+}
+
+const QUARTER: u64 = 1 << 62;
+
+#[test]
+fn the_normal_sampler_has_no_largest_value() {
+    for whole in 0..=40 {
+        for negative in [false, true] {
+            let drawn = draw_from(words_of_normal(whole, QUARTER, negative), normal);
+            let size = whole as f64 + 0.25;
+            assert_eq!(drawn, if negative { -size } else { size });
+        }
+    }
+}
+
+#[test]
+fn the_exponential_sampler_has_no_largest_value() {
+    for whole in 1..=800 {
+        let drawn = draw_from(words_of_exponential(whole, QUARTER), exponential);
+        assert_eq!(drawn, whole as f64 + 0.25);
+    }
+}
+
+#[test]
+fn the_discrete_laplace_sampler_has_no_largest_value() {
+    for scale in [1000, 1 << 20, (1 << 62) - 1] {
+        for wholes in (0..=60).chain([700]) {
+            for negative in [false, true] {
+                let words = words_of_discrete_laplace(7, wholes, negative);
+                let drawn = draw_from(words, |rng| discrete_laplace(scale, rng));
+                let size = 7 + i128::from(scale) * wholes as i128;
+                assert_eq!(drawn, if negative { -size } else { size });
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_above_one_are_exact_to_their_last_bit() {
+    for (whole, ulp) in [(1, 52), (2, 51), (3, 51), (4, 50), (40, 47)] {
+        let unit = 1u64 << (64 - ulp);
+        let exact = |units: u64| whole as f64 + units as f64 * 2f64.powi(-ulp);
+        for units in [1, 3, (1 << ulp) - 1] {
+            let drawn = draw_from(vec![units * unit], |rng| {
+                Uniform::draw(rng).plus(whole, rng)
+            });
+            assert_eq!(drawn, exact(units), "{whole} + {units}·2^-{ulp}");
+        }
+        // To nearest, from both sides.
+        for (word, units) in [(unit / 2 + 1, 1), (unit / 2 - 1, 0)] {
+            let drawn = draw_from(vec![word], |rng| Uniform::draw(rng).plus(whole, rng));
+            assert_eq!(drawn, exact(units), "{whole}");
+        }
+    }
+}
+
+/// The low bits of samples of all sizes are those of exact numbers: each of them is fair.
+#[test]
+fn the_low_bits_of_samples_are_fair() {
+    let mut rng = rng(10);
+    let mut sampled = |sample: &dyn Fn(&mut ChaCha20Rng) -> f64, above: f64| {
+        let samples = std::iter::repeat_with(|| sample(&mut rng));
+        let mut counts = [0; 16];
+        for x in samples.filter(|x| x.abs() >= above).take(50_000) {
+            counts[(x.to_bits() & 15) as usize] += 1;
+        }
+        assert_fits(&counts, &[1.0 / 16.0; 16]);
+    };
+    for above in [0.0, 1.0, 2.0] {
+        sampled(&normal, above);
+        sampled(&exponential, above);
+    }
+}
+
+#[test]
+fn integers_are_drawn_by_rejection_and_not_by_remainder() {
+    // A word that is too large is not used, whatever its remainder.
+    for (n, too_large, next) in [(3, 3, 2), (5, 7, 4), (6, 6, 5), (1000, 1001, 999)] {
+        let drawn = draw_from(vec![too_large, next], |rng| uniform_below(n, rng));
+        assert_eq!(drawn, u128::from(next));
+    }
+    let drawn = draw_from(vec![0, ONES, 1, 2], |rng| uniform_below(3 << 126, rng));
+    assert_eq!(drawn, (2 << 64) | 1);
+    // At three quarters of all words, remainders would make the lowest third twice as likely.
+    let mut rng = rng(11);
+    for shift in [62, 126] {
+        let mut counts = [0; 3];
+        for _ in 0..10_000 {
+            counts[(uniform_below(3 << shift, &mut rng) >> shift) as usize] += 1;
+        }
+        assert_fits(&counts, &[1.0 / 3.0; 3]);
+    }
+}
