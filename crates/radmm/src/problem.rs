@@ -5,9 +5,12 @@
 //! smooth hinge   L(z) = 0                                            z ≥ 1 + h
 //!                       −u⁴/16h³ + 3u²/8h + u/2 + 3h/16,  u = 1 − z   |u| < h
 //!                       1 − z                                        z ≤ 1 − h     c₁ = 3/4h
+//! cut logistic   L(z) = ln(1 + e^−z)                                 z ≥ 0
+//!                       ln 2 − z/2                                   z ≤ 0         c₁ = 1/4
 //! ```
-//! The smooth hinge is twice continuously differentiable (Chaudhuri, Monteleoni and Sarwate 2011), which objective
-//! perturbation needs. Both have `−1 ≤ L' ≤ 0` and `0 ≤ L'' ≤ c₁`.
+//! All have `−s_max ≤ L' ≤ 0` and `0 ≤ L'' ≤ c₁`, with `s_max = ½` for the cut logistic loss and 1 for the others. The smooth
+//! hinge is twice continuously differentiable (Chaudhuri, Monteleoni and Sarwate 2011). The slope of the cut logistic loss is
+//! continuous and has a kink at zero, which is enough for objective perturbation (docs/privacy.md).
 
 use serde::Serialize;
 
@@ -24,32 +27,79 @@ pub enum Loss {
         /// The half-width `h > 0` of the rounded part.
         width: f64,
     },
+    /// The logistic loss with its slope cut at one half: noise is paid for the largest slope, and few rows have it.
+    CutLogistic,
 }
 
 impl Loss {
     /// Returns `c₁`, an upper bound of `L''`.
     pub fn curvature(&self) -> f64 {
         match *self {
-            Self::Logistic => 0.25,
+            Self::Logistic | Self::CutLogistic => 0.25,
             // Privacy: c₁ enters prices, so it rounds up.
             Self::SmoothHinge { width } => (0.75 / width).next_up(),
+        }
+    }
+
+    /// Returns `s_max`, an upper bound of `|L'|`.
+    pub fn largest_slope(&self) -> f64 {
+        match self {
+            Self::Logistic | Self::SmoothHinge { .. } => 1.0,
+            Self::CutLogistic => 0.5,
+        }
+    }
+
+    /// Returns the probability of the positive class at a score `fᵀx`, if the loss has one: the `p` for which this score
+    /// minimises the expected loss `p·L(s) + (1 − p)·L(−s)`.
+    pub fn probability(&self, score: f64) -> Option<f64> {
+        let slope = |z: f64| self.slope_and_curvature(z).0;
+        match self {
+            // 1/(1 + e^−s): L'(s) + L'(−s) is −1.
+            Self::Logistic => Some(-slope(-score)),
+            Self::CutLogistic => {
+                let (near, far) = (slope(score), slope(-score));
+                Some(far / (near + far))
+            }
+            Self::SmoothHinge { .. } => None,
         }
     }
 
     /// Returns whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
     pub fn one_signed_slope(&self) -> bool {
         match self {
-            Self::Logistic | Self::SmoothHinge { .. } => true,
+            Self::Logistic | Self::SmoothHinge { .. } | Self::CutLogistic => true,
         }
     }
 }
 
-/// The problem that all parties agree on: `O_i(f) = (C/B_i) Σ_n L(fᵀz_n) + (ρ/N)·½‖f‖²`.
+/// The weights of the parties' rows in the common objective, `Σ_i O_i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowCount {
+    /// Every row counts the same: `C_i = C·N·B_i/Σ_j B_j`. The optimum is that of one party with all rows.
+    Rows,
+    /// Every party counts the same, as in the paper: `C_i = C`. The rows of a small party weigh more.
+    Parties,
+}
+
+impl RowCount {
+    /// Returns `C_i` of a party with `rows` of `total` rows, among `parties` parties.
+    ///
+    /// Under [`Rows`](Self::Rows), `C_i/B_i` is the same for all parties, and so is the noise that a price asks for.
+    pub fn weight(self, weight: f64, parties: u32, rows: usize, total: usize) -> f64 {
+        match self {
+            Self::Rows => weight * f64::from(parties) * (rows as f64 / total as f64),
+            Self::Parties => weight,
+        }
+    }
+}
+
+/// One party's objective: `O_i(f) = (C_i/B_i) Σ_n L(fᵀz_n) + (ρ/N)·½‖f‖²`. All parties agree on it, `C_i` included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// `L`.
     pub loss: Loss,
-    /// `C > 0`.
+    /// `C_i > 0`, the weight of this party's rows together; see [`RowCount`].
     pub weight: f64,
     /// `ρ > 0`.
     pub ridge: f64,
@@ -94,7 +144,7 @@ impl Problem {
         self.ridge / f64::from(self.nodes)
     }
 
-    /// Returns `M = C·c₁ + ρ/N`, a Lipschitz constant of every party's gradient (rows have norm at most one), rounded up.
+    /// Returns `M_i = C_i·c₁ + ρ/N`, a Lipschitz constant of the party's gradient (rows have norm at most one), rounded up.
     pub fn lipschitz(&self) -> f64 {
         ((self.weight * self.loss.curvature()).next_up() + self.share().next_up()).next_up()
     }
@@ -109,9 +159,10 @@ impl Problem {
         self.weight * (1.0 + self.loss.curvature())
     }
 
-    /// Returns `S = 2C/B`, rounded up.
+    /// Returns `S = 2·s_max·C_i/B_i`, rounded up.
     pub(crate) fn sensitivity(&self, rows: usize) -> f64 {
-        up(2.0 * self.weight / rows as f64)
+        // Twice the largest slope is a power of two.
+        up(2.0 * self.loss.largest_slope() * self.weight / rows as f64)
     }
 
     /// Returns `m = ρ/N + a`, rounded down, since prices divide by it.

@@ -128,5 +128,6 @@ fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
     match loss {
         Loss::Logistic => words,
         Loss::SmoothHinge { .. } => format!("{words} hinge"),
+        Loss::CutLogistic => format!("{words} cut logistic"),
     }
 }

@@ -109,14 +109,9 @@ impl ModelFile {
         &self.trained.weights
     }
 
-    /// Returns the probability of the positive class at a score `fᵀx`, 1/(1 + e^−score); `None` if the loss has no
-    /// probabilities.
+    /// Returns the probability of the positive class at a score `fᵀx`; `None` if the loss has no probabilities.
     pub fn probability(&self, score: f64) -> Option<f64> {
-        match self.loss {
-            // −L'(z) is the probability of the label other than that of margin z.
-            Loss::Logistic => Some(-self.loss.slope_and_curvature(-score).0),
-            Loss::SmoothHinge { .. } => None,
-        }
+        self.loss.probability(score)
     }
 
     /// Returns the text of the file, with a line end. [`parse`](Self::parse) returns the same model, to the bit.

@@ -16,8 +16,9 @@ const DEFAULT_WIDTH: f64 = 0.5;
 pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSection, StudyError> {
     let section = top.section("problem", &KEYS)?;
     let loss = loss(&section)?;
-    if loss == Loss::Logistic {
-        section.note_all_but(&["loss", "weight", "ridge"], "logistic", notes);
+    if !matches!(loss, Loss::SmoothHinge { .. }) {
+        let others = ["loss", "weight", "ridge"];
+        section.note_all_but(&others, "a loss without a width", notes);
     }
     Ok(ProblemSection {
         loss,
@@ -37,7 +38,11 @@ pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
         width: width.unwrap_or(DEFAULT_WIDTH),
     };
     let loss = section.optional("loss", |entry| {
-        entry.choice(&[("logistic", Loss::Logistic), ("smooth-hinge", hinge)])
+        entry.choice(&[
+            ("logistic", Loss::Logistic),
+            ("smooth-hinge", hinge),
+            ("cut-logistic", Loss::CutLogistic),
+        ])
     })?;
     Ok(loss.unwrap_or(Loss::Logistic))
 }

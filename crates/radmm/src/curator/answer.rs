@@ -185,9 +185,8 @@ impl Rows<'_> {
     /// Returns `O(f) + ⟨linear, f⟩ + (quadratic/2)‖f‖²`.
     fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
         Objective {
-            shards: vec![self.shard],
+            shards: vec![(self.shard, self.problem.weight)],
             loss: self.problem.loss,
-            weight: self.problem.weight,
             modulus: self.problem.share() + quadratic,
             linear,
             executor: self.executor,

@@ -86,7 +86,7 @@ pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
 pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> {
     let problem = &config.problem;
     let width = match problem.loss {
-        Loss::Logistic => 1.0,
+        Loss::Logistic | Loss::CutLogistic => 1.0,
         Loss::SmoothHinge { width } => width,
     };
     let noise_parameter = match config.mechanism {

@@ -327,17 +327,17 @@ impl Curator {
 
     /// Returns the minimiser of the sum of all curators' objectives, unprotected: for the simulator alone.
     pub(crate) fn centralised<'a>(
-        mut curators: impl Iterator<Item = &'a Curator>,
+        curators: impl Iterator<Item = &'a Curator>,
     ) -> Result<Vec<f64>, NotCertified> {
-        let Some(first) = curators.next() else {
+        let mut curators = curators.peekable();
+        let Some(&first) = curators.peek() else {
             return Ok(Vec::new());
         };
         let problem = &first.config.problem;
-        let shards = std::iter::once(&first.shard).chain(curators.map(|other| &other.shard));
+        let weighted = |curator: &'a Curator| (&*curator.shard, curator.config.problem.weight);
         let objective = Objective {
-            shards: shards.map(|shard| &**shard).collect(),
+            shards: curators.map(weighted).collect(),
             loss: problem.loss,
-            weight: problem.weight,
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
             executor: &*first.executor,
@@ -357,9 +357,8 @@ impl Curator {
     pub(crate) fn quadratic(&self, f: &[f64]) -> QuadraticModel {
         let problem = &self.config.problem;
         let objective = Objective {
-            shards: vec![&self.shard],
+            shards: vec![(&self.shard, problem.weight)],
             loss: problem.loss,
-            weight: problem.weight,
             modulus: problem.share(),
             linear: &vec![0.0; f.len()],
             executor: &*self.executor,

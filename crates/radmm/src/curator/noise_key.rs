@@ -90,6 +90,7 @@ impl NoiseKey {
         match loss {
             Loss::Logistic => absorb(7, &[]),
             Loss::SmoothHinge { width } => absorb(8, &[width]),
+            Loss::CutLogistic => absorb(14, &[]),
         }
         absorb(9, &[weight, ridge, f64::from(nodes), tolerance]);
         absorb(10, &[inputs.rows as f64, inputs.event.slack]);

@@ -1,5 +1,7 @@
 //! Losses and their derivatives, of eight margins at a time.
 
+use std::f64::consts::LN_2;
+
 use super::exp_log::{LANES, exp_minus_abs, log_one_plus, per_lane};
 use crate::problem::Loss;
 
@@ -7,7 +9,7 @@ impl Loss {
     /// Returns a smoother loss with the same straight lines far out and a bend `2^stage` times as wide.
     pub(in crate::curator) fn smoothed(&self, stage: u32) -> Self {
         let width = match *self {
-            Self::Logistic => 4.0,
+            Self::Logistic | Self::CutLogistic => 4.0,
             Self::SmoothHinge { width } => width,
         };
         Self::SmoothHinge {
@@ -42,6 +44,18 @@ impl Loss {
                     *z = per_lane(|k| (if z[k] < 0.0 { -z[k] } else { 0.0 }) + log[k]);
                 }
             }
+            Self::CutLogistic => {
+                for z in groups {
+                    let log = log_one_plus(&exp_minus_abs(z));
+                    *z = per_lane(|k| {
+                        if z[k] < 0.0 {
+                            LN_2 - 0.5 * z[k]
+                        } else {
+                            log[k]
+                        }
+                    });
+                }
+            }
             Self::SmoothHinge { width: h } => {
                 for z in groups {
                     *z = per_lane(|k| {
@@ -70,6 +84,12 @@ impl Loss {
                     });
                 }
             }
+            Self::CutLogistic => {
+                for z in groups {
+                    let e = exp_minus_abs(z);
+                    *z = per_lane(|k| weight * -if z[k] < 0.0 { 0.5 } else { e[k] / (1.0 + e[k]) });
+                }
+            }
             Self::SmoothHinge { width: h } => {
                 for z in groups {
                     *z = per_lane(|k| {
@@ -94,6 +114,15 @@ impl Loss {
                     *z = per_lane(|k| weight * (e[k] / ((1.0 + e[k]) * (1.0 + e[k]))));
                 }
             }
+            Self::CutLogistic => {
+                for z in groups {
+                    let e = exp_minus_abs(z);
+                    *z = per_lane(|k| {
+                        let bend = e[k] / ((1.0 + e[k]) * (1.0 + e[k]));
+                        weight * if z[k] < 0.0 { 0.0 } else { bend }
+                    });
+                }
+            }
             Self::SmoothHinge { width: h } => {
                 for z in groups {
                     *z = per_lane(|k| {
@@ -111,7 +140,8 @@ impl Loss {
 mod tests {
     use super::*;
 
-    const ALL: [Loss; 3] = [
+    const ALL: [Loss; 4] = [
+        Loss::CutLogistic,
         Loss::Logistic,
         Loss::SmoothHinge { width: 0.5 },
         Loss::SmoothHinge { width: 2.0 },
@@ -135,7 +165,7 @@ mod tests {
                     loss.slope_and_curvature(z - step).0,
                 );
                 // L'' of the smooth hinge has kinks at 1 ± h. There the error of the difference is its jump in slope ·
-                // step.
+                // step. No margin is within a step of zero, where L'' of the cut logistic loss jumps.
                 assert!(
                     (curvature - (right - left) / (2.0 * step)).abs() < 1e-4,
                     "{loss:?} at {z}"
@@ -149,7 +179,10 @@ mod tests {
         for loss in ALL {
             for z in margins().chain([-1e6, 1e6, 0.0, 1.0]) {
                 let (slope, curvature) = loss.slope_and_curvature(z);
-                assert!((-1.0..=0.0).contains(&slope), "{loss:?} at {z}");
+                assert!(
+                    (-loss.largest_slope()..=0.0).contains(&slope),
+                    "{loss:?} at {z}"
+                );
                 assert!(
                     (0.0..=loss.curvature()).contains(&curvature),
                     "{loss:?} at {z}"
@@ -179,11 +212,28 @@ mod tests {
     #[test]
     fn huge_margins_neither_overflow_nor_lose_accuracy() {
         for loss in ALL {
-            assert!((loss.value(-1e6) - 1e6).abs() <= 1.0);
+            let steepest = loss.largest_slope();
+            assert!((loss.value(-1e6) - steepest * 1e6).abs() <= 1.0);
             assert_eq!(loss.value(1e6), 0.0);
-            assert_eq!(loss.slope_and_curvature(-1e6), (-1.0, 0.0));
+            assert_eq!(loss.slope_and_curvature(-1e6), (-steepest, 0.0));
             assert_eq!(loss.slope_and_curvature(1e6), (-0.0, 0.0));
         }
         assert!((Loss::Logistic.value(0.0) - std::f64::consts::LN_2).abs() <= f64::EPSILON);
+    }
+
+    #[test]
+    fn a_probability_is_the_one_at_which_its_score_minimises_the_expected_loss() {
+        for score in [-7.0, -1.3, -0.2, 0.0, 0.4, 2.5, 9.0] {
+            let logistic = Loss::Logistic.probability(score).unwrap();
+            assert!((logistic - 1.0 / (1.0 + libm::exp(-score))).abs() < 1e-15);
+            // ∂/∂s of p·L(s) + (1 − p)·L(−s) is zero; for the cut loss p = (1 + e^s)/(3 + e^s) at s ≥ 0, by hand.
+            let cut = Loss::CutLogistic.probability(score).unwrap();
+            let e = libm::exp(score.abs());
+            let by_hand = (1.0 + e) / (3.0 + e);
+            let expected = if score < 0.0 { 1.0 - by_hand } else { by_hand };
+            assert!((cut - expected).abs() < 1e-15, "{score}");
+        }
+        let hinge = Loss::SmoothHinge { width: 1.0 };
+        assert_eq!(hinge.probability(0.3), None);
     }
 }

@@ -133,7 +133,11 @@ impl Objective<'_> {
     /// Returns the minimiser for a subsample of the chunks, if there are many. It is near that of all rows, and is
     /// found in a fraction of the time.
     fn subsample_minimiser(&self, near: &[f64]) -> Option<Vec<f64>> {
-        let chunks: usize = self.shards.iter().map(|shard| shard.chunks().len()).sum();
+        let chunks: usize = self
+            .shards
+            .iter()
+            .map(|(shard, _)| shard.chunks().len())
+            .sum();
         if chunks < SUBSAMPLE_MIN_CHUNKS {
             return None;
         }
@@ -149,7 +153,7 @@ impl Objective<'_> {
             .sum();
         // More accurate than the subsample represents all rows.
         let target = Target {
-            tolerance: 0.1 * self.weight / (rows as f64).sqrt(),
+            tolerance: 0.1 * self.weight() / (rows as f64).sqrt(),
             doubled: false,
         };
         let mut warm_start = WarmStart::default();

@@ -41,7 +41,7 @@ impl Objective<'_> {
         // Far out, a loss is two straight lines and a sharp bend, and Newton's method does not see the bends of other
         // rows. So the bends are widened to the size of the margins there, and narrowed again stage by stage.
         let loose = Target {
-            tolerance: (1e-9 * self.weight).max(target.tolerance),
+            tolerance: (1e-9 * self.weight()).max(target.tolerance),
             doubled: false,
         };
         let mut point = near.to_vec();

@@ -16,13 +16,11 @@ const CHUNKS_AT_ONCE: usize = 32;
 /// The number of parts of a Hessian that are computed independently.
 const HESSIAN_PARTS: usize = 8;
 
-/// A smooth, strongly convex objective `F(f) = Σ_i (C/B_i) Σ_n L(fᵀz_n) + ⟨b, f⟩ + (m/2)‖f‖²`.
+/// A smooth, strongly convex objective `F(f) = Σ_i (C_i/B_i) Σ_n L(fᵀz_n) + ⟨b, f⟩ + (m/2)‖f‖²`.
 pub(in crate::curator) struct Objective<'a> {
-    /// At least one shard, all with the same number of columns.
-    pub shards: Vec<&'a Shard>,
+    /// At least one shard with its weight `C_i`, all with the same number of columns.
+    pub shards: Vec<(&'a Shard, f64)>,
     pub loss: Loss,
-    /// `C`.
-    pub weight: f64,
     /// `m > 0`, the modulus of strong convexity.
     pub modulus: f64,
     /// `b`.
@@ -35,11 +33,15 @@ pub(in crate::curator) struct Objective<'a> {
 }
 
 impl Objective<'_> {
-    /// Returns the Lipschitz constant `L = Σ_i C·c₁ + m` of the gradient, since rows have norm at most one; with room
+    /// Returns `Σ_i C_i`.
+    pub(in crate::curator) fn weight(&self) -> f64 {
+        self.shards.iter().map(|(_, weight)| weight).sum()
+    }
+
+    /// Returns the Lipschitz constant `L = Σ_i C_i·c₁ + m` of the gradient, since rows have norm at most one; with room
     /// for its rounding.
     pub(in crate::curator) fn lipschitz(&self) -> f64 {
-        let shards = self.shards.len() as f64;
-        1.01 * (shards * self.weight * self.loss.curvature() + self.modulus)
+        1.01 * (self.weight() * self.loss.curvature() + self.modulus)
     }
 
     /// Returns `∇F(f)`, with doubled margins or plain ones.
@@ -67,11 +69,11 @@ impl Objective<'_> {
         }
     }
 
-    /// Returns the chunks in use, with the weight `C/B_i` of their rows.
+    /// Returns the chunks in use, with the weight `C_i/B_i` of their rows.
     pub(in crate::curator) fn chunks(&self) -> Vec<(&Chunk, f64)> {
         let mut chunks = Vec::new();
-        for &shard in &self.shards {
-            let weight = self.weight / shard.rows() as f64;
+        for &(shard, weight) in &self.shards {
+            let weight = weight / shard.rows() as f64;
             chunks.extend(shard.chunks().iter().map(|chunk| (chunk, weight)));
         }
         if self.stride == 1 {
@@ -109,7 +111,7 @@ impl Objective<'_> {
         total
     }
 
-    /// Returns `(C/B_i) L''(fᵀz_n)` for each chunk, row by row.
+    /// Returns `(C_i/B_i) L''(fᵀz_n)` for each chunk, row by row.
     pub(in crate::curator) fn curvatures(&self, point: &Point) -> Vec<Vec<f64>> {
         let chunks = self.chunks();
         gather(self.executor, chunks.len(), |k| {

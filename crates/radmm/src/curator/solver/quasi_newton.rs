@@ -79,7 +79,7 @@ impl WarmStart {
 
     /// Drops the Hessian and the last gradient where they take much more memory than the rows.
     fn drop_if_too_large(&mut self, objective: &Objective<'_>) {
-        let rows: usize = objective.shards.iter().map(|shard| shard.rows()).sum();
+        let rows: usize = objective.shards.iter().map(|(shard, _)| shard.rows()).sum();
         if objective.linear.len().pow(2) > MAX_ENTRIES_PER_ROW * rows {
             (self.last_gradient, self.hessian) = (None, None);
         }
@@ -376,9 +376,8 @@ mod tests {
         linear: &'a [f64],
     ) -> Objective<'a> {
         Objective {
-            shards: vec![shard],
+            shards: vec![(shard, 50.0)],
             loss,
-            weight: 50.0,
             modulus,
             linear,
             executor: &Sequential,
@@ -501,7 +500,7 @@ mod tests {
         minimise(&objective, &[0.0; 20], &plain_target(1e-8), &mut warm_start).unwrap();
         let other = [-0.3; 20];
         let objective = Objective {
-            shards: vec![&shard],
+            shards: vec![(&shard, 50.0)],
             linear: &other,
             ..objective
         };

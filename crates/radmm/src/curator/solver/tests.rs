@@ -26,9 +26,8 @@ fn shard(rows: usize, columns: usize, filled: usize, seed: usize) -> Shard {
 
 fn objective<'a>(shard: &'a Shard, loss: Loss, linear: &'a [f64]) -> Objective<'a> {
     Objective {
-        shards: vec![shard],
+        shards: vec![(shard, 20.0)],
         loss,
-        weight: 20.0,
         modulus: 0.01,
         linear,
         executor: &Sequential,
@@ -37,8 +36,8 @@ fn objective<'a>(shard: &'a Shard, loss: Loss, linear: &'a [f64]) -> Objective<'
 }
 
 fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
-    let (loss, _) = mean_loss_and_accuracy(objective.shards[0], objective.loss, f, &Sequential);
-    objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
+    let (loss, _) = mean_loss_and_accuracy(objective.shards[0].0, objective.loss, f, &Sequential);
+    objective.weight() * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
 }
 
 fn plain_target(tolerance: f64) -> Target {
@@ -147,9 +146,9 @@ fn descent_alone_reaches_the_public_floor_in_its_number_of_steps() {
             modulus: 0.5,
             ..objective(&shard, loss, &linear)
         };
-        let slopes = objective.weight * (1.0 + loss.curvature());
+        let slopes = objective.weight() * (1.0 + loss.curvature());
         let floor = f64::EPSILON
-            * (96.0 * slopes + 2.25 * 256.0 * objective.weight + 128.0 * norm(&linear));
+            * (96.0 * slopes + 2.25 * 256.0 * objective.weight() + 128.0 * norm(&linear));
         let descent = objective.minimise_by_descent(&[0.0; 12], floor);
         assert!(descent.residual <= floor, "{}", descent.residual);
         let newton = minimised(&objective, &[0.0; 12], &plain_target(floor)).unwrap();
@@ -191,8 +190,7 @@ fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
         .collect();
     let linear = vec![0.1; 12];
     let objective = Objective {
-        shards: shards.iter().collect(),
-        weight: 1e4,
+        shards: shards.iter().map(|shard| (shard, 1e4)).collect(),
         ..objective(&shards[0], Loss::Logistic, &linear)
     };
     let target = plain_target(1e-8);
@@ -209,7 +207,7 @@ fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
     assert!(norm(&distance.collect::<Vec<_>>()) <= 2e-8 / objective.modulus);
     // Two chunks of sixteen have the total weight of all.
     let subsample = Objective {
-        shards: shards.iter().collect(),
+        shards: objective.shards.clone(),
         stride: 8,
         ..objective
     };
@@ -241,7 +239,11 @@ fn every_executor_gives_the_same_bits() {
     let f: Vec<f64> = (0..12).map(|k| (k as f64).sin()).collect();
     let bits = |executor: &dyn ChunkExecutor| {
         let objective = Objective {
-            shards: shards.iter().chain([&many]).collect(),
+            shards: shards
+                .iter()
+                .chain([&many])
+                .map(|shard| (shard, 20.0))
+                .collect(),
             executor,
             ..objective(&many, Loss::Logistic, &linear)
         };
@@ -295,7 +297,7 @@ fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
     let linear = vec![0.1; 12];
     for width in [0.5, 0.01, 0.001] {
         let objective = Objective {
-            weight: 1e4,
+            shards: vec![(&shard, 1e4)],
             modulus: 1e-4,
             ..objective(&shard, Loss::SmoothHinge { width }, &linear)
         };
@@ -314,7 +316,7 @@ fn the_gradient_of_an_intercept_is_accurate_over_many_rows() {
     }
     let shard = builder.finish().unwrap();
     let objective = Objective {
-        weight: 1750.0,
+        shards: vec![(&shard, 1750.0)],
         ..objective(&shard, Loss::Logistic, &[0.0])
     };
     let (exact, addend) = (-0.5 * 0.7 * 1750.0, -0.5 * 0.7 * 1750.0 / f64::from(count));
@@ -352,9 +354,8 @@ proptest! {
         let slopes = weight * (1.0 + loss.curvature());
         linear[place] = size.signum() * 10f64.powf(size.abs()) * (1.0 + slopes);
         let objective = Objective {
-            shards: vec![&shard],
+            shards: vec![(&shard, weight)],
             loss,
-            weight,
             modulus,
             linear: &linear,
             executor: &Sequential,
@@ -380,9 +381,8 @@ proptest! {
         let shard = shard(rows, 20, 5, seed);
         let linear: Vec<f64> = (0..20).map(|k| size * ((k + seed) as f64).sin()).collect();
         let objective = Objective {
-            shards: vec![&shard],
+            shards: vec![(&shard, weight)],
             loss: LOSSES[usize::from(hinge)],
-            weight,
             modulus,
             linear: &linear,
             executor: &Sequential,
