@@ -14,6 +14,8 @@ mod config;
 mod error_model;
 mod evaluation;
 mod grid;
+#[cfg(test)]
+mod independence;
 mod kernel;
 mod noise_key;
 mod quadratic_model;
