@@ -79,10 +79,11 @@ impl CentralisedParty {
         let mut algorithm = Local::new(extra_ridge(&study));
         let queries = dry_run::questions(&mut algorithm, 1, study.algorithm.iterations);
         let queries: Vec<Query> = queries.into_iter().map(|(_, query)| query).collect();
+        let rows = self.table.rows();
         let party = PartyQueries {
             queries: &queries,
-            problem: &instantiate::problem(&study),
-            rows: self.table.rows(),
+            problem: &instantiate::problem(&study, rows, rows),
+            rows,
             bound: study.privacy.bound,
         };
         party.calibrate(&study.privacy.noise.template(), total)

@@ -6,7 +6,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::convergence::local_rate::{HessiansTooLarge, LocalRate};
 use radmm::convergence::theorem::{Certificate, Condition, Uncertifiable};
 use radmm::curator::NotCertified;
-use radmm::graph::Topology;
+use radmm::graph::{NodeId, Topology};
 use radmm::privacy::{Bound, Mechanism};
 use radmm::sim::Simulation;
 use radmm_study::Method;
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::executor::RayonExecutor;
 use crate::experiment::Experiment;
-use crate::instantiate::{self, RunError, RunSettings};
+use crate::instantiate::{RunError, RunSettings};
 
 /// The relative distance below which a run is at the solver's accuracy, and says nothing about rates.
 const SOLVER_ACCURACY: f64 = 1e-9;
@@ -164,7 +164,7 @@ impl Experiment {
     pub fn certify(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<Certification, CertifyError> {
         let study = self.study();
         let method = &study.algorithm.method;
-        let lipschitz = instantiate::problem(study).lipschitz();
+        let lipschitz = self.instance().problem(NodeId(0)).lipschitz();
         let (observed, optimum) = self.observe(progress)?;
         let theorem = self.verdict(lipschitz);
         progress("theorem");
@@ -244,19 +244,21 @@ impl Experiment {
     }
 
     fn rate(&self, method: &Method, optimum: &[f64]) -> Result<LocalRate, CertifyError> {
-        let simulation = self.without_noise(method)?;
-        let make = |id, lambda| instantiate::algorithm(method, self.graph(), id, lambda);
+        let (experiment, simulation) = self.without_noise(method)?;
+        let instance = experiment.instance();
+        let make = |id, lambda| instance.algorithm(id, lambda);
         Ok(simulation.local_rate(optimum, method.period(), &make)?)
     }
 
-    /// Returns a simulation of a method without noise.
-    fn without_noise(&self, method: &Method) -> Result<Simulation, RunError> {
+    /// Returns the study with another method and without noise, and its simulation.
+    fn without_noise(&self, method: &Method) -> Result<(Self, Simulation), RunError> {
         let mut study = self.study().clone();
         study.algorithm.method = method.clone();
         let noise = vec![Mechanism::None; self.graph().len()];
         study.privacy.bound = Bound::Tight;
-        self.on_same_network(study)
-            .simulation(&RunSettings::first(&noise))
+        let experiment = self.on_same_network(study);
+        let simulation = experiment.simulation(&RunSettings::first(&noise))?;
+        Ok((experiment, simulation))
     }
 
     /// Runs the study without noise, and finds the optimum that it should converge to.
@@ -265,7 +267,7 @@ impl Experiment {
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<(ObservedConvergence, Vec<f64>), CertifyError> {
         let method = &self.study().algorithm.method;
-        let mut simulation = self.without_noise(method)?;
+        let (_, mut simulation) = self.without_noise(method)?;
         let optimum = simulation.centralised()?.model;
         let (mut distance, mut stopped) = (Vec::new(), None);
         loop {

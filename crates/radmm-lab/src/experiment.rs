@@ -10,6 +10,7 @@ use radmm::graph::{Graph, GraphError};
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
+use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{Noise, Study};
@@ -237,20 +238,21 @@ impl Experiment {
     /// Returns the queries that the study will send to its parties.
     pub(crate) fn plan(&self) -> Plan<'_> {
         let parties = self.table.parties.iter();
-        Plan {
-            study: &self.study,
-            graph: &self.graph,
-            parties: parties
-                .map(|party| PartySize {
-                    name: party.name.clone(),
-                    rows: party.shard.rows(),
-                })
-                .collect(),
-        }
+        let parties = parties.map(|party| PartySize {
+            name: party.name.clone(),
+            rows: party.shard.rows(),
+        });
+        Plan::new(&self.study, &self.graph, parties.collect())
+    }
+
+    /// Returns the study on its graph, with the sizes of its parties.
+    pub(crate) fn instance(&self) -> Instance<'_> {
+        let rows = self.table.parties.iter().map(|party| party.shard.rows());
+        Instance::new(&self.study, &self.graph, rows.collect())
     }
 
     pub(crate) fn simulation(&self, settings: &RunSettings<'_>) -> Result<Simulation, RunError> {
-        let nodes = instantiate::nodes(&self.study, &self.graph, &self.table, settings)?;
+        let nodes = instantiate::nodes(&self.instance(), &self.table, settings)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
 
@@ -261,7 +263,8 @@ impl Experiment {
         recording: Recording,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<Repetition>, RunError> {
-        let nodes = |one| instantiate::nodes(&self.study, &self.graph, &self.table, one);
+        let instance = self.instance();
+        let nodes = |one| instantiate::nodes(&instance, &self.table, one);
         let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
         let mut replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
         let traces = recording.run(&mut replicas, progress);

@@ -4,7 +4,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::curator::NormPolicy;
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::problem::Loss;
+use radmm::problem::{Loss, RowCount};
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
     AlgorithmSection, DataSection, Method, NetworkSection, Noise, NoiseFamily, NoiseKind,
@@ -132,6 +132,7 @@ fn the_example_has_its_meaning() {
         parties: Vec::new(),
         problem: ProblemSection {
             loss: Loss::Logistic,
+            count: RowCount::Parties,
             weight: 1750.0,
             ridge: 0.00316,
         },

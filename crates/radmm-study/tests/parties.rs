@@ -42,6 +42,7 @@ fn parties_are_listed_in_the_order_of_nodes() {
             key: "ed25519:548a42517fa28525d6af7249de69bd6fefb51d10c996bb8135e337a53cf3b4cf"
                 .parse()
                 .expect("a key"),
+            rows: None,
             address: Some("10.1.2.3:7411".into()),
         }
     );

@@ -8,6 +8,7 @@ use radmm::algorithm::dlm::Dlm;
 use radmm::algorithm::recycled::Recycled;
 use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, NodeId};
+use radmm::problem::RowCount;
 
 use super::parameter::{Parameter, ParameterInfo, ParameterValue};
 use crate::error::StudyError;
@@ -50,6 +51,12 @@ pub struct NodePosition<'a> {
     pub id: NodeId,
     /// The dual `λ_i` that it continues from, if its algorithm has one.
     pub dual: Vec<f64>,
+    /// The weights of the parties' rows.
+    pub count: RowCount,
+    /// `B_i` by node; empty if parties count alike and did not declare their rows.
+    pub rows: &'a [usize],
+    /// `Σ_i B_i`; zero if `rows` is empty.
+    pub total_rows: usize,
 }
 
 impl NodePosition<'_> {

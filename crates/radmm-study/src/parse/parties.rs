@@ -9,9 +9,12 @@ use crate::StudyParty;
 use crate::error::StudyError;
 use crate::identity::{Identity, IdentityError};
 
-const KEYS: [&str; 3] = ["name", "key", "address"];
+const KEYS: [&str; 4] = ["name", "key", "rows", "address"];
 
 const MAX_NAME: usize = 64;
+
+/// The largest number of rows of a party: a sum over a million parties still fits.
+const MAX_ROWS: usize = 1 << 40;
 
 /// Reads the list, which is empty if the study is only simulated.
 pub(crate) fn read(top: &Section<'_>) -> Result<Vec<StudyParty>, StudyError> {
@@ -48,6 +51,7 @@ pub(crate) fn read(top: &Section<'_>) -> Result<Vec<StudyParty>, StudyError> {
         parties.push(StudyParty {
             name: name.to_owned(),
             key,
+            rows: section.optional("rows", |entry| entry.integer(1..=MAX_ROWS))?,
             address: section.optional("address", address::read)?,
         });
     }

@@ -1,6 +1,6 @@
 //! `[problem]`: the objective.
 
-use radmm::problem::{Loss, Problem};
+use radmm::problem::{Loss, Problem, RowCount};
 
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
@@ -8,7 +8,7 @@ use super::reader::Section;
 use crate::ProblemSection;
 use crate::error::{Note, StudyError};
 
-const KEYS: [&str; 4] = ["loss", "width", "weight", "ridge"];
+const KEYS: [&str; 5] = ["loss", "width", "count", "weight", "ridge"];
 
 /// The half-width of the smooth hinge's rounded part, unless given.
 const DEFAULT_WIDTH: f64 = 0.5;
@@ -17,11 +17,16 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSe
     let section = top.section("problem", &KEYS)?;
     let loss = loss(&section)?;
     if !matches!(loss, Loss::SmoothHinge { .. }) {
-        let others = ["loss", "weight", "ridge"];
+        let others = ["loss", "count", "weight", "ridge"];
         section.note_all_but(&others, "a loss without a width", notes);
     }
     Ok(ProblemSection {
         loss,
+        count: section
+            .optional("count", |entry| {
+                entry.choice(&[("rows", RowCount::Rows), ("parties", RowCount::Parties)])
+            })?
+            .unwrap_or(RowCount::Parties),
         weight: section
             .required("weight", "the loss weight C, a positive number")?
             .number(POSITIVE)?,

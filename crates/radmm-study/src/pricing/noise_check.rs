@@ -45,8 +45,9 @@ pub struct ExcessiveNoise {
 impl Plan<'_> {
     /// Returns the expected norm of each party's noise, in units of the gradient, in its noisiest data step.
     pub fn noise_norms(&self, noise: &[Mechanism]) -> Vec<f64> {
-        let columns = self.study.data.schema.columns().len() as f64;
-        let share = self.study.problem.ridge / f64::from(self.study.network.nodes);
+        let study = self.instance().study;
+        let columns = study.data.schema.columns().len() as f64;
+        let share = study.problem.ridge / f64::from(study.network.nodes);
         self.per_party(
             |i| amount_bits(&noise[i]),
             |queries, i| {
@@ -77,7 +78,7 @@ impl Plan<'_> {
 
     /// Returns the party with most noise and the number of parties with excessive noise; `None` if there are none.
     pub fn excessive_noise(&self, noise: &[Mechanism]) -> Option<ExcessiveNoise> {
-        let signal = self.study.problem.weight;
+        let signal = self.instance().study.problem.weight;
         let norms = self.noise_norms(noise);
         let excessive = norms
             .iter()
@@ -85,8 +86,8 @@ impl Plan<'_> {
         let parties = excessive.count();
         let worst = (0..norms.len()).max_by(|&i, &j| norms[i].total_cmp(&norms[j]))?;
         (parties > 0).then(|| ExcessiveNoise {
-            party: self.parties[worst].name.clone(),
-            rows: self.parties[worst].rows,
+            party: self.parties()[worst].name.clone(),
+            rows: self.parties()[worst].rows,
             noise: norms[worst],
             signal,
             parties,

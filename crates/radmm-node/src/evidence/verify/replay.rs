@@ -7,7 +7,8 @@ use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
-use radmm_study::{Study, instantiate};
+use radmm_study::Study;
+use radmm_study::instantiate::{self, Instance};
 
 use super::{CheckedTranscript, Fault};
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
@@ -172,8 +173,8 @@ impl<'a> Replay<'a> {
         let Some(start) = value(0, node) else {
             return (0, 0);
         };
-        let method = &study.algorithm.method;
-        let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
+        let instance = Instance::declared(study, graph);
+        let algorithm = instance.algorithm(node, vec![0.0; columns]);
         let mut tracer = StepVerifier::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
