@@ -8,7 +8,7 @@
 //! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
 //! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use radmm::algorithm::{Algorithm, dry_run};
 use radmm::curator::{
@@ -150,6 +150,9 @@ impl VictimConfig {
             count: RowCount::Parties,
             rows: &[],
             total_rows: self.total_rows,
+            loss: self.problem.loss,
+            noise: self.mechanism.noise(),
+            tree: &OnceLock::new(),
         })
     }
 
