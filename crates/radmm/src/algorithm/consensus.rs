@@ -196,7 +196,7 @@ impl Consensus {
         match self.parameters.preconditioner {
             Preconditioner::Gram { ridge, .. } => {
                 self.metric = Metric::shared(self.columns, &mean, ridge);
-                if self.metric.is_none() && self.columns > 0 {
+                if self.metric.is_none() {
                     // There is no metric in double precision. A model that cannot be released ends the run.
                     self.model.fill(f64::NAN);
                 }
@@ -263,7 +263,8 @@ impl Algorithm for Consensus {
     fn observe(&mut self, view: &View<'_>) {
         let complete =
             view.iteration > 0 && view.iteration.is_multiple_of(period(self.position.depth));
-        if !complete {
+        // A dry run has no columns, and only asks.
+        if !complete || self.columns == 0 {
             return;
         }
         let (sum, _) = self.phase(view.iteration);

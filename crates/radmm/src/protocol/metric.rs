@@ -42,12 +42,13 @@ impl Metric {
     ///
     /// Returns `None` if double precision does not suffice, or a number is not finite.
     pub fn from_gram(columns: usize, packed: &[f64], ridge: f64) -> Option<Self> {
-        if packed.len() != gram_width(columns) || columns > MAX_METRIC_COLUMNS {
+        let valid = (1..=MAX_METRIC_COLUMNS).contains(&columns);
+        if !valid || packed.len() != gram_width(columns) {
             return None;
         }
         let mut gram = vec![0.0; columns * columns];
         let mut packed = packed.iter();
-        for (a, row) in gram.chunks_exact_mut(columns.max(1)).enumerate() {
+        for (a, row) in gram.chunks_exact_mut(columns).enumerate() {
             for (b, entry) in row[..=a].iter_mut().enumerate() {
                 let unit = if a == b {
                     1.0
@@ -110,7 +111,7 @@ impl Metric {
 
     /// Returns `A·vector`.
     pub fn apply(&self, vector: &[f64]) -> Vec<f64> {
-        let rows = self.transform.chunks_exact(self.columns.max(1));
+        let rows = self.transform.chunks_exact(self.columns);
         rows.map(|row| dot(row, vector)).collect()
     }
 
@@ -159,7 +160,7 @@ fn unpoisoned<T>(memo: &Mutex<T>) -> MutexGuard<'_, T> {
 fn defect(n: usize, a: &[f64], b: &[f64]) -> f64 {
     let mut square = 0.0;
     let mut product = vec![0.0; n];
-    for (i, row) in a.chunks_exact(n.max(1)).enumerate() {
+    for (i, row) in a.chunks_exact(n).enumerate() {
         product.fill(0.0);
         product[i] = -1.0;
         for (factor, row) in row.iter().zip(b.chunks_exact(n)) {
