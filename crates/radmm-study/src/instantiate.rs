@@ -51,14 +51,26 @@ impl<'a> Instance<'a> {
 
     /// Returns a node's part of the algorithm, which continues from the dual `lambda` where it has one.
     pub fn algorithm(&self, id: NodeId, lambda: Vec<f64>) -> Box<dyn Algorithm> {
-        self.study.algorithm.method.build(&NodePosition {
+        self.study
+            .algorithm
+            .method
+            .build(&self.position(id, lambda))
+    }
+
+    /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.
+    pub fn share(&self, id: NodeId) -> f64 {
+        self.position(id, Vec::new()).share(id)
+    }
+
+    fn position(&self, id: NodeId, dual: Vec<f64>) -> NodePosition<'_> {
+        NodePosition {
             graph: self.graph,
             id,
-            dual: lambda,
+            dual,
             count: self.study.problem.count,
             rows: &self.rows,
             total_rows: self.total_rows,
-        })
+        }
     }
 }
 
