@@ -1,11 +1,16 @@
 //! The parts of a node, made from a study and the sizes of its parties.
 
-use radmm::algorithm::{Algorithm, init};
-use radmm::graph::{Graph, NodeId};
+use std::sync::OnceLock;
+
+use radmm::algorithm::{Algorithm, dry_run, init};
+use radmm::graph::{Graph, NodeId, SpanningTree};
+use radmm::privacy::{Guarantee, NoiseDistribution};
 use radmm::problem::Problem;
+use radmm::protocol::query::Query;
 
 use crate::algorithm::NodePosition;
-use crate::{Start, Study};
+use crate::pricing::PartyQueries;
+use crate::{Method, Noise, Start, Study};
 
 /// A study on its graph, with the number of rows of every party. All parties know all of it.
 #[derive(Clone, Debug)]
@@ -18,6 +23,9 @@ pub struct Instance<'a> {
     rows: Vec<usize>,
     /// `Σ_i B_i`.
     total_rows: usize,
+    tree: OnceLock<SpanningTree>,
+    /// The noise on which the parameters of the algorithm depend.
+    noise: OnceLock<Option<NoiseDistribution>>,
 }
 
 impl<'a> Instance<'a> {
@@ -28,6 +36,8 @@ impl<'a> Instance<'a> {
             graph,
             total_rows: rows.iter().sum(),
             rows,
+            tree: OnceLock::new(),
+            noise: OnceLock::new(),
         }
     }
 
@@ -51,18 +61,60 @@ impl<'a> Instance<'a> {
 
     /// Returns a node's part of the algorithm, which continues from the dual `lambda` where it has one.
     pub fn algorithm(&self, id: NodeId, lambda: Vec<f64>) -> Box<dyn Algorithm> {
-        self.study
-            .algorithm
-            .method
-            .build(&self.position(id, lambda))
+        let noise = match self.study.algorithm.method {
+            Method::Consensus { .. } => *self.noise.get_or_init(|| self.common_noise()),
+            _ => None,
+        };
+        self.build(id, lambda, noise)
+    }
+
+    /// Returns the noise of a sum over rows, which is the same for all parties; `None` without noise, and where no noise is
+    /// enough for the study's total.
+    fn common_noise(&self) -> Option<NoiseDistribution> {
+        let privacy = &self.study.privacy;
+        let template = privacy.noise.template();
+        let Noise::Total(total) = privacy.noise else {
+            return template.noise();
+        };
+        // Prices depend on the family of noise, and neither on its amount nor on the step.
+        let mut algorithm = self.build(NodeId(0), Vec::new(), template.noise());
+        let degree = self.graph.degree(NodeId(0));
+        let asked = dry_run::questions(&mut *algorithm, degree, self.study.algorithm.iterations);
+        let queries: Vec<Query> = asked.into_iter().map(|(_, query)| query).collect();
+        let queries = PartyQueries {
+            queries: &queries,
+            problem: &self.problem(NodeId(0)),
+            rows: 1,
+            bound: privacy.bound,
+        };
+        let within = Guarantee {
+            epsilon: total.epsilon,
+            delta: privacy.delta,
+        };
+        queries.calibrate(&template, within)?.noise()
     }
 
     /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.
     pub fn share(&self, id: NodeId) -> f64 {
-        self.position(id, Vec::new()).share(id)
+        self.position(id, Vec::new(), None).share(id)
     }
 
-    fn position(&self, id: NodeId, dual: Vec<f64>) -> NodePosition<'_> {
+    fn build(
+        &self,
+        id: NodeId,
+        lambda: Vec<f64>,
+        noise: Option<NoiseDistribution>,
+    ) -> Box<dyn Algorithm> {
+        let position = self.position(id, lambda, noise);
+        self.study.algorithm.method.build(&position)
+    }
+
+    fn position(
+        &self,
+        id: NodeId,
+        dual: Vec<f64>,
+        noise: Option<NoiseDistribution>,
+    ) -> NodePosition<'_> {
         NodePosition {
             graph: self.graph,
             id,
@@ -70,6 +122,9 @@ impl<'a> Instance<'a> {
             count: self.study.problem.count,
             rows: &self.rows,
             total_rows: self.total_rows,
+            loss: self.study.problem.loss,
+            noise,
+            tree: &self.tree,
         }
     }
 }

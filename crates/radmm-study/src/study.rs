@@ -212,7 +212,7 @@ impl Study {
         let test = test_rows::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
         parties::check_rows(&top, &parties, problem.count)?;
-        let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
+        let algorithm = algorithm::read(&top, &network, &schema, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
         let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;

@@ -8,7 +8,7 @@
 //! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
 //! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use radmm::algorithm::{Algorithm, dry_run};
 use radmm::curator::{
@@ -150,6 +150,9 @@ impl VictimConfig {
             count: RowCount::Parties,
             rows: &[],
             total_rows: self.total_rows,
+            loss: self.problem.loss,
+            noise: self.mechanism.noise(),
+            tree: &OnceLock::new(),
         })
     }
 
@@ -158,7 +161,7 @@ impl VictimConfig {
         let share = self.problem.ridge / f64::from(self.problem.nodes);
         let moduli = self.queries().into_iter().map(|(_, query)| match query {
             Query::Minimise { quadratic, .. } => share + quadratic,
-            Query::Gradient { .. } => share,
+            _ => share,
         });
         let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
             (least.min(m), most.max(m))

@@ -1,16 +1,21 @@
 //! The entries of the registry: one for each algorithm.
 
+use std::sync::OnceLock;
+
 use radmm::algorithm::Algorithm;
 use radmm::algorithm::admm::{Admm, Penalty};
 use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::consensus::Consensus;
 use radmm::algorithm::dgd::Dgd;
 use radmm::algorithm::dlm::Dlm;
 use radmm::algorithm::recycled::Recycled;
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::{Graph, NodeId};
-use radmm::problem::RowCount;
+use radmm::graph::{Graph, NodeId, SpanningTree};
+use radmm::privacy::NoiseDistribution;
+use radmm::problem::{Loss, RowCount};
 
 use super::parameter::{Parameter, ParameterInfo, ParameterValue};
+use super::public_rule::{AutoNumber, ConsensusSettings, MetricKind, PublicFacts};
 use crate::error::StudyError;
 use crate::parse::algorithm::Parameters;
 
@@ -27,6 +32,8 @@ pub struct AlgorithmInfo {
     pub asks: Asks,
     /// Whether its parties need to exchange messages.
     pub communicates: bool,
+    /// Whether the number of iterations follows from its parameters and the network.
+    pub counts_iterations: bool,
     /// The reason why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
     pub no_rate: Option<&'static str>,
     /// The parameters that it has beyond those of every algorithm.
@@ -57,6 +64,12 @@ pub struct NodePosition<'a> {
     pub rows: &'a [usize],
     /// `Σ_i B_i`; zero if `rows` is empty.
     pub total_rows: usize,
+    /// The loss.
+    pub loss: Loss,
+    /// The noise of its answers, as far as it is known; `None` without noise.
+    pub noise: Option<NoiseDistribution>,
+    /// The spanning tree of the graph, once somebody needs it.
+    pub tree: &'a OnceLock<SpanningTree>,
 }
 
 impl NodePosition<'_> {
@@ -86,6 +99,20 @@ impl NodePosition<'_> {
         let rows = self.rows.get(id.0 as usize).copied().unwrap_or(0);
         let parties = self.graph.len() as u32;
         self.count.weight(1.0, parties, rows, self.total_rows)
+    }
+
+    fn consensus(&self, settings: &ConsensusSettings) -> Consensus {
+        let tree = self.tree.get_or_init(|| SpanningTree::of(self.graph));
+        let columns = self.dual.len();
+        let facts = PublicFacts {
+            parties: self.graph.len(),
+            total_rows: self.total_rows,
+            columns,
+            loss: self.loss,
+            noise: self.noise,
+        };
+        let position = tree.position(self.graph, self.id);
+        Consensus::new(settings.resolve(&facts), position, columns)
     }
 
     /// The penalty of this node alone, with a dual step that all nodes share.
@@ -183,6 +210,7 @@ registry! {
                         `λ_i ← λ_i + (η/2) Σ_j (f_i − f_j)` with the new models",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.admm(Penalty::common(*penalty)),
@@ -204,6 +232,7 @@ registry! {
                         `f_i ← p − [g + 2λ_i + η(2V_i·p − Σ_j (f_i + f_j))] / (2ηV_i + γ)`, `λ_i` as it is",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| Recycled::new(node.admm(Penalty::common(*penalty)), *damping, *recycle),
@@ -224,6 +253,7 @@ registry! {
             iteration: "`admm` with a penalty `η_i` for each node, which does not decrease, and `θ` for `η` in the update of `λ_i`",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.admm(node.own_penalty(penalty, *dual_step)),
@@ -246,6 +276,7 @@ registry! {
             iteration: "`m-admm` in data iterations, `r-admm`'s recycled ones with `η_i` and `γ_i`",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| {
@@ -270,6 +301,7 @@ registry! {
                         `λ_i` as in `admm`",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.dlm(penalty, damping),
@@ -291,6 +323,7 @@ registry! {
             iteration: "data iterations as `dlm`, recycled ones as in `r-admm`",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| Recycled::new(node.dlm(penalty, damping), *damping, *recycle),
@@ -309,9 +342,45 @@ registry! {
             iteration: "gradient descent: `f_i ← Σ_j w_ij f_j − s·Gradient(f_i)`, with Metropolis weights `w`, the sum over i itself too",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: Some("dgd comes to rest beside the optimum, or creeps up on it"),
         },
         build |node| Dgd::new(node.graph.metropolis(node.id), *step),
+    }
+
+    /// Recycling to consensus: gradients at a common point, and exact sums along a tree.
+    Consensus {
+        /// The question that comes before the gradients.
+        metric: MetricKind,
+        /// `φ`, its share of the budget.
+        metric_share: f64,
+        /// `λ`, added to the eigenvalues of the Gram matrix.
+        metric_ridge: AutoNumber,
+        /// `K`, the number of gradients.
+        steps: u32,
+        /// `s`, in units of the mean loss.
+        step: AutoNumber,
+        /// `β`.
+        momentum: AutoNumber,
+    } {
+        info {
+            name: "consensus",
+            title: "consensus",
+            iteration: "data iterations release `g_i`, the sum of `L'(yᵀz)z` over the node's rows; recycled ones add up along a tree and \
+                        bring the total back; then `f ← y − s·ḡ`, `y ← f + β(f − f_before)` with the mean `ḡ` over all rows",
+            asks: Asks::Gradients,
+            communicates: true,
+            counts_iterations: true,
+            no_rate: Some("it takes as many steps as its noise allows, and stops before the optimum"),
+        },
+        build |node| node.consensus(&ConsensusSettings {
+            metric: *metric,
+            metric_share: *metric_share,
+            metric_ridge: *metric_ridge,
+            steps: *steps,
+            step: *step,
+            momentum: *momentum,
+        }),
     }
 
     /// Every node alone.
@@ -325,6 +394,7 @@ registry! {
             iteration: "every node alone: `f_i = Minimise(a, 0)` in the first iteration, and it stays",
             asks: Asks::Minimisers,
             communicates: false,
+            counts_iterations: false,
             no_rate: Some("it does not head for the optimum"),
         },
         build |node| Local::new(*extra_ridge),
@@ -343,6 +413,7 @@ registry! {
                         over all rows, or over all parties",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: Some("it does not head for the optimum"),
         },
         build |node| node.average(*extra_ridge),

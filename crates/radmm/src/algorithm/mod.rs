@@ -4,6 +4,7 @@
 
 pub mod admm;
 pub mod baseline;
+pub mod consensus;
 pub mod dgd;
 pub mod dlm;
 pub mod dry_run;
@@ -92,6 +93,16 @@ pub trait Algorithm: Send {
     /// Turns the answer to the question just asked into the iterate `f_i(t + 1)`; by default it is that iterate.
     fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         answer.to_vec()
+    }
+
+    /// Returns the number of values of a release of iteration `t`, for rows of `columns` columns; by default as many.
+    fn width(&self, _iteration: u32, columns: usize) -> usize {
+        columns
+    }
+
+    /// Returns the model after the iterations observed so far, if it is not the value released last.
+    fn model(&self) -> Option<&[f64]> {
+        None
     }
 
     /// Returns `λ_i`, if the algorithm has duals.

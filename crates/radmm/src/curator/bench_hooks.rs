@@ -48,14 +48,16 @@ impl MeasuredRows {
     /// Computes margins and the gradient of the logistic loss in one pass; returns its first coordinate.
     pub fn gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
-        let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
+        let of =
+            |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 
     /// Computes the same with margins in double-double arithmetic.
     pub fn exact_gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f).doubled();
-        let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
+        let of =
+            |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 

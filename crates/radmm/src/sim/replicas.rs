@@ -213,7 +213,7 @@ impl Replicas {
             replica,
             sent: self
                 .nodes(replica)
-                .map(|node| node.model().clone())
+                .map(|node| node.released().clone())
                 .collect(),
         };
         let rounds: Vec<ReplicaRound> = self.running.iter().map(sent).collect();

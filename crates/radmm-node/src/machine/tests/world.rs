@@ -46,11 +46,15 @@ seed = 11
 
 pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
-/// One direction of a wire.
-pub(super) struct Wire(pub(super) Queue);
+/// One direction of a wire, and the disk of the party that sends.
+pub(super) struct Wire(pub(super) Queue, pub(super) FaultyDisk);
 
 impl Link for Wire {
     fn send(&self, frame: Vec<u8>) -> bool {
+        assert!(
+            self.1.is_synced(),
+            "a frame left before its record was durable"
+        );
         self.0.lock().unwrap().push_back(frame);
         true
     }
@@ -278,7 +282,7 @@ impl World {
         for (from, to) in [(a, b), (b, a)] {
             let (serial, queue) = (self.serials.next(), Queue::default());
             self.wires.insert((from, to), (serial, queue.clone()));
-            let link = Box::new(Wire(queue));
+            let link = Box::new(Wire(queue, self.hosts[from as usize].disk.clone()));
             let peer = NodeId(to);
             if let Some(party) = &mut self.hosts[from as usize].party {
                 let up = LinkEvent::Up { peer, serial, link };
