@@ -224,7 +224,7 @@ mod tests {
             .iter()
             .map(|p| p.shard.rows())
             .collect();
-        assert_eq!(rows, [1596, 319, 80]);
+        assert_eq!(rows, [1591, 318, 80]);
         let (optimum, _) = experiment.optimum().unwrap().unwrap();
         let party = CentralisedParty::read(pooled, "".as_ref()).unwrap();
         let runs = party.repeat(pooled, Mechanism::None, None).unwrap();
