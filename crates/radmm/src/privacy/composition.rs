@@ -292,7 +292,7 @@ pub(super) fn order_for(epsilon: f64, delta: f64) -> f64 {
 }
 
 /// A logarithm, at most: the library is within one ulp.
-fn log_down(x: f64) -> f64 {
+pub(super) fn log_down(x: f64) -> f64 {
     libm::log(x).next_down().next_down()
 }
 

@@ -110,6 +110,10 @@ fn totals_agree_with_high_precision_arithmetic() {
         ),
         (vec![two_signed; 20], 6.568_765_486_796_067),
         (
+            vec![objective(0.02, 0.001, gaussian(1.0)); 100],
+            0.798_883_971_948_454_7,
+        ),
+        (
             vec![objective(0.05, 0.002, gamma(2.0)); 50],
             3.268_711_592_842_605_4,
         ),
