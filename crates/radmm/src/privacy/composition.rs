@@ -41,7 +41,7 @@ impl Losses {
             paper: event.paper_loss().ok(),
             renyi: match rules {
                 Rules::Pure => Vec::new(),
-                Rules::All => orders().map(|at| event.renyi_loss(at.q)).collect(),
+                Rules::All => orders().map(|at| event.renyi_loss(pure, at.q)).collect(),
             },
             square: 0.0,
             slack: 0.0,
@@ -299,12 +299,13 @@ pub(super) fn log_down(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::SlopeCurve;
 
     fn gamma(rate: f64) -> PrivacyEvent {
         PrivacyEvent::on_grid(IdealRelease::Objective {
             sensitivity: 0.1,
             spread: 0.01,
-            one_signed: true,
+            curve: SlopeCurve::Logistic,
             law: NoiseDistribution::Gamma { rate },
         })
     }

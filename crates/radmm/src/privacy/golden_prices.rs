@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::gaussian_composition::epsilon;
-use super::privacy_loss::{renyi_loss, substitution_loss, up};
+use super::privacy_loss::{pure_loss, renyi_loss, substitution_loss, up};
 use super::*;
 
 /// The cases of one table, each as the numbers under its keys.
@@ -36,10 +36,25 @@ fn the_renyi_loss_of_objective_perturbation_is_that_of_exact_arithmetic() {
         let ideal = IdealRelease::Objective {
             sensitivity: v,
             spread,
-            one_signed: true,
+            curve: SlopeCurve::Logistic,
             law: NoiseDistribution::Gaussian { sigma: 1.0 },
         };
         assert!(renyi_loss(&ideal, q) <= exact * (1.0 + 1e-12));
+    }
+}
+
+#[test]
+fn the_pure_loss_of_objective_perturbation_is_that_of_exact_arithmetic() {
+    let cases = cases("objective_pure_logistic", ["alpha_S", "x", "epsilon", ""]);
+    assert_eq!(cases.len(), 12);
+    for [product, spread, exact, _] in cases {
+        let ideal = IdealRelease::Objective {
+            sensitivity: product / 4.0,
+            spread,
+            curve: SlopeCurve::Logistic,
+            law: NoiseDistribution::Gamma { rate: 4.0 },
+        };
+        assert_just_above(pure_loss(&ideal), exact);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The privacy loss of one event, and sums that are never too small. Everything rounds up.
 
-use super::{IdealRelease, PrivacyEvent};
+use super::slope_curve::loss_apart;
+use super::{IdealRelease, PrivacyEvent, SlopeCurve};
 use crate::privacy::NoiseDistribution;
 
 /// Returns the pure loss of a release by our bound; infinite if it has none.
@@ -9,9 +10,9 @@ pub(super) fn pure_loss(event: &IdealRelease) -> f64 {
         IdealRelease::Objective {
             sensitivity,
             spread,
+            curve,
             law: NoiseDistribution::Gamma { rate },
-            ..
-        } => up(up(sensitivity * rate) + ln_1p_up(spread)),
+        } => curve.pure_loss(up(sensitivity * rate), spread),
         IdealRelease::Additive {
             sensitivity,
             law: NoiseDistribution::Gamma { rate },
@@ -64,11 +65,11 @@ pub(super) fn renyi_loss(event: &IdealRelease, q: f64) -> f64 {
         IdealRelease::Objective {
             sensitivity,
             spread,
-            one_signed,
+            curve,
             law: NoiseDistribution::Gaussian { sigma },
         } => {
             let v = up(sensitivity / sigma);
-            let rectified = rectified_loss(v, spread, one_signed, q);
+            let rectified = rectified_loss(v, spread, curve, q);
             rectified.min(substitution_loss(v, spread, q))
         }
         IdealRelease::Additive {
@@ -86,9 +87,9 @@ fn gaussian_loss(v: f64, q: f64) -> f64 {
 
 /// Returns `ln(1+x) + v²/2 + ln(½ + e^{k²/2} Φ(k))/(q−1)` with `k = (q−1)v`, rounded up: objective perturbation by the moments
 /// of a rectified normal (docs/privacy.md, Theorem 4).
-fn rectified_loss(v: f64, spread: f64, one_signed: bool, q: f64) -> f64 {
+fn rectified_loss(v: f64, spread: f64, curve: SlopeCurve, q: f64) -> f64 {
     let half_square = up(up(v * v) / 2.0);
-    let tail = log_rectified_mgf(up((q - 1.0) * v), one_signed);
+    let tail = log_rectified_mgf(up((q - 1.0) * v), curve.is_one_signed());
     up(up(ln_1p_up(spread) + half_square) + up(tail / (q - 1.0)))
 }
 
@@ -127,7 +128,8 @@ fn renyi_of_pure(pure: f64, q: f64) -> f64 {
 /// The share `κ` of a release's price that covers its rounding; `2κ` is below a thousandth.
 const SLACK: f64 = 1.0 / 2048.0;
 
-/// Returns `κ` for a release on the grid, in proportion to its pure loss if it has one.
+/// Returns `κ` for a release on the grid, in proportion to its pure loss if it has one; for objective perturbation to the loss
+/// without the pair of slope and curvature, which is at most a quarter more.
 ///
 /// With Gaussian noise a total grows with the root of the number of releases and with `v = S/σ`. There `κ` is in proportion to
 /// half of `v`, or to the moments of the rectified normal at order 2, which for small `v` and `x` are nearly that. The lesser
@@ -142,9 +144,15 @@ pub(super) fn slack_of(ideal: &IdealRelease) -> f64 {
         IdealRelease::Objective {
             sensitivity,
             spread,
-            one_signed,
+            curve,
             law: NoiseDistribution::Gaussian { sigma },
-        } => rectified_loss(up(sensitivity / sigma), spread, one_signed, 2.0),
+        } => rectified_loss(up(sensitivity / sigma), spread, curve, 2.0),
+        IdealRelease::Objective {
+            sensitivity,
+            spread,
+            law: NoiseDistribution::Gamma { rate },
+            ..
+        } => loss_apart(up(sensitivity * rate), spread),
         _ => pure_loss(ideal),
     };
     SLACK * price
@@ -163,8 +171,8 @@ impl PrivacyEvent {
         Ok(with_slack(paper_loss(&self.ideal)?, 2.0 * self.slack))
     }
 
-    pub(super) fn renyi_loss(&self, q: f64) -> f64 {
-        let pure = self.pure_loss();
+    /// Returns the Rényi loss of order `q`, given the pure loss.
+    pub(super) fn renyi_loss(&self, pure: f64, q: f64) -> f64 {
         if pure.is_finite() {
             return renyi_of_pure(pure, q);
         }
