@@ -22,7 +22,7 @@ reproduce: ## reproduces the paper's figures and updates the pictures of docs/re
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures
 
-mutants: ## puts faults into a copy of the sources and checks that the audit finds each of them
+mutants: ## puts faults into a copy of the sources and checks that the audit, or a unit test, finds each of them
 	scripts/mutants
 
 book: ## builds docs/ as a book in target/book

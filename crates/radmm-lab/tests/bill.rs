@@ -192,7 +192,10 @@ fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
     assert_eq!(warning(12.0 / 29.9), None);
     assert_eq!(warning(12.0 / 30.1).unwrap().parties, 5);
     // At one total, small parties have most noise, and the smallest is named.
-    let study = study(&[(GIVEN, "epsilon = 3\ndelta = 1e-5")]);
+    let study = study(&[
+        (GIVEN, "epsilon = 3\ndelta = 1e-5"),
+        ("[problem]", "[problem]\ncount = \"parties\""),
+    ]);
     let bill = StudyBill::for_rows(&study, &[4000, 400, 40, 50, 4000]).unwrap();
     let warning = bill.noise_warning.unwrap();
     assert_eq!(

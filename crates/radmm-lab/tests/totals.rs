@@ -61,6 +61,9 @@ const METHODS: [&str; 10] = [
     "name = \"average\"\nextra_ridge = 3",
 ];
 
+/// A replacement with which parties count alike, as in the paper.
+const BY_PARTY: (&str, &str) = ("[problem]", "[problem]\ncount = \"parties\"");
+
 /// Replacements for `epsilon = 5`, for methods that ask for minimisers.
 const MINIMISERS: [&str; 5] = [
     "epsilon = 5\nbound = \"paper\"",
@@ -110,9 +113,9 @@ fn every_party_comes_within_a_thousandth_of_the_total_and_never_above() {
 }
 
 #[test]
-fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
+fn where_parties_count_alike_those_with_fewer_rows_have_more_noise_for_the_same_total() {
     for way in ["epsilon = 5", "epsilon = 5\ndelta = 1e-5"] {
-        let experiment = experiment(&[("epsilon = 5", way), ("\"star\"", "\"ring\"")]);
+        let experiment = experiment(&[("epsilon = 5", way), ("\"star\"", "\"ring\""), BY_PARTY]);
         let runs = experiment
             .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
             .unwrap();
@@ -164,7 +167,7 @@ fn a_run_keeps_the_total_as_a_limit() {
 
 #[test]
 fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
-    let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
+    let study = study(&[("epsilon = 5", "epsilon = 0.01"), BY_PARTY]);
     let error = StudyBill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
     let said = error.to_string();
     let BillError::Unattainable(UnattainableBudget::OutOfReach {
@@ -191,6 +194,7 @@ fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
     for (share, reached) in [(0.99, false), (1.01, true)] {
         let epsilon = format!("epsilon = {}", least * share);
         let text = STUDY.replace("epsilon = 5", &epsilon);
+        let text = text.replace(BY_PARTY.0, BY_PARTY.1);
         let (study, _) = Study::parse(&text, "totals.toml").unwrap();
         let bill = StudyBill::for_rows(&study, &[400, 20, 400, 400]);
         assert_eq!(bill.is_ok(), reached, "{share}");

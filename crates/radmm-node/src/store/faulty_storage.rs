@@ -16,6 +16,8 @@ struct Image {
     /// The writes before a failed sync: the operating system takes them for written, and does not try again.
     lost: Vec<Write>,
     now: Vec<u8>,
+    /// The number of syncs that succeeded.
+    syncs: u32,
     /// The number of operations that still succeed; `None` for all.
     operations_left: Option<u32>,
     /// Whether there is no room.
@@ -85,6 +87,11 @@ impl FaultyDisk {
     /// Returns whether everything that was written is durable.
     pub(crate) fn is_synced(&self) -> bool {
         self.image().since.is_empty()
+    }
+
+    /// Returns the number of syncs that succeeded.
+    pub(crate) fn syncs(&self) -> u32 {
+        self.image().syncs
     }
 
     /// Returns the bytes as a reader sees them.
@@ -189,9 +196,12 @@ impl Storage for FaultyDisk {
         let operated = image.operate();
         let since = mem::take(&mut image.since);
         match operated {
-            Ok(()) => since
-                .iter()
-                .for_each(|write| write.apply(&mut image.durable)),
+            Ok(()) => {
+                image.syncs += 1;
+                for write in &since {
+                    write.apply(&mut image.durable);
+                }
+            }
             Err(_) => image.lost.extend(since),
         }
         operated

@@ -38,6 +38,12 @@ impl LockedFile {
         Self::lock(options.open(path)?)
     }
 
+    /// Returns a file without its lock, for tests with files that cannot be locked.
+    #[cfg(test)]
+    pub(super) fn unlocked(file: File) -> Self {
+        Self(file)
+    }
+
     fn lock(file: File) -> io::Result<Option<Self>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),

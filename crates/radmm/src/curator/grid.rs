@@ -99,6 +99,7 @@ fn nearest_unit(coordinate: f64) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curator::independence::{assert_pairwise_independent, assert_sizes_are_distinct};
     use proptest::prelude::*;
     use rand::SeedableRng;
 
@@ -174,6 +175,52 @@ mod tests {
                 (share - expected).abs() < 5.0 * error + 1e-3 * expected,
                 "{j}: {share}"
             );
+        }
+    }
+
+    /// Returns the units that rounding adds to zeros.
+    fn rounding_noise(scale: u64, columns: usize, rng: &mut ChaCha20Rng) -> Vec<i64> {
+        let rounding = GridRounding { radius: 1.0, scale };
+        rounding.release(vec![0.0; columns], rng).units().to_vec()
+    }
+
+    #[test]
+    fn every_coordinate_has_rounding_noise_of_its_own() {
+        let mut rng = rng(4);
+        let scale = 1 << 40;
+        let noise = |_| {
+            let units = rounding_noise(scale, 105, &mut rng);
+            units.iter().map(|unit| *unit as f64).collect()
+        };
+        let all: Vec<Vec<f64>> = (0..4000).map(noise).collect();
+        for vector in &all[..100] {
+            assert_sizes_are_distinct(vector);
+        }
+        let median = scale as f64 * std::f64::consts::LN_2;
+        assert_pairwise_independent(&all, |unit| unit > 0.0);
+        assert_pairwise_independent(&all, |unit| unit.abs() > median);
+    }
+
+    /// The noise is what the exact sampler draws, in order and to the last bit, however large the scale.
+    #[test]
+    fn rounding_noise_comes_from_the_exact_sampler() {
+        for scale in [1, 1000, 123_456_789, 1 << 57] {
+            let (mut ours, mut exact) = (rng(5), rng(5));
+            let drawn = rounding_noise(scale, 105, &mut ours);
+            let expected = (0..105).map(|_| discrete_laplace(scale, &mut exact) as i64);
+            assert!(drawn.into_iter().eq(expected), "scale {scale}");
+        }
+    }
+
+    /// A product of doubles has 53 significant bits, so that the low bits of large integers would be zero.
+    #[test]
+    fn the_low_bits_of_large_rounding_noise_are_fair() {
+        let mut rng = rng(6);
+        let units = rounding_noise(1 << 57, 16_000, &mut rng);
+        for bit in 0..8 {
+            let ones = units.iter().filter(|unit| *unit >> bit & 1 == 1).count();
+            // Five standard errors of 16,000 fair bits.
+            assert!(ones.abs_diff(8000) < 317, "bit {bit}: {ones}");
         }
     }
 

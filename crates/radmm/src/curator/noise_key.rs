@@ -67,6 +67,17 @@ impl NoiseKey {
                 absorb(2, near);
             }
             Query::Gradient { at } => absorb(3, at),
+            Query::GradientSum { at, scale, metric } => {
+                absorb(15, at);
+                absorb(16, &[*scale]);
+                if let Some(metric) = metric {
+                    // Words of the digest, as bit patterns.
+                    let word = |k: usize| f64::from_bits(metric.digest_word(k));
+                    absorb(17, &[0, 1, 2, 3].map(word));
+                }
+            }
+            Query::GramSum { scale, noise } => absorb(18, &[*scale, *noise]),
+            Query::RowSum { scale, noise } => absorb(19, &[*scale, *noise]),
         }
         match inputs.event.ideal {
             IdealRelease::Exact => absorb(4, &[]),
@@ -112,6 +123,7 @@ pub(super) struct SeedInputs<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curator::independence::{assert_pairwise_independent, assert_sizes_are_distinct};
     use crate::privacy::{NoiseDistribution, SlopeCurve};
     use std::collections::BTreeSet;
 
@@ -265,6 +277,41 @@ mod tests {
         let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 5, 20_000);
         let mean = all.iter().flatten().map(|e| e * e).sum::<f64>() / 1e5;
         assert!((mean / 4.0 - 1.0).abs() < 5.0 * 2e-5f64.sqrt(), "{mean}");
+    }
+
+    /// The laws whose coordinates are compared, with the median of a coordinate's size where sizes are independent.
+    const COMPARED: [(NoiseDistribution, Option<f64>); 2] = [
+        (
+            NoiseDistribution::Gaussian { sigma: 2.0 },
+            Some(2.0 * 0.674_489_750_196_081_7),
+        ),
+        (NoiseDistribution::Gamma { rate: 2.0 }, None),
+    ];
+
+    #[test]
+    fn no_two_of_105_coordinates_are_correlated() {
+        for (law, median) in COMPARED {
+            let all = draws(law, 105, 4000);
+            assert_pairwise_independent(&all, |e| e > 0.0);
+            if let Some(median) = median {
+                assert_pairwise_independent(&all, |e| e.abs() > median);
+            }
+        }
+        // A component that all coordinates share would show in their sum.
+        let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 105, 4000);
+        let sums = all.iter().map(|e| e.iter().sum::<f64>()).collect();
+        assert_follows(sums, |x| normal_cdf(x / (2.0 * 105f64.sqrt())));
+    }
+
+    #[test]
+    fn no_two_coordinates_are_equal_in_any_dimension() {
+        for (law, _) in COMPARED {
+            for columns in (1..130).chain([1000]) {
+                for vector in draws(law, columns, 5) {
+                    assert_sizes_are_distinct(&vector);
+                }
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²      S = 2C/B, x = C·c₁/(B·m)
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
 //! gradient    ∇O(f)  +  e                               sensitivity S
+//!             c·Σ_n L'(fᵀz_n) z_n  +  e                  sensitivity 2c·s_max, in a metric too
+//!             c·Σ_n x_n x_nᵀ  +  e                       sensitivity √2·c
+//!             c·Σ_n x_n  +  e                            sensitivity 2c
 //! ```
 //! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
 //! alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
@@ -17,6 +20,11 @@ use super::noise_distribution::NoiseDistribution;
 use super::up;
 use crate::problem::Problem;
 use crate::protocol::query::Query;
+
+/// The sensitivity of a sum of `x xᵀ`, with off-diagonal entries counted `√2` times: `√2`, and room for rounding.
+// Privacy: ‖xxᵀ − x′x′ᵀ‖² = ‖x‖⁴ + ‖x′‖⁴ − 2(xᵀx′)² ≤ 2. Each product is rounded by at most half of 2⁻²⁴ (`gram_unit`, for the
+// most rows), so each matrix by at most 1000·2⁻²⁵ in the Frobenius norm, for the most columns: 2·1000·2⁻²⁵ < √2·2⁻¹⁴.
+const GRAM_SENSITIVITY: f64 = std::f64::consts::SQRT_2 * (1.0 + 1.0 / 8192.0);
 
 /// The scaling of noise with the penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -151,12 +159,29 @@ impl Mechanism {
             (Self::Gradient { law }, Query::Gradient { .. }) => {
                 Ok(IdealRelease::Additive { sensitivity, law })
             }
-            (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
-                Err(Unanswerable::Mismatch {
-                    mechanism: self.name(),
-                    question: "gradients",
+            // Privacy: every row adds a vector of norm s_max at most, in a metric too, where rows have norm one.
+            (Self::Gradient { law }, Query::GradientSum { scale, .. }) => {
+                Ok(IdealRelease::Additive {
+                    sensitivity: up(2.0 * problem.loss.largest_slope() * scale),
+                    law,
                 })
             }
+            (Self::Gradient { law }, Query::GramSum { scale, noise }) => {
+                Ok(IdealRelease::Additive {
+                    sensitivity: up(GRAM_SENSITIVITY * scale),
+                    law: law.scaled(*noise),
+                })
+            }
+            (Self::Gradient { law }, Query::RowSum { scale, noise }) => {
+                Ok(IdealRelease::Additive {
+                    sensitivity: up(2.0 * scale),
+                    law: law.scaled(*noise),
+                })
+            }
+            (Self::Objective { .. } | Self::Output { .. }, _) => Err(Unanswerable::Mismatch {
+                mechanism: self.name(),
+                question: "gradients or sums",
+            }),
             (Self::Gradient { .. }, Query::Minimise { .. }) => Err(Unanswerable::Mismatch {
                 mechanism: self.name(),
                 question: "minimisers",

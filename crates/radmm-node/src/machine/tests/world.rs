@@ -46,11 +46,15 @@ seed = 11
 
 pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
-/// One direction of a wire.
-pub(super) struct Wire(pub(super) Queue);
+/// One direction of a wire, and the disk of the party that sends.
+pub(super) struct Wire(pub(super) Queue, pub(super) FaultyDisk);
 
 impl Link for Wire {
     fn send(&self, frame: Vec<u8>) -> bool {
+        assert!(
+            self.1.is_synced(),
+            "a frame left before its record was durable"
+        );
         self.0.lock().unwrap().push_back(frame);
         true
     }
@@ -113,12 +117,9 @@ pub(crate) fn mechanisms(
         name: String::new(),
         rows: *rows,
     };
-    let plan = Plan {
-        study,
-        graph,
-        parties: rows.iter().map(billed).collect(),
-    };
-    plan.noise().unwrap()
+    Plan::new(study, graph, rows.iter().map(billed).collect())
+        .noise()
+        .unwrap()
 }
 
 pub(super) fn node(
@@ -131,7 +132,7 @@ pub(super) fn node(
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
     let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let config = CuratorConfig {
-        problem: instantiate::problem(study),
+        problem: Instance::declared(study, graph).problem(id),
         mechanism,
         ledger,
         noise,
@@ -153,7 +154,7 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
         start: instantiate::start(study, id, columns),
-        algorithm: instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+        algorithm: Instance::declared(study, graph).algorithm(id, vec![0.0; columns]),
         curator,
     })
     .unwrap()
@@ -185,6 +186,7 @@ impl World {
         let party = |(i, host): (u32, &Host)| radmm_study::StudyParty {
             name: name_of(NodeId(i)),
             key: SecretKey::from_pem(&host.pem).unwrap().public().into(),
+            rows: Some(host.shard.rows()),
             address: None,
         };
         study.parties = (0..).zip(&hosts).map(party).collect();
@@ -235,7 +237,7 @@ impl World {
             true => {
                 let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
                 let config = CuratorConfig {
-                    problem: instantiate::problem(study),
+                    problem: Instance::declared(study, &self.graph).problem(id),
                     mechanism,
                     ledger,
                     noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
@@ -280,7 +282,7 @@ impl World {
         for (from, to) in [(a, b), (b, a)] {
             let (serial, queue) = (self.serials.next(), Queue::default());
             self.wires.insert((from, to), (serial, queue.clone()));
-            let link = Box::new(Wire(queue));
+            let link = Box::new(Wire(queue, self.hosts[from as usize].disk.clone()));
             let peer = NodeId(to);
             if let Some(party) = &mut self.hosts[from as usize].party {
                 let up = LinkEvent::Up { peer, serial, link };

@@ -157,6 +157,48 @@ fn a_power_failure_leaves_a_whole_step_or_none() {
 }
 
 #[test]
+fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
+    let disk = FaultyDisk::default();
+    let mut store = open(&disk).unwrap();
+    // Zeros written ahead, and the first record.
+    assert_eq!((disk.syncs(), disk.is_synced()), (2, true));
+    let study = store.begin_study(study_record).unwrap();
+    assert_eq!((disk.syncs(), disk.is_synced()), (3, true));
+    for t in 1..5 {
+        let step = PendingStep {
+            charged: vec![recorded(t)],
+            ..PendingStep::default()
+        };
+        store
+            .append_step(&study, &RowFingerprint([5; 32]), &step)
+            .unwrap();
+        assert_eq!((disk.syncs(), disk.is_synced()), (3 + t, true));
+    }
+    store.set_renyi_order(7.5).unwrap();
+    store.append_acks(&study).unwrap();
+    assert_eq!((disk.syncs(), disk.is_synced()), (9, true));
+    drop(store);
+    // The record that was last written is synced again before it is used.
+    open(&disk).unwrap();
+    assert_eq!((disk.syncs(), disk.is_synced()), (10, true));
+}
+
+/// The system refuses to sync a pipe, so an error shows that the system was asked.
+#[cfg(unix)]
+#[test]
+fn a_sync_of_the_journal_is_a_sync_of_its_file() {
+    let (_reader, writer) = io::pipe().unwrap();
+    let pipe = fs::File::from(std::os::fd::OwnedFd::from(writer));
+    let refused = LockedFile::unlocked(pipe).sync();
+    assert!(refused.is_err(), "nothing was synced");
+    let folder = tempfile::tempdir().unwrap();
+    let file = LockedFile::create(&folder.path().join("file")).unwrap();
+    let file = file.expect("nobody else has it");
+    file.write(5, b"record").unwrap();
+    file.sync().unwrap();
+}
+
+#[test]
 fn no_iteration_is_answered_or_sent_twice() {
     let (disk, all) = three_steps();
     let mut store = open(&disk.after_kill()).unwrap();

@@ -54,6 +54,7 @@ fn answer(rows: &PlaneRows, mechanism: Mechanism, query: &Query, key: u64) -> Ve
         shard: &shard,
         problem: &problem,
         executor: &Sequential,
+        factors: None,
     };
     let mut rng = generator(key, query, &event);
     let plan = AnswerPlan::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
@@ -374,6 +375,7 @@ fn with_and_without_grid_noise(mechanism: Mechanism, query: &Query, seed: u64) -
             shard: &shard,
             problem: &problem,
             executor: &Sequential,
+            factors: None,
         };
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
         let paid = ledger.spend(event).unwrap();
@@ -529,6 +531,7 @@ fn a_computed_minimiser_is_within_its_error_bound() {
                 shard: &shard,
                 problem: &problem,
                 executor: &Sequential,
+                factors: None,
             };
             let target = Target { tolerance, doubled };
             let objective = rows.objective(*quadratic, linear);
@@ -564,6 +567,7 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
         shard,
         problem,
         executor: &Sequential,
+        factors: None,
     };
     rows.perturbed_answer(query, paid, &plan, &mut WarmStart::default(), &mut rng)
         .unwrap()
@@ -583,6 +587,7 @@ fn a_plan_with_doubled_margins_computes_them() {
         shard: &shard,
         problem: &problem,
         executor: &Sequential,
+        factors: None,
     };
     let at = vec![1e12 + 3.0, 1e12];
     let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);
