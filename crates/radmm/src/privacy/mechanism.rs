@@ -146,7 +146,7 @@ impl Mechanism {
                 Ok(IdealRelease::Objective {
                     sensitivity,
                     spread: up(curvature / below),
-                    one_signed: problem.loss.one_signed_slope(),
+                    curve: problem.loss.slope_curve(),
                     law: Self::linear_term(law, scale, *quadratic)?,
                 })
             }
