@@ -90,11 +90,7 @@ fn reversed(row: &str) -> String {
 }
 
 /// Returns two to four parameter sets of each method.
-fn few(
-    method: AccuracyMethod,
-    experiment: &Experiment,
-    noise: NoiseFamily,
-) -> Vec<ParameterSet> {
+fn few(method: AccuracyMethod, experiment: &Experiment, noise: NoiseFamily) -> Vec<ParameterSet> {
     let parameters = |method, iterations, ridge| ParameterSet {
         method,
         iterations,
