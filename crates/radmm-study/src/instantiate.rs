@@ -23,6 +23,7 @@ pub fn problem(study: &Study) -> Problem {
         ridge: study.problem.ridge,
         nodes: study.network.nodes,
         tolerance: study.algorithm.tolerance,
+        shape: Some(study.data.schema.shape()),
     }
 }
 

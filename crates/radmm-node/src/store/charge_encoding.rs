@@ -57,16 +57,22 @@ impl Charge {
     }
 }
 
+/// The kind of a minimiser with Laplace noise in its objective. Whether slopes have one sign, and the family of the noise, follow.
+const OBJECTIVE: u8 = 7;
+
+/// The kind of an answer with Laplace noise.
+const ADDITIVE_LAPLACE: u8 = 8;
+
 /// Appends an event with all bits of every number.
 fn write_event(bytes: &mut Vec<u8>, event: &PrivacyEvent) {
-    let mut write = |kind: u8, numbers: &[f64]| {
-        bytes.push(kind);
+    let mut write = |kind: &[u8], numbers: &[f64]| {
+        bytes.extend_from_slice(kind);
         for number in numbers {
             bytes.extend_from_slice(&number.to_bits().to_le_bytes());
         }
     };
     match event.ideal {
-        IdealRelease::Exact => write(0, &[event.slack]),
+        IdealRelease::Exact => write(&[0], &[event.slack]),
         IdealRelease::Objective {
             sensitivity,
             spread,
@@ -74,14 +80,19 @@ fn write_event(bytes: &mut Vec<u8>, event: &PrivacyEvent) {
             law,
         } => {
             let (family, amount) = law_parts(law);
-            write(
-                1 + family + 2 * u8::from(one_signed),
-                &[event.slack, sensitivity, spread, amount],
-            );
+            let numbers = [event.slack, sensitivity, spread, amount];
+            match family {
+                0..=1 => write(&[1 + family + 2 * u8::from(one_signed)], &numbers),
+                _ => write(&[OBJECTIVE, u8::from(one_signed), family], &numbers),
+            }
         }
         IdealRelease::Additive { sensitivity, law } => {
             let (family, amount) = law_parts(law);
-            write(5 + family, &[event.slack, sensitivity, amount]);
+            let kind = match family {
+                0..=1 => 5 + family,
+                _ => ADDITIVE_LAPLACE,
+            };
+            write(&[kind], &[event.slack, sensitivity, amount]);
         }
     }
 }
@@ -90,27 +101,37 @@ fn law_parts(law: NoiseDistribution) -> (u8, f64) {
     match law {
         NoiseDistribution::Gamma { rate } => (0, rate),
         NoiseDistribution::Gaussian { sigma } => (1, sigma),
+        NoiseDistribution::Laplace { rate } => (2, rate),
     }
 }
 
 fn read_event(rest: &mut ByteReader<'_>) -> Option<PrivacyEvent> {
     let [kind] = rest.array()?;
+    let [one_signed, family] = match kind {
+        1..=4 => [(kind - 1) / 2, (kind - 1) % 2],
+        5..=6 => [0, kind - 5],
+        OBJECTIVE => rest.array()?,
+        ADDITIVE_LAPLACE => [0, 2],
+        _ => [0, 0],
+    };
     let slack = rest.f64()?;
-    let law = |family: u8, amount: f64| match family {
-        0 => NoiseDistribution::Gamma { rate: amount },
-        _ => NoiseDistribution::Gaussian { sigma: amount },
+    let law = |amount: f64| match family {
+        0 => Some(NoiseDistribution::Gamma { rate: amount }),
+        1 => Some(NoiseDistribution::Gaussian { sigma: amount }),
+        2 => Some(NoiseDistribution::Laplace { rate: amount }),
+        _ => None,
     };
     let ideal = match kind {
         0 => IdealRelease::Exact,
-        1..=4 => IdealRelease::Objective {
+        1..=4 | OBJECTIVE => IdealRelease::Objective {
             sensitivity: rest.f64()?,
             spread: rest.f64()?,
-            one_signed: kind > 2,
-            law: law((kind - 1) % 2, rest.f64()?),
+            one_signed: one_signed > 0,
+            law: law(rest.f64()?)?,
         },
-        5..=6 => IdealRelease::Additive {
+        5..=6 | ADDITIVE_LAPLACE => IdealRelease::Additive {
             sensitivity: rest.f64()?,
-            law: law(kind - 5, rest.f64()?),
+            law: law(rest.f64()?)?,
         },
         _ => return None,
     };
@@ -126,6 +147,7 @@ mod tests {
         let laws = [
             NoiseDistribution::Gamma { rate: 0.3 },
             NoiseDistribution::Gaussian { sigma: 7.5 },
+            NoiseDistribution::Laplace { rate: 0.3 },
         ];
         let mut ideals = vec![IdealRelease::Exact];
         for law in laws {

@@ -5,7 +5,8 @@
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
 //! gradient    ∇O(f)  +  e                               sensitivity S
 //! ```
-//! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
+//! with `m = ρ/N + a`, in ℓ₂. With Laplace noise sensitivities are in ℓ₁: `√k` times as large for objective and gradient, since a
+//! row of `k` non-zeros has `‖x‖₁ ≤ √k‖x‖₂`, and `√d` times for the output, since minimisers are dense. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
 //! alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
 //! is part of the price: see `grid`.
 
@@ -13,9 +14,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::event::{IdealRelease, PrivacyEvent};
-use super::noise_distribution::NoiseDistribution;
+use super::noise_distribution::{NoiseDistribution, NoiseFamily};
 use super::up;
-use crate::problem::Problem;
+use crate::problem::{Problem, RowShape};
 use crate::protocol::query::Query;
 
 /// The scaling of noise with the penalty.
@@ -71,6 +72,11 @@ pub enum Unanswerable {
     /// Noise in proportion to a penalty of zero would be no noise.
     #[error("noise that grows with the penalty needs a penalty, and this question has none")]
     NoPenalty,
+    /// The price of Laplace noise depends on the numbers of columns and non-zeros.
+    #[error(
+        "Laplace noise is priced by the numbers of columns and of non-zeros of a row, which the problem does not give"
+    )]
+    UnknownShape,
 }
 
 impl Mechanism {
@@ -130,27 +136,33 @@ impl Mechanism {
         rows: usize,
     ) -> Result<IdealRelease, Unanswerable> {
         let sensitivity = problem.sensitivity(rows);
+        let of_rows = |law: NoiseDistribution| {
+            in_norm_of(law.family(), sensitivity, problem, RowShape::max_nonzeros)
+        };
         match (*self, query) {
             (Self::None, _) => Ok(IdealRelease::Exact),
             (Self::Objective { law, scale }, Query::Minimise { quadratic, .. }) => {
                 let curvature = up(problem.weight * problem.loss.curvature());
                 let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
                 Ok(IdealRelease::Objective {
-                    sensitivity,
+                    sensitivity: of_rows(law)?,
                     spread: up(curvature / below),
                     one_signed: problem.loss.one_signed_slope(),
                     law: Self::linear_term(law, scale, *quadratic)?,
                 })
             }
             (Self::Output { law }, Query::Minimise { quadratic, .. }) => {
+                let sensitivity = up(sensitivity / problem.modulus(*quadratic));
                 Ok(IdealRelease::Additive {
-                    sensitivity: up(sensitivity / problem.modulus(*quadratic)),
+                    // Minimisers are dense, however sparse rows are.
+                    sensitivity: in_norm_of(law.family(), sensitivity, problem, RowShape::columns)?,
                     law,
                 })
             }
-            (Self::Gradient { law }, Query::Gradient { .. }) => {
-                Ok(IdealRelease::Additive { sensitivity, law })
-            }
+            (Self::Gradient { law }, Query::Gradient { .. }) => Ok(IdealRelease::Additive {
+                sensitivity: of_rows(law)?,
+                law,
+            }),
             (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
                 Err(Unanswerable::Mismatch {
                     mechanism: self.name(),
@@ -183,6 +195,26 @@ impl Mechanism {
             Self::Objective { .. } => "objective",
             Self::Output { .. } => "output",
             Self::Gradient { .. } => "gradient",
+        }
+    }
+}
+
+/// Returns a sensitivity in the norm of the noise's density, rounded up, given that in ℓ₂ and the number of coordinates in which a
+/// row shows.
+// Privacy: one row of one party is replaced. By Cauchy–Schwarz ‖v‖₁ ≤ √n·‖v‖₂ for a vector of n non-zeros. The gradient moves by
+// multiples of the two rows, each of which has k non-zeros at most; together they may have 2k, but ‖a − b‖₁ ≤ ‖a‖₁ + ‖b‖₁, and S is
+// already the sum of the two lengths. The curator refuses rows that have more. A minimiser moves in all d coordinates.
+fn in_norm_of(
+    family: NoiseFamily,
+    sensitivity: f64,
+    problem: &Problem,
+    coordinates: fn(&RowShape) -> u32,
+) -> Result<f64, Unanswerable> {
+    match family {
+        NoiseFamily::Gamma | NoiseFamily::Gaussian => Ok(sensitivity),
+        NoiseFamily::Laplace => {
+            let shape = problem.shape.ok_or(Unanswerable::UnknownShape)?;
+            Ok(up(sensitivity * up(f64::from(coordinates(&shape)).sqrt())))
         }
     }
 }

@@ -9,12 +9,12 @@ pub(super) fn pure_loss(event: &IdealRelease) -> f64 {
         IdealRelease::Objective {
             sensitivity,
             spread,
-            law: NoiseDistribution::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate },
             ..
         } => up(up(sensitivity * rate) + ln_1p_up(spread)),
         IdealRelease::Additive {
             sensitivity,
-            law: NoiseDistribution::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate },
         } => up(sensitivity * rate),
         IdealRelease::Exact
         | IdealRelease::Objective {
@@ -45,11 +45,11 @@ pub(super) fn paper_loss(event: &IdealRelease) -> Result<f64, &'static str> {
             }
         }
         IdealRelease::Objective {
-            law: NoiseDistribution::Gaussian { .. },
+            law: NoiseDistribution::Gaussian { .. } | NoiseDistribution::Laplace { .. },
             ..
         }
         | IdealRelease::Additive {
-            law: NoiseDistribution::Gaussian { .. },
+            law: NoiseDistribution::Gaussian { .. } | NoiseDistribution::Laplace { .. },
             ..
         } => Err("it is about gamma noise"),
         IdealRelease::Exact | IdealRelease::Additive { .. } => {
