@@ -599,12 +599,17 @@ fn every_mechanism_is_understood() {
         );
     }
     let laplace = NoiseDistribution::Laplace { rate: 2.0 };
-    for (place, expected) in [
-        ("objective", Mechanism::objective(laplace)),
-        ("output", Mechanism::output(laplace)),
+    for (lines, expected) in [
+        (
+            "mechanism = \"objective\"\nnoise = \"laplace\"\nrate = 2",
+            Mechanism::objective(laplace),
+        ),
+        (
+            "mechanism = \"output\"\nnoise = \"laplace\"\nrate = 2",
+            Mechanism::output(laplace),
+        ),
     ] {
-        let lines = format!("mechanism = \"{place}\"\nnoise = \"laplace\"\nrate = 2");
-        assert_eq!(mechanism(admm, &lines), expected);
+        assert_eq!(mechanism(admm, lines), expected);
     }
     assert_eq!(
         privacy(
