@@ -4,6 +4,7 @@ use radmm::graph::{Graph, GraphError, NodeId};
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution};
 use radmm_data::Split;
+use radmm_study::instantiate::Instance;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
 use radmm_study::statement_text::{self, Program};
@@ -44,7 +45,7 @@ pub struct StudyBill {
     #[serde(flatten)]
     pub total: Guarantee,
     scope: &'static str,
-    /// `C`, the largest norm that the gradient of a party's rows can have.
+    /// `C·s_max`, the largest norm that a party's gradient can have, in the mean over the parties.
     pub signal: f64,
     /// The bills of the parties, by number.
     pub nodes: Vec<NodeBill>,
@@ -154,14 +155,12 @@ impl StudyBill {
             })
         };
         let parties: Option<Vec<PartySize>> = (0..nodes).map(party).collect();
-        let plan = Plan {
-            parties: parties.ok_or(BillError::Rows {
-                given: rows.len(),
-                nodes,
-            })?,
-            study,
-            graph: &Graph::new(&study.network.topology, nodes)?,
-        };
+        let parties = parties.ok_or(BillError::Rows {
+            given: rows.len(),
+            nodes,
+        })?;
+        let graph = Graph::new(&study.network.topology, nodes)?;
+        let plan = Plan::new(study, &graph, parties);
         Ok(bill_of(&plan, &plan.noise()?)?)
     }
 
@@ -196,7 +195,7 @@ impl Experiment {
 }
 
 fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, UnattainableBudget> {
-    let study = plan.study;
+    let Instance { study, graph, .. } = *plan.instance();
     let delta = match study.privacy.bound {
         // The paper's theorem is about pure privacy.
         Bound::Paper => 0.0,
@@ -211,14 +210,14 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
     );
     let norms = plan.noise_norms(noise);
     let mut nodes = Vec::new();
-    for (i, (charged, party)) in charged.into_iter().zip(&plan.parties).enumerate() {
+    for (i, (charged, party)) in charged.into_iter().zip(plan.parties()).enumerate() {
         let (prices, totals) = charged.map_err(|reason| plan.unattainable(i, &reason))?;
         let times = plan.party(i).queries().iterations;
         let steps = times.iter().zip(prices).zip(&totals);
         nodes.push(NodeBill {
             name: party.name.clone(),
             rows: party.rows,
-            degree: plan.graph.degree(NodeId(i as u32)),
+            degree: graph.degree(NodeId(i as u32)),
             data_steps: times.len(),
             law: noise[i].noise(),
             noise_norm: norms[i],
@@ -242,12 +241,12 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         data_steps: count(StepKind::Data),
         recycled_steps: count(StepKind::Recycled),
         columns: study.data.schema.columns().len(),
-        edges: plan.graph.edge_count(),
+        edges: graph.edge_count(),
         privacy: study.privacy.clone(),
         composition: statement_text::composition(&study.privacy),
         total: Guarantee::network(nodes.iter().map(|node| node.total)),
         scope: SCOPE,
-        signal: study.problem.weight,
+        signal: plan.signal(),
         saving: saving(plan, noise, &nodes),
         noise_warning: plan.excessive_noise(noise),
         by_iteration,
@@ -276,16 +275,13 @@ fn by_iteration(plan: &Plan<'_>, nodes: &[NodeBill]) -> Vec<IterationCost> {
 
 /// Returns the saving by recycling; `None` if nothing is recycled or protected.
 fn saving(plan: &Plan<'_>, noise: &[Mechanism], nodes: &[NodeBill]) -> Option<Saving> {
-    if plan.study.privacy.unprotected().is_some() {
+    let Instance { study, graph, .. } = *plan.instance();
+    if study.privacy.unprotected().is_some() {
         return None;
     }
-    let mut study = plan.study.clone();
+    let mut study = study.clone();
     study.algorithm.method = study.algorithm.method.unrecycled()?;
-    let unrecycled = Plan {
-        study: &study,
-        graph: plan.graph,
-        parties: plan.parties.clone(),
-    };
+    let unrecycled = Plan::new(&study, graph, plan.parties().to_vec());
     let epsilons = unrecycled.largest_totals(noise, study.privacy.bound);
     let totals: Vec<Guarantee> = nodes.iter().map(|node| node.total).collect();
     // Both the least for these totals: a study may have more noise than its total needs.

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::executor::RayonExecutor;
 use crate::experiment::Experiment;
-use crate::instantiate::{self, RunError, RunSettings};
+use crate::instantiate::{RunError, RunSettings};
 
 /// The relative distance below which a run is at the solver's accuracy, and says nothing about rates.
 const SOLVER_ACCURACY: f64 = 1e-9;
@@ -48,8 +48,10 @@ pub struct Certification {
     pub algorithm: Method,
     /// The size and shape of the network.
     pub network: NetworkSummary,
-    /// `M = C·c₁ + ρ/N`.
+    /// The greatest `M_i = C_i·c₁ + ρ/N`.
     pub lipschitz: f64,
+    /// The least `M_i`.
+    pub least_lipschitz: f64,
     /// The verdict of Theorem III.1.
     pub theorem: TheoremVerdict,
     /// The local rates: the study's algorithm first, if it has one, then others for comparison.
@@ -164,9 +166,11 @@ impl Experiment {
     pub fn certify(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<Certification, CertifyError> {
         let study = self.study();
         let method = &study.algorithm.method;
-        let lipschitz = instantiate::problem(study).lipschitz();
+        let instance = self.instance();
+        let nodes = self.graph().nodes();
+        let lipschitz: Vec<f64> = nodes.map(|id| instance.problem(id).lipschitz()).collect();
         let (observed, optimum) = self.observe(progress)?;
-        let theorem = self.verdict(lipschitz);
+        let theorem = self.verdict(&lipschitz);
         progress("theorem");
         let no_rate = method.no_rate().map(str::to_owned);
         let mut rated = Vec::new();
@@ -199,7 +203,8 @@ impl Experiment {
                 edges: self.graph().edge_count(),
                 bipartite: self.graph().is_bipartite(),
             },
-            lipschitz,
+            lipschitz: lipschitz.iter().copied().fold(0.0, f64::max),
+            least_lipschitz: lipschitz.iter().copied().fold(f64::INFINITY, f64::min),
             theorem,
             rates,
             no_rate,
@@ -208,7 +213,7 @@ impl Experiment {
         })
     }
 
-    fn verdict(&self, lipschitz: f64) -> TheoremVerdict {
+    fn verdict(&self, lipschitz: &[f64]) -> TheoremVerdict {
         let (eta, gamma) = match theorem_covers(&self.study().algorithm.method) {
             Ok(constants) => constants,
             Err(reason) => return TheoremVerdict::NotCovered { reason },
@@ -244,19 +249,21 @@ impl Experiment {
     }
 
     fn rate(&self, method: &Method, optimum: &[f64]) -> Result<LocalRate, CertifyError> {
-        let simulation = self.without_noise(method)?;
-        let make = |id, lambda| instantiate::algorithm(method, self.graph(), id, lambda);
+        let (experiment, simulation) = self.without_noise(method)?;
+        let instance = experiment.instance();
+        let make = |id, lambda| instance.algorithm(id, lambda);
         Ok(simulation.local_rate(optimum, method.period(), &make)?)
     }
 
-    /// Returns a simulation of a method without noise.
-    fn without_noise(&self, method: &Method) -> Result<Simulation, RunError> {
+    /// Returns the study with another method and without noise, and its simulation.
+    fn without_noise(&self, method: &Method) -> Result<(Self, Simulation), RunError> {
         let mut study = self.study().clone();
         study.algorithm.method = method.clone();
         let noise = vec![Mechanism::None; self.graph().len()];
         study.privacy.bound = Bound::Tight;
-        self.on_same_network(study)
-            .simulation(&RunSettings::first(&noise))
+        let experiment = self.on_same_network(study);
+        let simulation = experiment.simulation(&RunSettings::first(&noise))?;
+        Ok((experiment, simulation))
     }
 
     /// Runs the study without noise, and finds the optimum that it should converge to.
@@ -265,7 +272,7 @@ impl Experiment {
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<(ObservedConvergence, Vec<f64>), CertifyError> {
         let method = &self.study().algorithm.method;
-        let mut simulation = self.without_noise(method)?;
+        let (_, mut simulation) = self.without_noise(method)?;
         let optimum = simulation.centralised()?.model;
         let (mut distance, mut stopped) = (Vec::new(), None);
         loop {

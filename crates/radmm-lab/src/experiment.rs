@@ -10,6 +10,7 @@ use radmm::graph::{Graph, GraphError};
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
 use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
+use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{Noise, Study};
@@ -131,15 +132,18 @@ impl Experiment {
         Ok(Outcome {
             repetitions,
             baselines,
+            count: self.study.problem.count,
             centralised,
             centralised_held_out: held_out.flatten(),
         })
     }
 
-    /// Returns the quality of the centralised optimum, found with all rows and no noise; `None` if the minimiser could not be
+    /// Returns the quality of the optimum of the common objective, found with all rows and no noise; `None` if the minimiser could not be
     /// certified.
     pub fn centralised(&self) -> Result<Option<CentralisedResult>, RunError> {
-        Ok(self.optimum()?.map(CentralisedResult::new))
+        let count = self.study.problem.count;
+        let optimum = self.optimum()?;
+        Ok(optimum.map(|found| CentralisedResult::new(count, found)))
     }
 
     /// Returns the centralised optimum and its score on held-out rows, if there are any.
@@ -237,20 +241,21 @@ impl Experiment {
     /// Returns the queries that the study will send to its parties.
     pub(crate) fn plan(&self) -> Plan<'_> {
         let parties = self.table.parties.iter();
-        Plan {
-            study: &self.study,
-            graph: &self.graph,
-            parties: parties
-                .map(|party| PartySize {
-                    name: party.name.clone(),
-                    rows: party.shard.rows(),
-                })
-                .collect(),
-        }
+        let parties = parties.map(|party| PartySize {
+            name: party.name.clone(),
+            rows: party.shard.rows(),
+        });
+        Plan::new(&self.study, &self.graph, parties.collect())
+    }
+
+    /// Returns the study on its graph, with the sizes of its parties.
+    pub fn instance(&self) -> Instance<'_> {
+        let rows = self.table.parties.iter().map(|party| party.shard.rows());
+        Instance::new(&self.study, &self.graph, rows.collect())
     }
 
     pub(crate) fn simulation(&self, settings: &RunSettings<'_>) -> Result<Simulation, RunError> {
-        let nodes = instantiate::nodes(&self.study, &self.graph, &self.table, settings)?;
+        let nodes = instantiate::nodes(&self.instance(), &self.table, settings)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
 
@@ -261,7 +266,8 @@ impl Experiment {
         recording: Recording,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<Repetition>, RunError> {
-        let nodes = |one| instantiate::nodes(&self.study, &self.graph, &self.table, one);
+        let instance = self.instance();
+        let nodes = |one| instantiate::nodes(&instance, &self.table, one);
         let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
         let mut replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
         let traces = recording.run(&mut replicas, progress);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use radmm::curator::{Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey};
-use radmm::graph::{Graph, NodeId};
+use radmm::graph::NodeId;
 use radmm::node::{InvalidStart, Node, NodeConfig};
 use radmm::privacy::{Budget, InvalidBudget, Ledger, Mechanism};
 use radmm::sim::InvalidSimulation;
 use radmm_study::Study;
-pub(crate) use radmm_study::instantiate::{algorithm, problem, start};
+pub(crate) use radmm_study::instantiate::{Instance, problem, start};
 use radmm_study::pricing::UnattainableBudget;
 use radmm_study::rows::StudyRows;
 use thiserror::Error;
@@ -58,11 +58,11 @@ impl<'a> RunSettings<'a> {
 
 /// Returns the nodes of one run, in order.
 pub(crate) fn nodes(
-    study: &Study,
-    graph: &Graph,
+    instance: &Instance<'_>,
     table: &StudyRows,
     settings: &RunSettings<'_>,
 ) -> Result<Vec<Node>, RunError> {
+    let Instance { study, graph, .. } = *instance;
     let (ledger, columns) = (ledger(study, settings)?, table.columns.len());
     let node = |id: NodeId| {
         Ok(Node::new(NodeConfig {
@@ -70,7 +70,7 @@ pub(crate) fn nodes(
             neighbours: graph.neighbours(id).to_vec(),
             iterations: study.algorithm.iterations,
             start: start(study, id, columns),
-            algorithm: algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+            algorithm: instance.algorithm(id, vec![0.0; columns]),
             // Clones share what charges cost: most parties are charged the same.
             curator: curator(study, table, settings, id, ledger.clone())?,
         })?)
@@ -97,12 +97,13 @@ pub(crate) fn curator(
     ledger: Ledger,
 ) -> Result<Curator, RunError> {
     let i = id.0 as usize;
+    let shard = table.parties[i].shard.clone();
     let config = CuratorConfig {
-        problem: problem(study),
+        problem: problem(study, shard.rows(), table.rows()),
         mechanism: settings.noise[i],
         ledger,
         noise: NoiseKey::repeating(study.run.seed, settings.repetition, id.0),
     };
-    let curator = Curator::simulated(table.parties[i].shard.clone(), config)?;
+    let curator = Curator::simulated(shard, config)?;
     Ok(curator.with_executor(Arc::new(RayonExecutor)))
 }

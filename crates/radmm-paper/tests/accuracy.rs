@@ -99,7 +99,7 @@ fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
     let penalty = Schedule::Constant(5.0);
     match method {
         AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
-            let mut all = method.parameter_sets(experiment.study(), experiment.graph());
+            let mut all = method.parameter_sets(experiment);
             all.truncate(6);
             all.drain(..2);
             all

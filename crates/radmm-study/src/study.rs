@@ -4,7 +4,7 @@ use std::path::Path;
 
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism};
-use radmm::problem::Loss;
+use radmm::problem::{Loss, RowCount};
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::{Serialize, Serializer};
 
@@ -99,17 +99,22 @@ pub struct StudyParty {
     pub name: String,
     /// The public key by which the others know it, unique within the study.
     pub key: Identity,
+    /// `B_i`, the number of its training rows; `None` if it is not declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<usize>,
     /// `host:port` where its neighbours reach it; `None` if it only dials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
 
-/// `[problem]`: the objective, `Σ_i (C/B_i) Σ_n L(y_n fᵀx_n) + (ρ/N)·½‖f‖²`.
+/// `[problem]`: the objective, `Σ_i (C_i/B_i) Σ_n L(y_n fᵀx_n) + (ρ/N)·½‖f‖²`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProblemSection {
     /// `L`.
     #[serde(flatten)]
     pub loss: Loss,
+    /// Whether rows or parties count alike, on which `C_i` depends.
+    pub count: RowCount,
     /// `C > 0`.
     pub weight: f64,
     /// `ρ > 0`.
@@ -206,7 +211,8 @@ impl Study {
         let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
         let test = test_rows::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
-        let algorithm = algorithm::read(&top, network.nodes, &mut notes)?;
+        parties::check_rows(&top, &parties, problem.count)?;
+        let algorithm = algorithm::read(&top, &network, &schema, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
         let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;

@@ -37,7 +37,7 @@ fn the_digest_is_that_of_the_serialised_study() {
         "{\"name\":\"study\",\"data\":{\"path\":\"rows.csv\",\"format\":\"csv\",\"label\":\"outcome\",\
          \"positive\":\"yes\",\"missing\":[\"?\",\"\"],\"rows\":\"unit\",\"intercept\":true,\"numeric\":{},\
          \"categorical\":{},\"split\":{\"method\":\"round-robin\"}},\"network\":{\"nodes\":2,\"topology\":\"path\"},\
-         \"problem\":{\"loss\":\"logistic\",\"weight\":1.0,\"ridge\":1.0},\"algorithm\":{\"name\":\"local\",\
+         \"problem\":{\"loss\":\"logistic\",\"count\":\"rows\",\"weight\":1.0,\"ridge\":1.0},\"algorithm\":{\"name\":\"local\",\
          \"extra_ridge\":0.0,\"iterations\":1,\"start\":\"zeros\",\"tolerance\":1e-10},\"privacy\":\
          {\"mechanism\":\"none\",\"bound\":\"tight\",\"precision\":\"grid\"},\"run\":{\"repetitions\":1,\"seed\":0}}"
     );
@@ -59,6 +59,7 @@ fn comments_spacing_order_and_spelling_do_not_change_the_digest() {
     for (old, new) in [
         ("weight = 1750.0", "weight = 1_750"),
         ("ridge = 0.00316", "ridge = 3.16e-3"),
+        ("count = \"rows\"\n", ""),
         ("age = [0, 90]", "'age' = [0.0, 9e1]"),
         (
             "method = \"shuffled\"\nseed = 7",

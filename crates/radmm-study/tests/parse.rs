@@ -4,7 +4,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::curator::NormPolicy;
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::problem::{Loss, RowShape};
+use radmm::problem::{Loss, RowCount, RowShape};
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
     AlgorithmSection, DataSection, Method, NetworkSection, Noise, NoiseFamily, NoiseKind,
@@ -133,6 +133,7 @@ fn the_example_has_its_meaning() {
         parties: Vec::new(),
         problem: ProblemSection {
             loss: Loss::Logistic,
+            count: RowCount::Rows,
             weight: 1750.0,
             ridge: 0.00316,
         },
@@ -424,12 +425,25 @@ fn every_loss_is_understood() {
     assert_eq!(loss("loss = \"logistic\""), Loss::Logistic);
     assert_eq!(
         loss("loss = \"smooth-hinge\""),
-        Loss::SmoothHinge { width: 0.5 }
+        Loss::SmoothHinge { width: 1.0 }
     );
+    assert_eq!(loss("loss = \"cut-logistic\""), Loss::CutLogistic);
     assert_eq!(
         loss("loss = \"smooth-hinge\"\nwidth = 2"),
         Loss::SmoothHinge { width: 2.0 }
     );
+}
+
+#[test]
+fn rows_count_alike_unless_parties_do() {
+    let count = |line: &str| {
+        with(&[("weight = 2", &format!("{line}weight = 2"))])
+            .problem
+            .count
+    };
+    assert_eq!(count(""), RowCount::Rows);
+    assert_eq!(count("count = \"rows\"\n"), RowCount::Rows);
+    assert_eq!(count("count = \"parties\"\n"), RowCount::Parties);
 }
 
 #[test]

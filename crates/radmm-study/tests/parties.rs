@@ -42,6 +42,7 @@ fn parties_are_listed_in_the_order_of_nodes() {
             key: "ed25519:548a42517fa28525d6af7249de69bd6fefb51d10c996bb8135e337a53cf3b4cf"
                 .parse()
                 .expect("a key"),
+            rows: Some(4463),
             address: Some("10.1.2.3:7411".into()),
         }
     );
@@ -112,7 +113,7 @@ fn sections_on_rows_are_noted_in_a_study_without_rows() {
         [
             "study.toml:10: [data] split is not used: every party has its own rows",
             "study.toml:14: [data] test is not used: every party has its own rows",
-            "study.toml:44: [run] repetitions is not used: real parties run a study once",
+            "study.toml:47: [run] repetitions is not used: real parties run a study once",
         ]
     );
     assert_eq!(study.data.split, Split::RoundRobin);
@@ -134,6 +135,19 @@ fn a_simulation_uses_split_and_test_of_a_study_with_parties() {
         Some(TestRows::Held(Holdout::Last { rows: 9 }))
     );
     assert_eq!(study.run.repetitions, 5);
+}
+
+#[test]
+fn rows_may_be_left_out_where_parties_count_alike() {
+    let (declared, _) = read(&[("weight", "count = \"parties\"\nweight")]);
+    assert_eq!(declared.parties[2].rows, Some(443));
+    let (study, notes) = read(&[
+        ("weight", "count = \"parties\"\nweight"),
+        ("rows = 443\n", ""),
+    ]);
+    assert_eq!(notes, [""; 0]);
+    assert_eq!(study.parties[2].rows, None);
+    assert_eq!(serialised(&study)["parties"][2].get("rows"), None);
 }
 
 #[test]
@@ -172,6 +186,7 @@ fn parties_are_serialised_as_written() {
         json!({
             "name": "cedar",
             "key": "ed25519:0c274639936717793d7695ef0373039e397acdabc247d9953d3c9209a95044cd",
+            "rows": 443,
         })
     );
     assert_eq!(json["parties"][0]["address"], "alder.example:7411");
@@ -184,9 +199,10 @@ fn lists_may_be_written_inline() {
         let address = party.address.as_ref();
         let address = address.map(|address| format!(", address = {address:?}"));
         format!(
-            "{{ name = {:?}, key = \"{}\"{} }}",
+            "{{ name = {:?}, key = \"{}\", rows = {}{} }}",
             party.name,
             party.key,
+            party.rows.expect("declared"),
             address.unwrap_or_default()
         )
     };
@@ -212,6 +228,7 @@ fn every_key_of_a_party_changes_the_digest() {
         ("\"alder\"", "\"elder\""),
         ("\"ed25519:bf", "\"ed25519:be"),
         ("alder.example:7411", "alder.example:7412"),
+        ("rows = 8101", "rows = 8102"),
         (line("address = \"10"), ""),
         (&swap, &back),
         ("label", "path = \"rows.csv\"\nlabel"),

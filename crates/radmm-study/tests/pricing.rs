@@ -33,11 +33,7 @@ fn plans(study: &Study, check: impl Fn(Plan<'_>)) {
         rows,
     };
     let parties = ROWS.iter().enumerate().map(party).collect();
-    check(Plan {
-        study,
-        graph: &graph,
-        parties,
-    });
+    check(Plan::new(study, &graph, parties));
 }
 
 #[test]
@@ -45,10 +41,9 @@ fn one_party_finds_the_noise_that_a_plan_of_all_finds_for_it() {
     let (study, _) = Study::parse(STUDY, "study.toml").expect("a study");
     plans(&study, |plan| {
         let noise = plan.noise().expect("noise");
-        for (i, party) in plan.parties.iter().enumerate() {
+        for (i, party) in plan.parties().iter().enumerate() {
             let alone = PartyPlan {
-                study: plan.study,
-                graph: plan.graph,
+                instance: plan.instance(),
                 node: NodeId(i as u32),
                 party,
             };
@@ -69,7 +64,7 @@ fn an_unattainable_total_is_reported_alike_for_one_party_and_for_all() {
         let UnattainableBudget::OutOfReach { party, .. } = &error else {
             panic!("{error}");
         };
-        let i = plan.parties.iter().position(|size| size.name == *party);
+        let i = plan.parties().iter().position(|size| size.name == *party);
         let alone = plan.party(i.expect("a party")).noise();
         assert_eq!(alone.expect_err("too little"), error);
     });

@@ -74,7 +74,7 @@ fn the_example_has_the_keys_of_its_file() {
     );
     assert_eq!(
         study["problem"],
-        json!({ "loss": "logistic", "weight": 1750.0, "ridge": 0.00316 })
+        json!({ "loss": "logistic", "count": "rows", "weight": 1750.0, "ridge": 0.00316 })
     );
     assert_eq!(
         study["algorithm"],

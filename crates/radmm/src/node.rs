@@ -188,6 +188,10 @@ pub struct Node {
     iteration: u32,
     kind: StepKind,
     own: Release,
+    /// The model, where it is not the value released last.
+    model: Option<Release>,
+    /// The iteration after which that model was made.
+    model_iteration: u32,
     phase: Phase,
     /// Received values of this iteration and of the next, by neighbour; empty while there are none.
     inbox: Vec<[Option<Release>; 2]>,
@@ -211,6 +215,8 @@ impl Node {
             iteration: 0,
             kind: StepKind::Start,
             own,
+            model: None,
+            model_iteration: 0,
             phase: Phase::Running,
         })
     }
@@ -247,8 +253,8 @@ impl Node {
         record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
     ) -> Vec<Output> {
         assert_eq!(values.len(), self.neighbours.len(), "one value a neighbour");
-        let columns = self.curator.columns();
-        assert!(values.iter().all(|value| value.values().len() == columns));
+        let width = self.width(self.iteration);
+        assert!(values.iter().all(|value| value.values().len() == width));
         if !self.is_stopped() {
             self.inbox = values
                 .into_iter()
@@ -310,11 +316,12 @@ impl Node {
                 });
             }
         };
-        if release.values().len() != self.curator.columns() {
+        let expected = self.width(iteration);
+        if release.values().len() != expected {
             return Err(ProtocolError::WrongDimension {
                 from,
                 iteration,
-                expected: self.curator.columns(),
+                expected,
                 got: release.values().len(),
             });
         }
@@ -362,7 +369,7 @@ impl Node {
             self.absorb_answer(answer)?;
         }
         outputs.push(match self.phase {
-            Phase::Finished => Output::Done(self.own.clone()),
+            Phase::Finished => Output::Done(self.model().clone()),
             _ => Output::Broadcast(self.message()),
         });
         Ok(())
@@ -378,10 +385,16 @@ impl Node {
             neighbours: &received,
         };
         self.algorithm.observe(&view);
+        self.update_model()?;
         if self.iteration == self.iterations {
             self.phase = Phase::Finished;
             return Ok(());
         }
+        let view = View {
+            iteration: self.iteration,
+            own: self.own.values(),
+            neighbours: &received,
+        };
         match self.algorithm.next_step(&view) {
             Step::Recycle(values) => self.release_next(StepKind::Recycled, values),
             Step::Ask(query) => {
@@ -389,6 +402,21 @@ impl Node {
                 Ok(())
             }
         }
+    }
+
+    /// Takes the model over from an algorithm that has one of its own.
+    fn update_model(&mut self) -> Result<(), StopReason> {
+        if let Some(model) = self.algorithm.model() {
+            let (node, iteration) = (self.id, self.iteration);
+            let Some(model) = Release::rounded(model) else {
+                return Err(self.stop(StopReason::Diverged { node, iteration }));
+            };
+            if self.model.as_ref() != Some(&model) {
+                self.model = Some(model);
+                self.model_iteration = iteration;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the question that the rows are asked now, if there is one. Its answer goes to
@@ -484,9 +512,27 @@ impl Node {
         self.kind
     }
 
-    /// Returns `f_i(t)`.
-    pub fn model(&self) -> &Release {
+    /// Returns the value released last, which the neighbours hold too.
+    pub fn released(&self) -> &Release {
         &self.own
+    }
+
+    /// Returns the model: the value released last, unless the algorithm computes its model from releases.
+    pub fn model(&self) -> &Release {
+        self.model.as_ref().unwrap_or(&self.own)
+    }
+
+    /// Returns the iteration whose values made the model.
+    pub(crate) fn model_iteration(&self) -> u32 {
+        match self.model {
+            Some(_) => self.model_iteration,
+            None => self.iteration,
+        }
+    }
+
+    /// Returns the number of values of a release of this iteration.
+    pub fn width(&self, iteration: u32) -> usize {
+        self.algorithm.width(iteration, self.curator.columns())
     }
 
     /// Returns `λ_i`, if the algorithm has duals.

@@ -70,6 +70,19 @@ impl StepVerifier {
         Release::rounded(&next)
     }
 
+    /// Returns the number of values of a release of this iteration, for rows of `columns` columns.
+    pub fn width(&self, iteration: u32, columns: usize) -> usize {
+        self.algorithm.width(iteration, columns)
+    }
+
+    /// Returns the party's model after the iterations observed so far: its last value, unless the algorithm has another.
+    pub fn model(&self) -> Option<Release> {
+        match self.algorithm.model() {
+            Some(model) => Release::rounded(model),
+            None => Some(self.own.clone()),
+        }
+    }
+
     /// Goes on from the party's next value.
     pub fn advance(&mut self, next: Release) {
         self.iteration += 1;

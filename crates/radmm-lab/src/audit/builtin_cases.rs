@@ -9,7 +9,7 @@ use radmm_study::{Method, Noise, Study};
 
 use super::attack::Attack;
 use super::case::AuditCase;
-use super::victim::{NeighbourBehaviour, VictimConfig};
+use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
 use crate::experiment::Experiment;
 
 /// A large penalty, so that the curvature's part of the price, `ln(1 + x)`, is small: where both slopes are −1 there is no
@@ -165,6 +165,7 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
         method,
         graph: Graph::new(&Topology::Path, 2).expect("two nodes make a path"),
         id: NodeId(0),
+        total_rows: 2 * ROWS,
         problem: Problem {
             loss,
             weight: 2.0,

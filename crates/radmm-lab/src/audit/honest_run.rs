@@ -48,17 +48,12 @@ pub(super) fn verify(
     name: String,
     progress: &(dyn Fn() + Sync),
 ) -> Result<HonestRun, RunError> {
-    let (study, graph) = (experiment.study(), experiment.graph());
+    let (study, instance) = (experiment.study(), experiment.instance());
     let noise = experiment.noise()?;
-    let nodes = instantiate::nodes(
-        study,
-        graph,
-        experiment.table(),
-        &RunSettings::first(&noise),
-    )?;
+    let settings = RunSettings::first(&noise);
+    let nodes = instantiate::nodes(&instance, experiment.table(), &settings)?;
     let columns = experiment.table().columns.len();
-    let algorithm =
-        |id: NodeId| instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]);
+    let algorithm = |id: NodeId| instance.algorithm(id, vec![0.0; columns]);
     let mut parties: Vec<VerifiedParty> = nodes
         .into_iter()
         .map(|mut node| {

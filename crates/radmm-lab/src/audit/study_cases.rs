@@ -17,8 +17,8 @@ use super::attack::Attack;
 use super::case::AuditCase;
 use super::lower_bound::ceiling;
 use super::victim::{NeighbourBehaviour, ROWS, VictimConfig};
+use crate::UnattainableBudget;
 use crate::experiment::Experiment;
-use crate::{UnattainableBudget, instantiate};
 
 /// Returns an attack on the first query, and one on as much of the transcript as so many runs can resolve.
 pub(super) fn cases(
@@ -72,13 +72,15 @@ pub(super) fn cases(
 
 fn victim(experiment: &Experiment, id: NodeId, mechanism: Mechanism) -> VictimConfig {
     let study = experiment.study();
-    let problem = instantiate::problem(study);
+    let instance = experiment.instance();
+    let problem = instance.problem(id);
     let rows = experiment.table().parties[id.0 as usize].shard.rows();
     let in_plane = RowShape::dense(2);
     VictimConfig {
         method: study.algorithm.method.clone(),
         graph: experiment.graph().clone(),
         id,
+        total_rows: instance.total_rows(),
         problem: Problem {
             weight: problem.weight * ROWS as f64 / rows as f64,
             shape: Some(in_plane),

@@ -11,7 +11,7 @@
 //! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
 //! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use radmm::algorithm::{Algorithm, dry_run};
 use radmm::curator::{
@@ -24,16 +24,16 @@ use radmm::privacy::{
     Bound, Budget, Guarantee, InvalidBudget, Ledger, Mechanism, NoiseDistribution, NoiseFamily,
     NoiseScaling,
 };
-use radmm::problem::Problem;
+use radmm::problem::{Problem, RowCount};
 use radmm::protocol::message::Message;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
 use radmm_study::Method;
+use radmm_study::algorithm::NodePosition;
 use thiserror::Error;
 
 use super::likelihood::{Hypothesis, Vector};
 use super::output_verifier::{OutputVerifier, PaidAnswer, VerifiedStep, VerifyFailure};
-use crate::instantiate;
 
 /// `φ`, the angle of either row to the first axis; `cos φ` is 0.9988.
 const PHI: f64 = 0.05;
@@ -101,6 +101,8 @@ pub(super) struct VictimConfig {
     pub method: Method,
     pub graph: Graph,
     pub id: NodeId,
+    /// `Σ_i B_i` of the study.
+    pub total_rows: usize,
     pub problem: Problem,
     pub mechanism: Mechanism,
     pub bound: Bound,
@@ -149,7 +151,18 @@ impl VictimConfig {
     }
 
     fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
-        instantiate::algorithm(&self.method, &self.graph, self.id, vec![0.0; columns])
+        self.method.build(&NodePosition {
+            graph: &self.graph,
+            id: self.id,
+            dual: vec![0.0; columns],
+            // Its weight is that of its rows already, and what is not asked of rows is free.
+            count: RowCount::Parties,
+            rows: &[],
+            total_rows: self.total_rows,
+            loss: self.problem.loss,
+            noise: self.mechanism.noise(),
+            tree: &OnceLock::new(),
+        })
     }
 
     /// Returns the distance of the margins below zero: well beyond the curvature of the loss and the effect of noise on `f₁`.
@@ -157,7 +170,7 @@ impl VictimConfig {
         let share = self.problem.ridge / f64::from(self.problem.nodes);
         let moduli = self.queries().into_iter().map(|(_, query)| match query {
             Query::Minimise { quadratic, .. } => share + quadratic,
-            Query::Gradient { .. } => share,
+            _ => share,
         });
         let (least, most) = moduli.fold((f64::INFINITY, 1.0), |(least, most): (f64, f64), m| {
             (least.min(m), most.max(m))

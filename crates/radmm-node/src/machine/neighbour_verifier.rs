@@ -5,11 +5,11 @@
 //! The answer of a data step contains noise and can be anything. Where answers are gradients, only their own party sees them
 //! while the study runs; there the values are verified afterwards, from transcripts.
 
-use radmm::graph::{Graph, NodeId};
+use radmm::graph::NodeId;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
-use radmm_study::{Study, instantiate};
+use radmm_study::instantiate::Instance;
 
 /// The verifier of one neighbour's values.
 pub(super) struct NeighbourVerifier {
@@ -24,18 +24,17 @@ pub(super) struct NeighbourVerifier {
 impl NeighbourVerifier {
     /// Returns a verifier of `peer`, or `None` unless all neighbours of `peer` are `me` or neighbours of `me`.
     pub(super) fn new(
-        study: &Study,
-        graph: &Graph,
+        instance: &Instance<'_>,
         me: NodeId,
         peer: NodeId,
         start: Release,
     ) -> Option<Self> {
+        let graph = instance.graph;
         let mine = graph.neighbours(me);
         let neighbourhood = graph.neighbours(peer).to_vec();
         let known = |id: &NodeId| *id == me || mine.binary_search(id).is_ok();
         let columns = start.values().len();
-        let method = &study.algorithm.method;
-        let algorithm = instantiate::algorithm(method, graph, peer, vec![0.0; columns]);
+        let algorithm = instance.algorithm(peer, vec![0.0; columns]);
         neighbourhood.iter().all(known).then(|| Self {
             tracer: StepVerifier::new(algorithm, start),
             neighbourhood,
@@ -59,10 +58,10 @@ impl NeighbourVerifier {
     pub(super) fn agrees(&mut self, value: &Release) -> Option<bool> {
         let follows = match self.expected.take() {
             Some(ExpectedStep::Recycled(expected)) => expected.as_ref() == Some(value),
-            Some(ExpectedStep::Asked(Query::Minimise { .. })) => {
+            Some(ExpectedStep::Asked(query)) if !matches!(query, Query::Gradient { .. }) => {
                 self.tracer.answered(&self.inputs, value).as_ref() == Some(value)
             }
-            Some(ExpectedStep::Asked(Query::Gradient { .. })) | None => return None,
+            Some(ExpectedStep::Asked(_)) | None => return None,
         };
         if follows {
             self.tracer.advance(value.clone());

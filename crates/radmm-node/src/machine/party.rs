@@ -17,7 +17,8 @@ use radmm::graph::{Graph, NodeId};
 use radmm::node::{Node, StopReason};
 use radmm::privacy::{DatasetAccount, Guarantee};
 use radmm::protocol::release::Release;
-use radmm_study::{Study, instantiate};
+use radmm_study::Study;
+use radmm_study::instantiate::{self, Instance};
 use thiserror::Error;
 
 use super::frame::{Frame, SignedMessage};
@@ -182,12 +183,13 @@ impl Party {
         } = parts;
         let columns = node.curator().columns();
         let me = node.id();
+        let instance = Instance::declared(study, graph);
         let mut edges = Vec::new();
         for peer in peers {
             let start = instantiate::start(study, peer.id, columns);
             let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
-                verifier: NeighbourVerifier::new(study, graph, me, peer.id, start.clone()),
+                verifier: NeighbourVerifier::new(&instance, me, peer.id, start.clone()),
                 peer,
                 link: None,
                 hello_received: false,

@@ -5,6 +5,7 @@ use radmm::privacy::{
     AccountRefusal, Budget, DatasetAccount, Guarantee, Ledger, Mechanism, NoiseDistribution,
     PrivacyEvent,
 };
+use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartyPlan, PartySize, UnattainableBudget};
 use radmm_study::{Noise, Study};
 use serde::Serialize;
@@ -141,9 +142,9 @@ pub(crate) fn plan_party(
         name: study.parties[node.0 as usize].name.clone(),
         rows,
     };
+    let instance = Instance::declared(study, graph);
     let plan = PartyPlan {
-        study,
-        graph,
+        instance: &instance,
         node,
         party: &party,
     };

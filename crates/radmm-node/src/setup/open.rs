@@ -8,7 +8,8 @@ use radmm::curator::{ChargedAnswer, Curator, CuratorConfig, NoiseKey, WarmStart}
 use radmm::exec::ChunkExecutor;
 use radmm::node::{Node, NodeConfig};
 use radmm::privacy::Ledger;
-use radmm_study::{NoiseOrigin, instantiate};
+use radmm_study::NoiseOrigin;
+use radmm_study::instantiate::{self, Instance};
 use rayon::prelude::*;
 
 use super::{PartyBill, PartySetup, SetupError};
@@ -64,8 +65,9 @@ impl PartySetup {
             NoiseOrigin::Secret => NoiseKey::secret(store.noise_secret(record.number)?),
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
+        let instance = Instance::declared(&self.study, &self.graph);
         let config = CuratorConfig {
-            problem: instantiate::problem(&self.study),
+            problem: instance.problem(self.me),
             mechanism: self.mechanism,
             ledger,
             noise,
@@ -78,12 +80,7 @@ impl PartySetup {
             neighbours: graph.neighbours(me).to_vec(),
             iterations: study.algorithm.iterations,
             start: instantiate::start(study, me, columns),
-            algorithm: instantiate::algorithm(
-                &study.algorithm.method,
-                graph,
-                me,
-                vec![0.0; columns],
-            ),
+            algorithm: instance.algorithm(me, vec![0.0; columns]),
             curator: Curator::new(self.shard, config)?
                 .with_executor(Arc::new(RayonExecutor))
                 // Seeded noise repeats the bits of the simulator, which keeps solver state; secret noise ignores it.

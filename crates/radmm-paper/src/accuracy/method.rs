@@ -11,9 +11,8 @@
 //! ```
 
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::Graph;
-use radmm_lab::gossip_rounds;
-use radmm_study::{Method, Study};
+use radmm_lab::{Experiment, gossip_rounds};
+use radmm_study::Method;
 use serde::Serialize;
 
 /// A method of the table.
@@ -87,8 +86,9 @@ impl AccuracyMethod {
         }
     }
 
-    /// Returns the parameters with which the method is tried on a study's problem and graph.
-    pub fn parameter_sets(self, study: &Study, graph: &Graph) -> Vec<ParameterSet> {
+    /// Returns the parameters with which the method is tried on a study's problem, graph and parties.
+    pub fn parameter_sets(self, experiment: &Experiment) -> Vec<ParameterSet> {
+        let (study, graph) = (experiment.study(), experiment.graph());
         let weight = study.problem.weight;
         let single_query = |iterations, method: fn(f64) -> Method| {
             let parameters = |share: f64| ParameterSet {
@@ -108,9 +108,10 @@ impl AccuracyMethod {
             Self::Alone | Self::Centralised => {
                 single_query(1, |extra_ridge| Method::Local { extra_ridge })
             }
-            Self::Averaged => single_query(1 + gossip_rounds(graph), |extra_ridge| {
-                Method::Average { extra_ridge }
-            }),
+            Self::Averaged => {
+                let rounds = gossip_rounds(&experiment.instance());
+                single_query(1 + rounds, |extra_ridge| Method::Average { extra_ridge })
+            }
             Self::Admm => iterating.each(1, |penalty, _| vec![Method::Admm { penalty }]),
             Self::Recycled => iterating.each(2, |penalty, convexity| {
                 let method = |share: f64| Method::RecycledAdmm {

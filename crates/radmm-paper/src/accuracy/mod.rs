@@ -88,7 +88,6 @@ pub struct SplitTable {
     /// The cells, by total and then by method.
     pub cells: Vec<AccuracyCell>,
     /// The minimiser of the study's own problem, without noise; `None` if it could not be certified.
-    #[serde(rename = "pooled")]
     pub centralised: Option<CentralisedResult>,
 }
 
@@ -157,9 +156,7 @@ impl AccuracySettings {
             repetitions,
             seed: 1,
             choosing_seed: 2,
-            parameter_sets: |method, experiment| {
-                method.parameter_sets(experiment.study(), experiment.graph())
-            },
+            parameter_sets: AccuracyMethod::parameter_sets,
         }
     }
 }

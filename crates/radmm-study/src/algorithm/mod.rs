@@ -4,6 +4,7 @@
 //! pricing, simulating, certifying and the reference in docs/study.md ask the registry.
 
 mod parameter;
+mod public_rule;
 mod registry;
 
 use radmm::algorithm::schedule::Schedule;
@@ -12,6 +13,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::{NoiseFamily, NoiseKind};
 
 pub use parameter::{ParameterInfo, ParameterValue, constant};
+pub(crate) use public_rule::METRICS;
+pub use public_rule::{AutoNumber, MetricKind};
 pub use registry::{AlgorithmInfo, Asks, Method, NodePosition, REGISTRY};
 
 /// The reason why an algorithm with varying parameters has no rate.
@@ -64,6 +67,16 @@ impl Method {
     pub fn recycle(&self) -> Option<u32> {
         match self.get("recycle")? {
             ParameterValue::Count(recycle) => Some(recycle),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of data steps, if it is a parameter.
+    pub fn data_steps(&self) -> Option<u32> {
+        match *self {
+            Self::Consensus { metric, steps, .. } => {
+                Some(steps + u32::from(metric != MetricKind::None))
+            }
             _ => None,
         }
     }

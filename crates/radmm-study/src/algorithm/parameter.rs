@@ -3,6 +3,7 @@
 use radmm::algorithm::schedule::Schedule;
 use serde::ser::{Serialize, Serializer};
 
+use super::public_rule::{AutoNumber, MetricKind};
 use crate::error::StudyError;
 use crate::number_format;
 use crate::parse::algorithm::Parameters;
@@ -28,6 +29,10 @@ pub enum ParameterValue<'a> {
     Count(u32),
     /// A number.
     Number(f64),
+    /// A number, or the public rule's.
+    Auto(AutoNumber),
+    /// A metric.
+    Metric(MetricKind),
 }
 
 impl ParameterValue<'_> {
@@ -36,7 +41,7 @@ impl ParameterValue<'_> {
         match self {
             Self::Schedule(schedule) => std::slice::from_ref(schedule),
             Self::PerNode(schedules) => schedules,
-            Self::Count(_) | Self::Number(_) => &[],
+            Self::Count(_) | Self::Number(_) | Self::Auto(_) | Self::Metric(_) => &[],
         }
     }
 
@@ -52,7 +57,11 @@ impl ParameterValue<'_> {
         };
         match self {
             Self::Count(count) => count.to_string(),
-            Self::Number(number) => number_format::as_typed(*number),
+            Self::Number(number) | Self::Auto(AutoNumber::Given(number)) => {
+                number_format::as_typed(*number)
+            }
+            Self::Auto(AutoNumber::Auto) => "auto".to_owned(),
+            Self::Metric(metric) => metric.name().to_owned(),
             Self::Schedule(schedule) => of(schedule),
             Self::PerNode(schedules) => {
                 let by_start = |a: &&Schedule, b: &&Schedule| a.at(1).total_cmp(&b.at(1));
@@ -134,6 +143,26 @@ impl Parameter for f64 {
     }
 }
 
+impl Parameter for AutoNumber {
+    fn parse(parameters: &Parameters<'_>, key: &str) -> Result<Self, StudyError> {
+        parameters.auto_number(key)
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::Auto(*self)
+    }
+}
+
+impl Parameter for MetricKind {
+    fn parse(parameters: &Parameters<'_>, _key: &str) -> Result<Self, StudyError> {
+        parameters.metric()
+    }
+
+    fn value(&self) -> ParameterValue<'_> {
+        ParameterValue::Metric(*self)
+    }
+}
+
 impl Serialize for ParameterValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -141,6 +170,8 @@ impl Serialize for ParameterValue<'_> {
             Self::PerNode(schedules) => schedule::serialize(schedules, serializer),
             Self::Count(count) => count.serialize(serializer),
             Self::Number(number) => number.serialize(serializer),
+            Self::Auto(number) => number.serialize(serializer),
+            Self::Metric(metric) => metric.serialize(serializer),
         }
     }
 }

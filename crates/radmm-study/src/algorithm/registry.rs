@@ -1,15 +1,21 @@
 //! The entries of the registry: one for each algorithm.
 
+use std::sync::OnceLock;
+
 use radmm::algorithm::Algorithm;
 use radmm::algorithm::admm::{Admm, Penalty};
 use radmm::algorithm::baseline::{Average, Local};
+use radmm::algorithm::consensus::Consensus;
 use radmm::algorithm::dgd::Dgd;
 use radmm::algorithm::dlm::Dlm;
 use radmm::algorithm::recycled::Recycled;
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::{Graph, NodeId};
+use radmm::graph::{Graph, NodeId, SpanningTree};
+use radmm::privacy::NoiseDistribution;
+use radmm::problem::{Loss, RowCount};
 
 use super::parameter::{Parameter, ParameterInfo, ParameterValue};
+use super::public_rule::{AutoNumber, ConsensusSettings, MetricKind, PublicFacts};
 use crate::error::StudyError;
 use crate::parse::algorithm::Parameters;
 
@@ -26,6 +32,8 @@ pub struct AlgorithmInfo {
     pub asks: Asks,
     /// Whether its parties need to exchange messages.
     pub communicates: bool,
+    /// Whether the number of iterations follows from its parameters and the network.
+    pub counts_iterations: bool,
     /// The reason why it has no rate of convergence at the optimum, whatever its parameters; `None` if it has one.
     pub no_rate: Option<&'static str>,
     /// The parameters that it has beyond those of every algorithm.
@@ -50,6 +58,18 @@ pub struct NodePosition<'a> {
     pub id: NodeId,
     /// The dual `λ_i` that it continues from, if its algorithm has one.
     pub dual: Vec<f64>,
+    /// The weights of the parties' rows.
+    pub count: RowCount,
+    /// `B_i` by node; empty if parties count alike and did not declare their rows.
+    pub rows: &'a [usize],
+    /// `Σ_i B_i`; zero if `rows` is empty.
+    pub total_rows: usize,
+    /// The loss.
+    pub loss: Loss,
+    /// The noise of its answers, as far as it is known; `None` without noise.
+    pub noise: Option<NoiseDistribution>,
+    /// The spanning tree of the graph, once somebody needs it.
+    pub tree: &'a OnceLock<SpanningTree>,
 }
 
 impl NodePosition<'_> {
@@ -63,6 +83,36 @@ impl NodePosition<'_> {
 
     fn dlm(&self, penalty: &Schedule, damping: &Schedule) -> Dlm {
         Dlm::with_dual(Penalty::common(*penalty), *damping, self.dual.clone())
+    }
+
+    fn average(&self, extra_ridge: f64) -> Average {
+        let shares = self.graph.neighbours(self.id).iter();
+        Average::new(extra_ridge, self.graph.metropolis(self.id)).with_shares(
+            self.share(self.id),
+            shares.map(|id| self.share(*id)).collect(),
+        )
+    }
+
+    /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.
+    pub fn share(&self, id: NodeId) -> f64 {
+        // Unknown only where nothing depends on it.
+        let rows = self.rows.get(id.0 as usize).copied().unwrap_or(0);
+        let parties = self.graph.len() as u32;
+        self.count.weight(1.0, parties, rows, self.total_rows)
+    }
+
+    fn consensus(&self, settings: &ConsensusSettings) -> Consensus {
+        let tree = self.tree.get_or_init(|| SpanningTree::of(self.graph));
+        let columns = self.dual.len();
+        let facts = PublicFacts {
+            parties: self.graph.len(),
+            total_rows: self.total_rows,
+            columns,
+            loss: self.loss,
+            noise: self.noise,
+        };
+        let position = tree.position(self.graph, self.id);
+        Consensus::new(settings.resolve(&facts), position, columns)
     }
 
     /// The penalty of this node alone, with a dual step that all nodes share.
@@ -160,6 +210,7 @@ registry! {
                         `λ_i ← λ_i + (η/2) Σ_j (f_i − f_j)` with the new models",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.admm(Penalty::common(*penalty)),
@@ -181,6 +232,7 @@ registry! {
                         `f_i ← p − [g + 2λ_i + η(2V_i·p − Σ_j (f_i + f_j))] / (2ηV_i + γ)`, `λ_i` as it is",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| Recycled::new(node.admm(Penalty::common(*penalty)), *damping, *recycle),
@@ -201,6 +253,7 @@ registry! {
             iteration: "`admm` with a penalty `η_i` for each node, which does not decrease, and `θ` for `η` in the update of `λ_i`",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.admm(node.own_penalty(penalty, *dual_step)),
@@ -223,6 +276,7 @@ registry! {
             iteration: "`m-admm` in data iterations, `r-admm`'s recycled ones with `η_i` and `γ_i`",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| {
@@ -247,6 +301,7 @@ registry! {
                         `λ_i` as in `admm`",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| node.dlm(penalty, damping),
@@ -268,6 +323,7 @@ registry! {
             iteration: "data iterations as `dlm`, recycled ones as in `r-admm`",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: None,
         },
         build |node| Recycled::new(node.dlm(penalty, damping), *damping, *recycle),
@@ -286,9 +342,45 @@ registry! {
             iteration: "gradient descent: `f_i ← Σ_j w_ij f_j − s·Gradient(f_i)`, with Metropolis weights `w`, the sum over i itself too",
             asks: Asks::Gradients,
             communicates: true,
+            counts_iterations: false,
             no_rate: Some("dgd comes to rest beside the optimum, or creeps up on it"),
         },
         build |node| Dgd::new(node.graph.metropolis(node.id), *step),
+    }
+
+    /// Recycling to consensus: gradients at a common point, and exact sums along a tree.
+    Consensus {
+        /// The question that comes before the gradients.
+        metric: MetricKind,
+        /// `φ`, its share of the budget.
+        metric_share: f64,
+        /// `λ`, added to the eigenvalues of the Gram matrix.
+        metric_ridge: AutoNumber,
+        /// `K`, the number of gradients.
+        steps: u32,
+        /// `s`, in units of the mean loss.
+        step: AutoNumber,
+        /// `β`.
+        momentum: AutoNumber,
+    } {
+        info {
+            name: "consensus",
+            title: "consensus",
+            iteration: "data iterations release `g_i`, the sum of `L'(yᵀz)z` over the node's rows; recycled ones add up along a tree and \
+                        bring the total back; then `f ← y − s·ḡ`, `y ← f + β(f − f_before)` with the mean `ḡ` over all rows",
+            asks: Asks::Gradients,
+            communicates: true,
+            counts_iterations: true,
+            no_rate: Some("it takes as many steps as its noise allows, and stops before the optimum"),
+        },
+        build |node| node.consensus(&ConsensusSettings {
+            metric: *metric,
+            metric_share: *metric_share,
+            metric_ridge: *metric_ridge,
+            steps: *steps,
+            step: *step,
+            momentum: *momentum,
+        }),
     }
 
     /// Every node alone.
@@ -302,12 +394,13 @@ registry! {
             iteration: "every node alone: `f_i = Minimise(a, 0)` in the first iteration, and it stays",
             asks: Asks::Minimisers,
             communicates: false,
+            counts_iterations: false,
             no_rate: Some("it does not head for the optimum"),
         },
         build |node| Local::new(*extra_ridge),
     }
 
-    /// Every node alone, then the mean of all models.
+    /// Every node alone, then the mean of all models, over rows or over parties.
     Average {
         /// `a`, added to the ridge.
         extra_ridge: f64,
@@ -315,12 +408,14 @@ registry! {
         info {
             name: "average",
             title: "averaged once",
-            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, \
-                        which tends to the mean",
+            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, the \
+                        first time with the models `f_j·N·B_j/Σ_k B_k` in place of `f_j` where rows count alike; it tends to the mean \
+                        over all rows, or over all parties",
             asks: Asks::Minimisers,
             communicates: true,
+            counts_iterations: false,
             no_rate: Some("it does not head for the optimum"),
         },
-        build |node| Average::new(*extra_ridge, node.graph.metropolis(node.id)),
+        build |node| node.average(*extra_ridge),
     }
 }

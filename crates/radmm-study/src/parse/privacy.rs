@@ -46,6 +46,12 @@ const ENTRY_POINTS: [(&str, Option<EntryPoint>); 4] = [
     ("gradient", Some(EntryPoint::Gradient)),
 ];
 
+pub(crate) const FAMILIES: [(&str, NoiseFamily); 3] = [
+    ("gamma", NoiseFamily::Gamma),
+    ("laplace", NoiseFamily::Laplace),
+    ("gaussian", NoiseFamily::Gaussian),
+];
+
 /// The square of noise of a smaller rate overflows.
 const RATE: Range = Range {
     holds: |x| x >= 1e-100,
@@ -65,13 +71,7 @@ pub(crate) fn read(
 ) -> Result<PrivacySection, StudyError> {
     let section = top.section("privacy", &KEYS)?;
     let entry_point = section.optional("mechanism", |entry| entry_point(entry, method))?;
-    let family = section.optional("noise", |entry| {
-        entry.choice(&[
-            ("gamma", NoiseFamily::Gamma),
-            ("laplace", NoiseFamily::Laplace),
-            ("gaussian", NoiseFamily::Gaussian),
-        ])
-    })?;
+    let family = section.optional("noise", |entry| entry.choice(&FAMILIES))?;
     let total = section.optional("epsilon", |entry| entry.number(EPSILON))?;
     section.optional("rate", |entry| entry.number(RATE))?;
     section.optional("sigma", |entry| entry.number(SIGMA))?;

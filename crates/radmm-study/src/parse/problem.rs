@@ -1,6 +1,6 @@
 //! `[problem]`: the objective.
 
-use radmm::problem::{Loss, Problem};
+use radmm::problem::{Loss, Problem, RowCount};
 
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
@@ -8,20 +8,29 @@ use super::reader::Section;
 use crate::ProblemSection;
 use crate::error::{Note, StudyError};
 
-const KEYS: [&str; 4] = ["loss", "width", "weight", "ridge"];
+const KEYS: [&str; 5] = ["loss", "width", "count", "weight", "ridge"];
 
 /// The half-width of the smooth hinge's rounded part, unless given.
-const DEFAULT_WIDTH: f64 = 0.5;
+const DEFAULT_WIDTH: f64 = 1.0;
 
 pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSection, StudyError> {
     let section = top.section("problem", &KEYS)?;
     let loss = loss(&section)?;
-    if !matches!(loss, Loss::SmoothHinge { .. }) {
-        let others = ["loss", "weight", "ridge"];
-        section.note_all_but(&others, "a loss without a width", notes);
+    let without_width = match loss {
+        Loss::Logistic => Some("logistic"),
+        Loss::CutLogistic => Some("cut-logistic"),
+        Loss::SmoothHinge { .. } => None,
+    };
+    if let Some(name) = without_width {
+        section.note_unused("width", name, notes);
     }
     Ok(ProblemSection {
         loss,
+        count: section
+            .optional("count", |entry| {
+                entry.choice(&[("rows", RowCount::Rows), ("parties", RowCount::Parties)])
+            })?
+            .unwrap_or(RowCount::Rows),
         weight: section
             .required("weight", "the loss weight C, a positive number")?
             .number(POSITIVE)?,
@@ -47,7 +56,8 @@ pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
     Ok(loss.unwrap_or(Loss::Logistic))
 }
 
-/// Rejects a problem whose minimisers double precision does not find to the tolerance, with the key that is to blame.
+/// Rejects a problem whose minimisers double precision does not find to the tolerance, with the key that is to blame. Where rows
+/// count alike, the parties' weights have the mean `C`.
 pub(crate) fn check(
     top: &Section<'_>,
     problem: &ProblemSection,

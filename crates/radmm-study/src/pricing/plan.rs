@@ -11,26 +11,21 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use super::calibrate::{self, PartyQueries, PricingError};
+use crate::instantiate::Instance;
 use crate::number_format::{count, epsilon};
-use crate::{Method, Noise, Study, instantiate};
+use crate::{Method, Noise, Study};
 
-/// A study, its graph, and the number of rows of every party.
+/// A study, its graph, and the names and sizes of its parties.
 pub struct Plan<'a> {
-    /// The study.
-    pub study: &'a Study,
-    /// The graph of the parties.
-    pub graph: &'a Graph,
-    /// The parties by node.
-    pub parties: Vec<PartySize>,
+    instance: Instance<'a>,
+    parties: Vec<PartySize>,
 }
 
-/// A study, its graph, and the number of rows of one party. The others' rows have no part in its noise.
+/// A study on its graph, and one of its parties.
 #[derive(Clone, Copy)]
 pub struct PartyPlan<'a> {
-    /// The study.
-    pub study: &'a Study,
-    /// The graph of the parties.
-    pub graph: &'a Graph,
+    /// The study on its graph.
+    pub instance: &'a Instance<'a>,
     /// The party's node.
     pub node: NodeId,
     /// The party.
@@ -122,10 +117,10 @@ impl PlannedQueries {
 impl PartyPlan<'_> {
     /// Returns the queries that the party will be asked.
     pub fn queries(&self) -> PlannedQueries {
-        let method = &self.study.algorithm.method;
-        let mut algorithm = instantiate::algorithm(method, self.graph, self.node, Vec::new());
-        let degree = self.graph.degree(self.node);
-        let asked = dry_run::questions(&mut *algorithm, degree, self.study.algorithm.iterations);
+        let Instance { study, graph, .. } = self.instance;
+        let mut algorithm = self.instance.algorithm(self.node, Vec::new());
+        let degree = graph.degree(self.node);
+        let asked = dry_run::questions(&mut *algorithm, degree, study.algorithm.iterations);
         let (iterations, queries) = asked.into_iter().unzip();
         PlannedQueries {
             iterations,
@@ -135,16 +130,17 @@ impl PartyPlan<'_> {
 
     /// Returns the party's noise: as the study says, or the least that keeps the party within the study's total.
     pub fn noise(&self) -> Result<Mechanism, UnattainableBudget> {
-        let total = match self.study.privacy.noise {
+        let study = self.instance.study;
+        let total = match study.privacy.noise {
             Noise::Given(mechanism) => return Ok(mechanism),
             Noise::Total(total) => total,
         };
         let template = total.kind.with_amount(1.0);
-        let (problem, planned) = (instantiate::problem(self.study), self.queries());
-        let queries = planned.priced(self.study, &problem, self.party);
-        let found = queries.calibrate(&template, guarantee(self.study, total.epsilon));
+        let (problem, planned) = (self.instance.problem(self.node), self.queries());
+        let queries = planned.priced(study, &problem, self.party);
+        let found = queries.calibrate(&template, guarantee(study, total.epsilon));
         found.ok_or_else(
-            || match queries.least_total(&template, self.study.privacy.delta) {
+            || match queries.least_total(&template, study.privacy.delta) {
                 Ok(least) => self.out_of_reach(least, total.epsilon),
                 Err(error) => self.unattainable(&error),
             },
@@ -160,7 +156,7 @@ impl PartyPlan<'_> {
             iterations,
             queries,
         } = self.queries();
-        let problem = instantiate::problem(self.study);
+        let problem = self.instance.problem(self.node);
         let charge = |(t, query): (u32, Query)| {
             let price = mechanism.price(&query, &problem, self.party.rows);
             let event = price.map_err(|error| UnattainableBudget::NoPrice {
@@ -173,14 +169,15 @@ impl PartyPlan<'_> {
     }
 
     fn out_of_reach(&self, least: f64, wanted: f64) -> UnattainableBudget {
-        let template = self.study.privacy.noise.template();
+        let study = self.instance.study;
+        let template = study.privacy.noise.template();
         UnattainableBudget::OutOfReach {
             wanted,
             party: self.party.name.clone(),
             rows: self.party.rows,
             data_steps: self.queries().iterations.len(),
             least,
-            advice: advice(&template, &self.study.algorithm.method),
+            advice: advice(&template, &study.algorithm.method),
         }
     }
 
@@ -200,12 +197,30 @@ impl PartyPlan<'_> {
     }
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// Creates the plan of a study whose parties, by node, are these.
+    pub fn new(study: &'a Study, graph: &'a Graph, parties: Vec<PartySize>) -> Self {
+        let rows = parties.iter().map(|party| party.rows).collect();
+        Self {
+            instance: Instance::new(study, graph, rows),
+            parties,
+        }
+    }
+
+    /// Returns the study on its graph.
+    pub fn instance(&self) -> &Instance<'a> {
+        &self.instance
+    }
+
+    /// Returns the parties by node.
+    pub fn parties(&self) -> &[PartySize] {
+        &self.parties
+    }
+
     /// Returns the plan of node `i` alone.
     pub fn party(&self, i: usize) -> PartyPlan<'_> {
         PartyPlan {
-            study: self.study,
-            graph: self.graph,
+            instance: &self.instance,
             node: NodeId(i as u32),
             party: &self.parties[i],
         }
@@ -213,12 +228,13 @@ impl Plan<'_> {
 
     /// Returns the study's noise by node: as it says, or the least that keeps every party within the study's total.
     pub fn noise(&self) -> Result<Vec<Mechanism>, UnattainableBudget> {
-        let total = match self.study.privacy.noise {
+        let study = self.instance.study;
+        let total = match study.privacy.noise {
             Noise::Given(mechanism) => return Ok(vec![mechanism; self.parties.len()]),
             Noise::Total(total) => total,
         };
         let template = total.kind.with_amount(1.0);
-        let within = guarantee(self.study, total.epsilon);
+        let within = guarantee(study, total.epsilon);
         let found = self.per_party(|_| 0, |queries, _| queries.calibrate(&template, within));
         let missing = |i: &usize| found[*i].is_none();
         match (0..found.len()).filter(missing).collect::<Vec<_>>() {
@@ -230,7 +246,7 @@ impl Plan<'_> {
     /// Returns the least noise of the study's kind, by node, at which everyone stays within its total; `None` if a total is
     /// unattainable.
     pub fn noise_for(&self, totals: &[Guarantee]) -> Option<Vec<Mechanism>> {
-        let template = self.study.privacy.noise.template();
+        let template = self.instance.study.privacy.noise.template();
         let total = |i: usize| totals[i].epsilon.to_bits();
         let found = self.per_party(total, |queries, i| queries.calibrate(&template, totals[i]));
         found.into_iter().collect()
@@ -238,7 +254,7 @@ impl Plan<'_> {
 
     /// Returns `P(0), …, P(T)` by any bound, the largest of the parties'; `None` if the bound does not cover the study.
     pub fn largest_totals(&self, noise: &[Mechanism], bound: Bound) -> Option<Vec<f64>> {
-        let delta = self.study.privacy.delta;
+        let delta = self.instance.study.privacy.delta;
         let spent = self.per_party(
             |i| amount_bits(&noise[i]),
             |queries, i| {
@@ -254,7 +270,7 @@ impl Plan<'_> {
     /// Returns the largest of the parties' totals after each iteration, from their totals after each query and the
     /// iterations of these queries.
     pub fn largest(&self, spent: &[Vec<f64>], iterations: &dyn Fn(usize) -> Vec<u32>) -> Vec<f64> {
-        let length = self.study.algorithm.iterations as usize + 1;
+        let length = self.instance.study.algorithm.iterations as usize + 1;
         let mut largest = vec![0.0_f64; length];
         for (i, spent) in spent.iter().enumerate() {
             let iterations = iterations(i);
@@ -277,12 +293,13 @@ impl Plan<'_> {
         also: impl Fn(usize) -> u64,
         compute: impl Fn(PartyQueries<'_>, usize) -> T + Sync,
     ) -> Vec<T> {
+        let Instance { study, graph, .. } = self.instance;
         let mut first = Vec::new();
         let mut class = BTreeMap::new();
         let mut class_of = Vec::with_capacity(self.parties.len());
         for (i, party) in self.parties.iter().enumerate() {
-            let degree = self.graph.degree(NodeId(i as u32));
-            let own = self.study.algorithm.method.own_parameters(i);
+            let degree = graph.degree(NodeId(i as u32));
+            let own = study.algorithm.method.own_parameters(i);
             let class = class
                 .entry((party.rows, degree, own, also(i)))
                 .or_insert_with(|| {
@@ -291,12 +308,14 @@ impl Plan<'_> {
                 });
             class_of.push(*class);
         }
-        let problem = instantiate::problem(self.study);
         let found: Vec<T> = first
             .into_par_iter()
             .map(|i| {
-                let planned = self.party(i).queries();
-                compute(planned.priced(self.study, &problem, &self.parties[i]), i)
+                let (problem, planned) = (
+                    self.instance.problem(NodeId(i as u32)),
+                    self.party(i).queries(),
+                );
+                compute(planned.priced(study, &problem, &self.parties[i]), i)
             })
             .collect();
         class_of
@@ -307,7 +326,7 @@ impl Plan<'_> {
 
     /// Returns the reason why these parties cannot keep the study's total, for the one that is farthest from it.
     fn worst(&self, parties: &[usize], template: &Mechanism, wanted: f64) -> UnattainableBudget {
-        let delta = self.study.privacy.delta;
+        let delta = self.instance.study.privacy.delta;
         let least = self.per_party(|_| 0, |queries, _| queries.least_total(template, delta));
         let mut worst = (parties[0], 0.0);
         for &i in parties {

@@ -52,7 +52,7 @@ mod tests {
             .into_iter()
             .map(|(t, query)| match query {
                 Query::Minimise { quadratic, .. } => (t, quadratic),
-                Query::Gradient { .. } => panic!("a gradient"),
+                other => panic!("{other:?}"),
             })
             .collect();
         // a = 2 η(t) V.

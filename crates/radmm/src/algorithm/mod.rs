@@ -4,6 +4,7 @@
 
 pub mod admm;
 pub mod baseline;
+pub mod consensus;
 pub mod dgd;
 pub mod dlm;
 pub mod dry_run;
@@ -43,7 +44,11 @@ impl View<'_> {
 
     /// Returns `w_ii f_i + Σ_j w_ij f_j` for the neighbours' weights `w_ij` and `w_ii = 1 − Σ_j w_ij`.
     pub fn mix(&self, weights: &[f64]) -> Vec<f64> {
-        let own_weight = 1.0 - weights.iter().sum::<f64>();
+        self.combine(1.0 - weights.iter().sum::<f64>(), weights)
+    }
+
+    /// Returns `w_ii f_i + Σ_j w_ij f_j` for any weights, the neighbours' in ascending order of their numbers.
+    pub fn combine(&self, own_weight: f64, weights: &[f64]) -> Vec<f64> {
         let mut mixed: Vec<f64> = self.own.iter().map(|own| own_weight * own).collect();
         for (release, weight) in self.neighbours.iter().zip(weights) {
             for (mixed, theirs) in mixed.iter_mut().zip(release.values()) {
@@ -88,6 +93,16 @@ pub trait Algorithm: Send {
     /// Turns the answer to the question just asked into the iterate `f_i(t + 1)`; by default it is that iterate.
     fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         answer.to_vec()
+    }
+
+    /// Returns the number of values of a release of iteration `t`, for rows of `columns` columns; by default as many.
+    fn width(&self, _iteration: u32, columns: usize) -> usize {
+        columns
+    }
+
+    /// Returns the model after the iterations observed so far, if it is not the value released last.
+    fn model(&self) -> Option<&[f64]> {
+        None
     }
 
     /// Returns `λ_i`, if the algorithm has duals.

@@ -4,6 +4,7 @@
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e
 //! gradient    ∇O(f)  +  e
+//! sums        scale·Σ_n (…)  +  e, of gradients, products or rows: see `row_sums`
 //! ```
 //! The price of an answer is in `privacy::mechanism`. Answering consumes the proof of payment, and the noise is drawn
 //! from the distribution in the event that was charged.
@@ -16,6 +17,7 @@ use thiserror::Error;
 
 use super::error_model::{ErrorModel, NoisePlacement};
 use super::grid::{GridRounding, TooCoarse};
+use super::row_sums::{self, RowFactors};
 use super::rows::shard::Shard;
 use super::solver::objective::Objective;
 use super::solver::quasi_newton::WarmStart;
@@ -44,6 +46,8 @@ pub(super) struct Rows<'a> {
     pub shard: &'a Shard,
     pub problem: &'a Problem,
     pub executor: &'a dyn ChunkExecutor,
+    /// The factors of the rows in the query's metric, if it has one.
+    pub factors: Option<&'a RowFactors>,
 }
 
 /// The precision and the rounding of an answer, decided from public facts.
@@ -88,9 +92,10 @@ impl AnswerPlan {
                 return Err(TooCoarse);
             }
             let bound = model.error_bound(query, placement, &law);
-            let rounding = GridRounding::new(&bound, columns, event.slack)?;
+            let width = query.width(columns);
+            let rounding = GridRounding::new(&bound, width, event.slack)?;
             // Both are per coordinate.
-            let own_noise = bound.noise_radius / (columns as f64).sqrt();
+            let own_noise = bound.noise_radius / (width as f64).sqrt();
             let plan = Self {
                 doubled,
                 rounding: Some(rounding),
@@ -151,7 +156,7 @@ impl Rows<'_> {
         // A linear term ⟨e, f⟩ in the objective adds e to the linear coefficient, and to the gradient.
         let mut linear = match query {
             Query::Minimise { linear, .. } => linear.clone(),
-            Query::Gradient { .. } => vec![0.0; columns],
+            _ => vec![0.0; columns],
         };
         if let Some(law) = objective_noise {
             add(&mut linear, &law.sample(columns, rng));
@@ -168,18 +173,35 @@ impl Rows<'_> {
                 let objective = self.objective(*quadratic, &linear);
                 solver::minimise(&objective, near, &target, warm_start)?
             }
-            Query::Gradient { at } => {
+            _ => {
                 warm_start.set_passes(1);
                 Solution {
-                    point: self.objective(0.0, &linear).gradient(at, plan.doubled),
+                    point: self.sum(query, &linear, plan.doubled),
                     residual: 0.0,
                 }
             }
         };
         if let Some(law) = output_noise {
-            add(&mut answer.point, &law.sample(columns, rng));
+            let width = answer.point.len();
+            add(&mut answer.point, &law.sample(width, rng));
         }
         Ok(answer)
+    }
+
+    /// Computes the exact answer to a query that is answered in one pass over the rows.
+    fn sum(&self, query: &Query, linear: &[f64], doubled: bool) -> Vec<f64> {
+        let (shard, executor) = (self.shard, self.executor);
+        match query {
+            Query::GradientSum { at, scale, .. } => {
+                let sum = (self.problem.loss, *scale);
+                row_sums::gradient(shard, sum, at, self.factors, doubled, executor)
+            }
+            Query::GramSum { scale, .. } => row_sums::gram(shard, *scale, executor),
+            Query::RowSum { scale, .. } => row_sums::rows(shard, *scale, executor),
+            Query::Gradient { at: near } | Query::Minimise { near, .. } => {
+                self.objective(0.0, linear).gradient(near, doubled)
+            }
+        }
     }
 
     /// Returns `O(f) + ⟨linear, f⟩ + (quadratic/2)‖f‖²`.

@@ -4,6 +4,7 @@
 //! on.
 
 use super::kernel::{hessian, passes};
+use super::row_sums::gram_unit;
 use super::rows::chunk::Chunk;
 use super::rows::shard::Shard;
 use super::solver::double_double::Point;
@@ -48,14 +49,16 @@ impl MeasuredRows {
     /// Computes margins and the gradient of the logistic loss in one pass; returns its first coordinate.
     pub fn gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
-        let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
+        let of =
+            |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 
     /// Computes the same with margins in double-double arithmetic.
     pub fn exact_gradient(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f).doubled();
-        let of = |chunk| passes::gradient(self.simd, chunk, &point, Loss::Logistic, 1.0).sum[0];
+        let of =
+            |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
         self.shard.chunks().iter().map(of).sum()
     }
 
@@ -75,5 +78,15 @@ impl MeasuredRows {
             hessian::add(self.simd, chunk, &curvatures, &mut hessian);
         }
         hessian[0]
+    }
+
+    /// Computes the Gram matrix; returns its first entry.
+    pub fn gram(&self, f: &[f64]) -> f64 {
+        let mut gram = vec![0.0; f.len() * f.len()];
+        let unit = gram_unit(self.shard.rows());
+        for chunk in self.shard.chunks() {
+            hessian::add_gram(self.simd, chunk, unit, &mut gram);
+        }
+        gram[0]
     }
 }

@@ -66,7 +66,7 @@ impl ErrorModel<'_> {
         placement: NoisePlacement,
         law: &NoiseDistribution,
     ) -> ErrorBound {
-        let noise_radius = law.reach(self.columns);
+        let noise_radius = law.reach(query.width(self.columns));
         let weight = self.problem.weight;
         match (query, placement) {
             (
@@ -102,6 +102,38 @@ impl ErrorModel<'_> {
                     + self.error_per_length(m) * norm_bound;
                 with_noise_added(2.0 * (error / m + U * norm_bound), norm_bound, noise_radius)
             }
+            (Query::GradientSum { at, scale, metric }, _) => {
+                let (gain, row) = metric
+                    .as_ref()
+                    .map_or((1.0, 1.0), |metric| (metric.gain(), metric.inverse_gain()));
+                let sum = self.of_sum(*scale);
+                let weight = sum.weight;
+                let model = ErrorModel {
+                    problem: &sum,
+                    ..*self
+                };
+                // In a metric rows have norm `row` at most, and margins are taken at Af.
+                let error = row * model.error_at_zero(0.0)
+                    + row * row * model.error_per_length(0.0) * gain * norm(at);
+                let product = match metric {
+                    Some(_) => (self.columns + 2) as f64 * U * gain * row * weight,
+                    None => 0.0,
+                };
+                with_noise_added(2.0 * (gain * error + product), weight, noise_radius)
+            }
+            (Query::RowSum { scale, .. }, _) => {
+                let sum = self.of_sum(*scale);
+                let model = ErrorModel {
+                    problem: &sum,
+                    ..*self
+                };
+                with_noise_added(2.0 * model.error_at_zero(0.0), sum.weight, noise_radius)
+            }
+            (Query::GramSum { scale, .. }, _) => {
+                // The sum over rows is exact. What is left are two roundings of every entry.
+                let length = scale * self.rows as f64;
+                with_noise_added(4.0 * U * length, length, noise_radius)
+            }
             (Query::Gradient { at }, _) => {
                 let (m, length) = (self.problem.share(), norm(at));
                 let error = self.error_at_zero(0.0) + self.error_per_length(m) * length;
@@ -110,12 +142,20 @@ impl ErrorModel<'_> {
         }
     }
 
+    /// Returns the problem whose gradient is a sum over rows in this unit.
+    fn of_sum(&self, scale: f64) -> Problem {
+        Problem {
+            weight: scale * self.rows as f64,
+            ..*self.problem
+        }
+    }
+
     /// Returns whether the solver is certain to reach the required residual: `ϑ·C·c₁` at doubled margins must not
     /// outweigh the other errors, which the residual accounts for.
     pub(super) fn is_solvable(&self, query: &Query) -> bool {
         let m = match query {
             Query::Minimise { quadratic, .. } => self.problem.share() + quadratic,
-            Query::Gradient { .. } => return true,
+            _ => return true,
         };
         let doubled = Self {
             doubled: true,

@@ -20,6 +20,7 @@ mod kernel;
 mod noise_key;
 mod quadratic_model;
 mod query_check;
+mod row_sums;
 mod rows;
 mod samplers;
 mod solver;
@@ -48,6 +49,7 @@ use crate::protocol::release::Release;
 use answer::{AnswerPlan, Rows};
 use noise_key::SeedInputs;
 use query_check::check;
+use row_sums::RowFactors;
 use solver::Target;
 use solver::objective::{self, Objective};
 
@@ -135,6 +137,8 @@ pub struct Curator {
     last_answered: u32,
     /// The solver's state between queries; `None` starts every query cold.
     warm_start: Option<WarmStart>,
+    /// The factors of the rows in the metric of the last query that had one.
+    row_factors: Option<RowFactors>,
     /// The number of passes over the rows that each answer took, where they were counted; at most 255.
     passes: Vec<u8>,
     largest_residual: f64,
@@ -173,6 +177,7 @@ impl Curator {
             config,
             last_answered: 0,
             warm_start: None,
+            row_factors: None,
             passes: Vec::new(),
             largest_residual: 0.0,
         })
@@ -248,12 +253,14 @@ impl Curator {
         paid: Paid,
         plan: &AnswerPlan,
     ) -> Result<Release, Refusal> {
+        self.update_row_factors(query);
         let config = &self.config;
         let event = *paid.event();
         let rows = Rows {
             shard: &self.shard,
             problem: &config.problem,
             executor: &*self.executor,
+            factors: self.row_factors.as_ref(),
         };
         let inputs = SeedInputs {
             iteration,
@@ -273,6 +280,26 @@ impl Curator {
             self.passes.push(warm_start.passes().min(255) as u8);
         }
         Ok(answer.release)
+    }
+
+    /// Computes the factors of the rows in the query's metric, unless they are known or it has none.
+    // Privacy: this reads rows and releases nothing. It runs for a query that was paid for.
+    fn update_row_factors(&mut self, query: &Query) {
+        let metric = match query {
+            Query::GradientSum { metric, .. } => metric.as_ref(),
+            _ => None,
+        };
+        let Some(metric) = metric else {
+            self.row_factors = None;
+            return;
+        };
+        if self
+            .row_factors
+            .as_ref()
+            .is_none_or(|known| !known.are_of(metric))
+        {
+            self.row_factors = Some(RowFactors::new(metric, &self.shard, &*self.executor));
+        }
     }
 
     /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
@@ -300,7 +327,7 @@ impl Curator {
         let Some(answer) = &recorded.answer else {
             return Err(Refusal::PreviouslyUnreleasable(iteration));
         };
-        if answer.values().len() != self.columns() {
+        if answer.values().len() != query.width(self.columns()) {
             return Err(mismatch);
         }
         if let Some(paid) = self

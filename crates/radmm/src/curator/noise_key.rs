@@ -67,6 +67,17 @@ impl NoiseKey {
                 absorb(2, near);
             }
             Query::Gradient { at } => absorb(3, at),
+            Query::GradientSum { at, scale, metric } => {
+                absorb(15, at);
+                absorb(16, &[*scale]);
+                if let Some(metric) = metric {
+                    // Words of the digest, as bit patterns.
+                    let word = |k: usize| f64::from_bits(metric.digest_word(k));
+                    absorb(17, &[0, 1, 2, 3].map(word));
+                }
+            }
+            Query::GramSum { scale, noise } => absorb(18, &[*scale, *noise]),
+            Query::RowSum { scale, noise } => absorb(19, &[*scale, *noise]),
         }
         match inputs.event.ideal {
             IdealRelease::Exact => absorb(4, &[]),
@@ -85,7 +96,7 @@ impl NoiseKey {
             inputs.event.ideal
             && law.family() == NoiseFamily::Laplace
         {
-            absorb(15, &[]);
+            absorb(20, &[]);
         }
         let Problem {
             loss,
@@ -557,7 +568,7 @@ mod tests {
         let expected = [
             [6_025_361_639_710_306_561, 12_736_546_888_466_010_651],
             [8_310_221_421_395_064_378, 13_657_217_128_368_291_507],
-            [1_197_138_797_669_812_901, 4_305_996_513_718_067_722],
+            [10_499_460_731_292_188_991, 15_245_697_727_306_355_035],
         ];
         assert_eq!(words, expected);
         // The shape of rows enters through the sensitivity.

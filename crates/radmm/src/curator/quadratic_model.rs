@@ -31,6 +31,8 @@ impl QuadraticModel {
     /// definite.
     pub(crate) fn answer(&mut self, query: &Query) -> Option<Vec<f64>> {
         match query {
+            // Sums over rows belong to algorithms that have no rate.
+            Query::GradientSum { .. } | Query::GramSum { .. } | Query::RowSum { .. } => None,
             Query::Gradient { at } => {
                 let rows = self.hessian.chunks_exact(self.d);
                 Some(

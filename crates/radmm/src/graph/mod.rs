@@ -25,9 +25,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub mod topology;
+mod tree;
 mod weights;
 
 pub use topology::Topology;
+pub use tree::{SpanningTree, TreePosition};
 
 /// The largest number of edges. Building such a graph takes a few gigabytes; a larger one is refused rather than left to
 /// exhaust the memory.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cholesky;
 pub(crate) mod dot;
+pub(crate) mod eigen;
 pub(crate) mod simd;
 pub(crate) mod spectral_radius;
 pub(crate) mod symmetric;

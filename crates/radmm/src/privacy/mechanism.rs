@@ -4,10 +4,14 @@
 //! objective   argmin O(f) + ⟨b + e, f⟩ + (a/2)‖f‖²      S = 2C/B, x = C·c₁/(B·m)
 //! output      argmin O(f) + ⟨b, f⟩ + (a/2)‖f‖²  +  e     sensitivity S/m
 //! gradient    ∇O(f)  +  e                               sensitivity S
+//!             c·Σ_n L'(fᵀz_n) z_n  +  e                  sensitivity 2c·s_max, in a metric too
+//!             c·Σ_n x_n x_nᵀ  +  e                       sensitivity √2·c
+//!             c·Σ_n x_n  +  e                            sensitivity 2c
 //! ```
-//! with `m = ρ/N + a`, in ℓ₂. With Laplace noise sensitivities are in ℓ₁: `√k` times as large for objective and gradient, since a
-//! row of `k` non-zeros has `‖x‖₁ ≤ √k‖x‖₂`, and `√d` times for the output, since minimisers are dense. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
-//! alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
+//! with `m = ρ/N + a`, in ℓ₂. With Laplace noise sensitivities are in ℓ₁: `√k` times as large for what rows add up to, since a
+//! row of `k` non-zeros has `‖x‖₁ ≤ √k‖x‖₂`, and `√d` times for the output, since minimisers are dense.
+//!
+//! What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
 //! is part of the price: see `grid`.
 
 use serde::Serialize;
@@ -18,6 +22,11 @@ use super::noise_distribution::{NoiseDistribution, NoiseFamily};
 use super::up;
 use crate::problem::{Problem, RowShape};
 use crate::protocol::query::Query;
+
+/// The sensitivity of a sum of `x xᵀ`, with off-diagonal entries counted `√2` times: `√2`, and room for rounding.
+// Privacy: ‖xxᵀ − x′x′ᵀ‖² = ‖x‖⁴ + ‖x′‖⁴ − 2(xᵀx′)² ≤ 2. Each product is rounded by at most half of 2⁻²⁴ (`gram_unit`, for the
+// most rows), so each matrix by at most 1000·2⁻²⁵ in the Frobenius norm, for the most columns: 2·1000·2⁻²⁵ < √2·2⁻¹⁴.
+const GRAM_SENSITIVITY: f64 = std::f64::consts::SQRT_2 * (1.0 + 1.0 / 8192.0);
 
 /// The scaling of noise with the penalty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -77,6 +86,11 @@ pub enum Unanswerable {
         "Laplace noise is priced by the numbers of columns and of non-zeros of a row, which the problem does not give"
     )]
     UnknownShape,
+    /// Rows in a metric are dense, which is where Laplace noise is at its worst.
+    #[error(
+        "Laplace noise is for sparse rows, and rows in a metric are dense: use gamma noise, or no metric"
+    )]
+    DenseRows,
 }
 
 impl Mechanism {
@@ -136,8 +150,11 @@ impl Mechanism {
         rows: usize,
     ) -> Result<IdealRelease, Unanswerable> {
         let sensitivity = problem.sensitivity(rows);
-        let of_rows = |law: NoiseDistribution| {
+        let of_rows = |law: NoiseDistribution, sensitivity| {
             in_norm_of(law.family(), sensitivity, problem, RowShape::max_nonzeros)
+        };
+        let of_dense = |law: NoiseDistribution, sensitivity| {
+            in_norm_of(law.family(), sensitivity, problem, RowShape::columns)
         };
         match (*self, query) {
             (Self::None, _) => Ok(IdealRelease::Exact),
@@ -145,7 +162,7 @@ impl Mechanism {
                 let curvature = up(problem.weight * problem.loss.curvature());
                 let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
                 Ok(IdealRelease::Objective {
-                    sensitivity: of_rows(law)?,
+                    sensitivity: of_rows(law, sensitivity)?,
                     spread: up(curvature / below),
                     one_signed: problem.loss.one_signed_slope(),
                     law: Self::linear_term(law, scale, *quadratic)?,
@@ -154,21 +171,48 @@ impl Mechanism {
             (Self::Output { law }, Query::Minimise { quadratic, .. }) => {
                 let sensitivity = up(sensitivity / problem.modulus(*quadratic));
                 Ok(IdealRelease::Additive {
-                    // Minimisers are dense, however sparse rows are.
-                    sensitivity: in_norm_of(law.family(), sensitivity, problem, RowShape::columns)?,
+                    // However sparse rows are.
+                    sensitivity: of_dense(law, sensitivity)?,
                     law,
                 })
             }
             (Self::Gradient { law }, Query::Gradient { .. }) => Ok(IdealRelease::Additive {
-                sensitivity: of_rows(law)?,
+                sensitivity: of_rows(law, sensitivity)?,
                 law,
             }),
-            (Self::Objective { .. } | Self::Output { .. }, Query::Gradient { .. }) => {
-                Err(Unanswerable::Mismatch {
-                    mechanism: self.name(),
-                    question: "gradients",
+            (
+                Self::Gradient {
+                    law: NoiseDistribution::Laplace { .. },
+                },
+                Query::GramSum { .. }
+                | Query::GradientSum {
+                    metric: Some(_), ..
+                },
+            ) => Err(Unanswerable::DenseRows),
+            // Privacy: every row adds a vector of norm s_max at most, in a metric too, where rows have norm one.
+            (Self::Gradient { law }, Query::GradientSum { scale, .. }) => {
+                let sensitivity = up(2.0 * problem.loss.largest_slope() * scale);
+                Ok(IdealRelease::Additive {
+                    sensitivity: of_rows(law, sensitivity)?,
+                    law,
                 })
             }
+            (Self::Gradient { law }, Query::GramSum { scale, noise }) => {
+                Ok(IdealRelease::Additive {
+                    sensitivity: up(GRAM_SENSITIVITY * scale),
+                    law: law.scaled(*noise),
+                })
+            }
+            (Self::Gradient { law }, Query::RowSum { scale, noise }) => {
+                Ok(IdealRelease::Additive {
+                    sensitivity: of_rows(law, 2.0 * scale)?,
+                    law: law.scaled(*noise),
+                })
+            }
+            (Self::Objective { .. } | Self::Output { .. }, _) => Err(Unanswerable::Mismatch {
+                mechanism: self.name(),
+                question: "gradients or sums",
+            }),
             (Self::Gradient { .. }, Query::Minimise { .. }) => Err(Unanswerable::Mismatch {
                 mechanism: self.name(),
                 question: "minimisers",

@@ -51,6 +51,14 @@ impl NoiseFamily {
         }
     }
 
+    /// Returns whether noise of this family gives pure privacy, `δ = 0`.
+    pub fn is_pure(self) -> bool {
+        match self {
+            Self::Gamma | Self::Laplace => true,
+            Self::Gaussian => false,
+        }
+    }
+
     /// Returns the symbol of the amount: `rate` or `σ`.
     pub fn symbol(self) -> &'static str {
         match self {
@@ -98,6 +106,16 @@ impl NoiseDistribution {
     pub fn amount(&self) -> f64 {
         match *self {
             Self::Gamma { rate } | Self::Laplace { rate } => rate,
+            Self::Gaussian { sigma } => sigma,
+        }
+    }
+
+    /// Returns the standard deviation of a coordinate of a vector of `columns` coordinates.
+    pub fn deviation(&self, columns: usize) -> f64 {
+        match *self {
+            // E‖e‖² = d(d + 1)/α², spread evenly over d coordinates.
+            Self::Gamma { rate } => (columns as f64 + 1.0).sqrt() / rate,
+            Self::Laplace { rate } => std::f64::consts::SQRT_2 / rate,
             Self::Gaussian { sigma } => sigma,
         }
     }

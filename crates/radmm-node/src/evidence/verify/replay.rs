@@ -7,7 +7,8 @@ use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
-use radmm_study::{Study, instantiate};
+use radmm_study::Study;
+use radmm_study::instantiate::{self, Instance};
 
 use super::{CheckedTranscript, Fault};
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
@@ -172,8 +173,8 @@ impl<'a> Replay<'a> {
         let Some(start) = value(0, node) else {
             return (0, 0);
         };
-        let method = &study.algorithm.method;
-        let algorithm = instantiate::algorithm(method, graph, node, vec![0.0; columns]);
+        let instance = Instance::declared(study, graph);
+        let algorithm = instance.algorithm(node, vec![0.0; columns]);
         let mut tracer = StepVerifier::new(algorithm, start);
         for t in 0..self.transcript.iterations {
             let around = graph.neighbours(node).iter();
@@ -219,7 +220,14 @@ impl<'a> Replay<'a> {
         let Transcript {
             node, iterations, ..
         } = *self.transcript;
-        let planned = plan_party(self.study, self.graph, node, self.transcript.rows as usize);
+        let rows = self.transcript.rows as usize;
+        let declared = self.study.parties[node.0 as usize].rows;
+        if let Some(declared) = declared.filter(|declared| *declared != rows) {
+            let what =
+                format!("the transcript is of {rows} rows, and the study declares {declared}");
+            self.fault(node, None, what);
+        }
+        let planned = plan_party(self.study, self.graph, node, rows);
         let (mechanism, planned) = match planned {
             Ok(planned) => planned,
             Err(error) => {

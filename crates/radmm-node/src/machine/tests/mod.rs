@@ -14,7 +14,8 @@ use radmm::node::{Node, StopReason};
 use radmm::privacy::{Budget, Ledger};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::{Release, SPACING};
-use radmm_study::{Study, instantiate};
+use radmm_study::Study;
+use radmm_study::instantiate::{self, Instance};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::link::{Credit, Link, LinkEvent, Serial};

@@ -117,12 +117,9 @@ pub(crate) fn mechanisms(
         name: String::new(),
         rows: *rows,
     };
-    let plan = Plan {
-        study,
-        graph,
-        parties: rows.iter().map(billed).collect(),
-    };
-    plan.noise().unwrap()
+    Plan::new(study, graph, rows.iter().map(billed).collect())
+        .noise()
+        .unwrap()
 }
 
 pub(super) fn node(
@@ -135,7 +132,7 @@ pub(super) fn node(
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
     let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let config = CuratorConfig {
-        problem: instantiate::problem(study),
+        problem: Instance::declared(study, graph).problem(id),
         mechanism,
         ledger,
         noise,
@@ -157,7 +154,7 @@ pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Cu
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
         start: instantiate::start(study, id, columns),
-        algorithm: instantiate::algorithm(&study.algorithm.method, graph, id, vec![0.0; columns]),
+        algorithm: Instance::declared(study, graph).algorithm(id, vec![0.0; columns]),
         curator,
     })
     .unwrap()
@@ -189,6 +186,7 @@ impl World {
         let party = |(i, host): (u32, &Host)| radmm_study::StudyParty {
             name: name_of(NodeId(i)),
             key: SecretKey::from_pem(&host.pem).unwrap().public().into(),
+            rows: Some(host.shard.rows()),
             address: None,
         };
         study.parties = (0..).zip(&hosts).map(party).collect();
@@ -239,7 +237,7 @@ impl World {
             true => {
                 let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
                 let config = CuratorConfig {
-                    problem: instantiate::problem(study),
+                    problem: Instance::declared(study, &self.graph).problem(id),
                     mechanism,
                     ledger,
                     noise: NoiseKey::secret(store.noise_secret(study_record.number)?),

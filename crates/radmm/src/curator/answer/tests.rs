@@ -7,6 +7,7 @@ use crate::exec::Sequential;
 use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
 use crate::privacy::{NoiseFamily, Unanswerable};
 use crate::problem::{Loss, RowShape};
+use crate::protocol::metric::Metric;
 
 /// Rows `(x, label)` in two dimensions.
 type PlaneRows = Vec<([f64; 2], bool)>;
@@ -54,6 +55,7 @@ fn answer(rows: &PlaneRows, mechanism: Mechanism, query: &Query, key: u64) -> Ve
         shard: &shard,
         problem: &problem,
         executor: &Sequential,
+        factors: None,
     };
     let mut rng = generator(key, query, &event);
     let plan = AnswerPlan::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
@@ -192,6 +194,21 @@ fn laplace_noise_is_priced_by_the_l1_norm() {
     ] {
         assert!(found >= by_hand && found < by_hand * (1.0 + 1e-14));
     }
+    // Sums over rows, in units of ½, and with twice the noise.
+    let (scale, noise) = (0.5, 2.0);
+    let at = vec![0.0; 2];
+    let sums = [
+        Query::GradientSum {
+            at,
+            scale,
+            metric: None,
+        },
+        Query::RowSum { scale, noise },
+    ];
+    for (query, by_hand) in sums.into_iter().zip([3.0 * 1.5, 3.0 * 1.5 / 2.0]) {
+        let found = price(Mechanism::gradient(law), query, &sparse);
+        assert!(found >= by_hand && found < by_hand * (1.0 + 1e-14));
+    }
     // In every column.
     let dense = sparse.with_shape(RowShape::dense(25));
     let found = price(Mechanism::gradient(law), gradient(), &dense);
@@ -208,6 +225,19 @@ fn laplace_noise_is_priced_by_the_l1_norm() {
     ] {
         let refused = mechanism.price(&query, &unknown, 50);
         assert_eq!(refused, Err(Unanswerable::UnknownShape));
+    }
+    // Rows in a metric are dense, and a dry run does not know the metric.
+    let metric = Metric::from_gram(2, &[1.0, 0.0, 1.0], 0.1).unwrap();
+    for query in [
+        Query::GramSum { scale, noise },
+        Query::GradientSum {
+            at: vec![0.0; 2],
+            scale,
+            metric: Some(metric.into()),
+        },
+    ] {
+        let refused = Mechanism::gradient(law).price(&query, &sparse, 50);
+        assert_eq!(refused, Err(Unanswerable::DenseRows));
     }
 }
 
@@ -232,6 +262,7 @@ fn the_l1_sensitivity_of_a_gradient_is_attained_and_that_of_a_minimiser_is_not_s
                 shard: &shard(row),
                 problem: &problem,
                 executor: &Sequential,
+                factors: None,
             };
             exact_answer(&rows, query)
         })
@@ -271,6 +302,7 @@ fn exact_answer(rows: &Rows<'_>, query: &Query) -> Vec<f64> {
             let found = solver::minimise(&objective, near, &target, &mut WarmStart::default());
             found.unwrap().point
         }
+        _ => panic!("{query:?}"),
     }
 }
 
@@ -509,6 +541,7 @@ fn with_and_without_grid_noise(mechanism: Mechanism, query: &Query, seed: u64) -
             shard: &shard,
             problem: &problem,
             executor: &Sequential,
+            factors: None,
         };
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
         let paid = ledger.spend(event).unwrap();
@@ -668,6 +701,7 @@ fn a_computed_minimiser_is_within_its_error_bound() {
                 shard: &shard,
                 problem: &problem,
                 executor: &Sequential,
+                factors: None,
             };
             let target = Target { tolerance, doubled };
             let objective = rows.objective(*quadratic, linear);
@@ -703,6 +737,7 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
         shard,
         problem,
         executor: &Sequential,
+        factors: None,
     };
     rows.perturbed_answer(query, paid, &plan, &mut WarmStart::default(), &mut rng)
         .unwrap()
@@ -722,6 +757,7 @@ fn a_plan_with_doubled_margins_computes_them() {
         shard: &shard,
         problem: &problem,
         executor: &Sequential,
+        factors: None,
     };
     let at = vec![1e12 + 3.0, 1e12];
     let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);

@@ -3,6 +3,7 @@
 //! Products of two dense numbers are summed eight rows at a time, products of a dense number and a code in tables, and
 //! products of two indicators with one addition per pair. Only rows with sparse entries are processed entry by entry.
 
+use super::exp_log::LANES;
 use super::passes::{CodeTable, add_by_code, dot};
 use crate::curator::rows::chunk::{BLOCK_ROWS, Block, Chunk};
 use crate::curator::rows::layout::CODE_VALUES;
@@ -10,6 +11,27 @@ use crate::linalg::simd::Simd;
 
 /// Adds the sum to the lower triangle of `matrix`, given `c_n` row by row.
 pub(in crate::curator) fn add(simd: Simd, chunk: &Chunk, curvatures: &[f64], matrix: &mut [f64]) {
+    add_rounded(simd, chunk, curvatures, matrix, |product| product);
+}
+
+/// Adds `Σ_n z_n z_nᵀ` to the lower triangle of `matrix`, each product rounded to a multiple of `unit`, a power of two from
+/// `2⁻⁵⁰` to `2⁻²⁴`.
+pub(in crate::curator) fn add_gram(simd: Simd, chunk: &Chunk, unit: f64, matrix: &mut [f64]) {
+    let ones = vec![1.0; chunk.rows().next_multiple_of(LANES)];
+    // Doubles near this number are one unit apart, up to four times it away from entries of at most one.
+    let shift = 1.5 / f64::EPSILON * unit;
+    add_rounded(simd, chunk, &ones, matrix, move |product| {
+        (product + shift) - shift
+    });
+}
+
+fn add_rounded(
+    simd: Simd,
+    chunk: &Chunk,
+    curvatures: &[f64],
+    matrix: &mut [f64],
+    round: impl Fn(f64) -> f64 + Copy,
+) {
     let d = matrix.len().isqrt();
     simd.run(
         #[inline(always)]
@@ -19,11 +41,11 @@ pub(in crate::curator) fn add(simd: Simd, chunk: &Chunk, curvatures: &[f64], mat
             let indicators = IndicatorColumns::new(chunk);
             for block in chunk.blocks() {
                 let c = &curvatures[block.first_row..][..block.scales.len()];
-                add_dense(chunk, &block, c, &mut lower, &mut dense_code_sums);
-                indicators.add(&block, c, &mut lower);
+                add_dense(chunk, &block, c, &mut lower, &mut dense_code_sums, round);
+                indicators.add(&block, c, &mut lower, round);
             }
             dense_code_sums.add_to(chunk, &mut lower);
-            add_sparse(chunk, curvatures, &mut lower);
+            add_sparse(chunk, curvatures, &mut lower, round);
         },
     );
 }
@@ -81,6 +103,7 @@ fn add_dense(
     c: &[f64],
     lower: &mut LowerTriangle<'_>,
     dense_code_sums: &mut DenseCodeSums,
+    round: impl Fn(f64) -> f64 + Copy,
 ) {
     let (layout, width) = (chunk.layout(), c.len());
     let dense_columns = || layout.dense.iter().zip(block.dense.chunks_exact(width));
@@ -91,10 +114,10 @@ fn add_dense(
             *w = c * u;
         }
         for (&j, v) in dense_columns().take(k + 1) {
-            lower.add(i as usize, j as usize, dot(weighted, v));
+            lower.add(i as usize, j as usize, dot(weighted, v, round));
         }
         for (w, scale) in weighted.iter_mut().zip(block.scales) {
-            *w *= scale;
+            *w = round(*w * scale);
         }
         let codes = layout.codes.len();
         add_by_code(
@@ -138,11 +161,17 @@ impl IndicatorColumns {
     /// Adds a block's products of indicators, one pair of groups at a time, so that their part of the matrix stays in
     /// the nearest cache.
     #[inline(always)]
-    fn add(&self, block: &Block<'_>, c: &[f64], lower: &mut LowerTriangle<'_>) {
+    fn add(
+        &self,
+        block: &Block<'_>,
+        c: &[f64],
+        lower: &mut LowerTriangle<'_>,
+        round: impl Fn(f64) -> f64,
+    ) {
         let width = c.len();
         let mut weights = [0.0; BLOCK_ROWS];
         for ((w, c), scale) in weights.iter_mut().zip(c).zip(block.scales) {
-            *w = c * scale * scale;
+            *w = round(c * scale * scale);
         }
         // A missing indicator counts as the first column of its group, with weight zero.
         let mut columns = vec![[0u32; BLOCK_ROWS]; self.groups.len()];
@@ -202,11 +231,16 @@ impl IndicatorColumns {
 
 /// Adds the products of pairs of entries of which at least one is sparse.
 #[inline(always)]
-fn add_sparse(chunk: &Chunk, curvatures: &[f64], lower: &mut LowerTriangle<'_>) {
+fn add_sparse(
+    chunk: &Chunk,
+    curvatures: &[f64],
+    lower: &mut LowerTriangle<'_>,
+    round: impl Fn(f64) -> f64,
+) {
     chunk.for_each_row_with_sparse(|n, columns, values, first_sparse| {
         for k in first_sparse..columns.len() {
             for j in 0..=k {
-                let product = curvatures[n] * values[k] * values[j];
+                let product = round(curvatures[n] * values[k] * values[j]);
                 lower.add(columns[k] as usize, columns[j] as usize, product);
             }
         }

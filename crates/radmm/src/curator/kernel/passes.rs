@@ -244,7 +244,8 @@ impl<'a> WeightedRowSum<'a> {
         let weights = &weights[..width];
         let columns = self.chunk.layout().dense.iter();
         for (&column, dense) in columns.zip(block.dense.chunks_exact(width)) {
-            self.total.add(column as usize, dot(weights, dense));
+            self.total
+                .add(column as usize, dot(weights, dense, |product| product));
         }
         if let Some(sparse) = self.chunk.sparse() {
             for (n, w) in weights[..block.rows].iter().enumerate() {
@@ -338,9 +339,9 @@ pub(in crate::curator) fn add_by_code(
     }
 }
 
-/// Returns the dot product as eight partial sums, added in a fixed order.
+/// Returns the dot product of `round`ed products, as eight partial sums, added in a fixed order.
 #[inline(always)]
-pub(in crate::curator) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(in crate::curator) fn dot(a: &[f64], b: &[f64], round: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0; LANES];
     for (a, b) in a
         .as_chunks::<LANES>()
@@ -349,19 +350,19 @@ pub(in crate::curator) fn dot(a: &[f64], b: &[f64]) -> f64 {
         .zip(b.as_chunks::<LANES>().0)
     {
         for k in 0..LANES {
-            sums[k] += a[k] * b[k];
+            sums[k] += round(a[k] * b[k]);
         }
     }
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
-/// Returns `weight·Σ_n L'(fᵀz_n) z_n`.
+/// Returns `weight·Σ_n L'(fᵀz_n) z_n`, with `q_n z_n` for `z_n` if there are factors `q_n`, row by row with padding rows.
 pub(in crate::curator) fn gradient(
     simd: Simd,
     chunk: &Chunk,
     point: &Point,
-    loss: Loss,
-    weight: f64,
+    (loss, weight): (Loss, f64),
+    factors: Option<&[f64]>,
 ) -> CompensatedSum {
     let columns = point.high().len();
     simd.run(
@@ -372,8 +373,42 @@ pub(in crate::curator) fn gradient(
             let mut weights = [0.0; BLOCK_ROWS];
             for block in chunk.blocks() {
                 kernel.compute(&block, &mut weights);
-                loss.slopes(&mut weights[..block.scales.len()], weight);
+                let slopes = &mut weights[..block.scales.len()];
+                let factors = factors.map(|factors| &factors[block.first_row..][..slopes.len()]);
+                multiply(slopes, factors);
+                loss.slopes(slopes, weight);
+                multiply(slopes, factors);
                 total.add_block(&block, &weights);
+            }
+            total.finish()
+        },
+    )
+}
+
+/// Multiplies each number by its factor, if there are factors.
+#[inline(always)]
+fn multiply(numbers: &mut [f64], factors: Option<&[f64]>) {
+    for (number, factor) in numbers.iter_mut().zip(factors.unwrap_or_default()) {
+        *number *= factor;
+    }
+}
+
+/// Returns `Σ_n w_n z_n`, given `w_n` row by row.
+pub(in crate::curator) fn weighted_sum(
+    simd: Simd,
+    chunk: &Chunk,
+    columns: usize,
+    weights: &[f64],
+) -> CompensatedSum {
+    simd.run(
+        #[inline(always)]
+        || {
+            let mut total = WeightedRowSum::new(chunk, columns);
+            let mut block_weights = [0.0; BLOCK_ROWS];
+            for block in chunk.blocks() {
+                let own = &weights[block.first_row..][..block.rows];
+                block_weights[..block.rows].copy_from_slice(own);
+                total.add_block(&block, &block_weights);
             }
             total.finish()
         },

@@ -54,7 +54,7 @@ impl Objective<'_> {
     /// Computes the gradient at a point in one pass over the rows.
     pub(in crate::curator) fn evaluate(&self, point: Point) -> Evaluation {
         let rows = self.sum_over_chunks(|_, chunk, weight| {
-            passes::gradient(Simd::best(), chunk, &point, self.loss, weight)
+            passes::gradient(Simd::best(), chunk, &point, (self.loss, weight), None)
         });
         let mut rest = self.linear.to_vec();
         point.add_scaled_to(&mut rest, self.modulus);

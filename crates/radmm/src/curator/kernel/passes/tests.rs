@@ -188,8 +188,9 @@ fn margins_and_gradients_agree_with_naive_sums() {
             let right: Vec<f64> = data.signed().map(|row| margin(&row, &f)).collect();
             assert_near(&ours, &right, data.name);
             for loss in LOSSES {
-                let ours =
-                    sum_over_chunks(&shard, |chunk| gradient(simd, chunk, &point, loss, 0.3));
+                let ours = sum_over_chunks(&shard, |chunk| {
+                    gradient(simd, chunk, &point, (loss, 0.3), None)
+                });
                 let mut right = vec![0.0; data.columns];
                 for row in data.signed() {
                     let slope = loss.slope_and_curvature(margin(&row, &f)).0;
@@ -277,7 +278,7 @@ fn every_vector_unit_gives_the_same_bits() {
                     let mut bits = Vec::new();
                     for chunk in shard.chunks() {
                         let CompensatedSum { sum, correction } =
-                            gradient(simd, chunk, &point, loss, 0.3);
+                            gradient(simd, chunk, &point, (loss, 0.3), None);
                         let curvatures = curvatures(simd, chunk, &point, loss, 0.3);
                         let product = super::hessian_product(simd, chunk, &point, &curvatures).sum;
                         let (total, right) = losses(simd, chunk, &point, loss);
@@ -416,7 +417,7 @@ fn sums_over_blocks_are_compensated() {
     assert_eq!(shard.chunks()[0].layout().codes.len(), 1);
     let at = Point::plain(&[0.0]);
     let ours = sum_over_chunks(&shard, |chunk| {
-        gradient(Simd::best(), chunk, &at, Loss::Logistic, 1.0)
+        gradient(Simd::best(), chunk, &at, (Loss::Logistic, 1.0), None)
     });
     let right = -0.5 * BLOCK_ROWS as f64 * small;
     assert!(

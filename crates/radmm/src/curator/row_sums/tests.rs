@@ -1,0 +1,197 @@
+use super::*;
+use crate::curator::rows::shard::{NormPolicy, ShardBuilder};
+use crate::exec::Sequential;
+use crate::linalg::dot::dot;
+
+type Entries = Vec<(u32, f64)>;
+
+fn wave(n: usize) -> f64 {
+    libm::sin(n as f64 * 12.9898) * 0.9 + 0.05
+}
+
+/// Rows of every storage: numbers, one-hot groups, and rare entries.
+fn table(rows: usize) -> Vec<(Entries, bool)> {
+    let row = |n: usize| {
+        let mut entries: Entries = vec![(0, wave(n)), (1, wave(3 * n + 1))];
+        entries.push((2 + (n % 3) as u32, 1.0));
+        entries.push((5 + (n / 3 % 4) as u32, 1.0));
+        if n % 7 == 2 {
+            entries.push((9, wave(n + 5)));
+        }
+        if n.is_multiple_of(11) {
+            entries.push((10, 1.0));
+        }
+        (entries, wave(5 * n) > 0.0)
+    };
+    (0..rows).map(row).collect()
+}
+
+const COLUMNS: usize = 11;
+
+fn shard(rows: &[(Entries, bool)]) -> Shard {
+    let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit);
+    for (entries, positive) in rows {
+        builder.push(entries, *positive).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// The rows as dense vectors, without labels, as a shard stores them.
+fn dense(rows: &[(Entries, bool)]) -> Vec<Vec<f64>> {
+    let mut entries = Vec::new();
+    let of = |row: &(Entries, bool)| {
+        NormPolicy::Unit
+            .apply(&row.0, COLUMNS, &mut entries)
+            .unwrap();
+        let mut dense = vec![0.0; COLUMNS];
+        entries
+            .iter()
+            .for_each(|(k, value)| dense[*k as usize] = *value);
+        dense
+    };
+    rows.iter().map(of).collect()
+}
+
+fn metric(rows: &[(Entries, bool)], ridge: f64) -> Arc<Metric> {
+    let packed = gram(&shard(rows), 1.0, &Sequential);
+    let mean: Vec<f64> = packed.iter().map(|g| g / rows.len() as f64).collect();
+    Arc::new(Metric::from_gram(COLUMNS, &mean, ridge).unwrap())
+}
+
+#[test]
+fn a_gram_matrix_is_the_sum_of_products() {
+    let rows = table(700);
+    let found = gram(&shard(&rows), 0.5, &Sequential);
+    let mut packed = found.iter();
+    for a in 0..COLUMNS {
+        for b in 0..=a {
+            let exact: f64 = dense(&rows).iter().map(|x| x[a] * x[b]).sum();
+            let unit = if a == b { 0.5 } else { 0.5 * 2f64.sqrt() };
+            assert!(
+                (packed.next().unwrap() - unit * exact).abs() < 1e-10,
+                "{a} {b}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_gram_matrix_is_the_same_in_any_order_of_the_rows() {
+    // Another order gives chunks of another layout, in which entries are stored and added otherwise.
+    let rows = table(40_000);
+    let mut reordered = rows.clone();
+    reordered.reverse();
+    reordered.rotate_left(7);
+    reordered.sort_by_key(|(entries, _)| entries.len());
+    let of = |rows: &[_]| gram(&shard(rows), 1.0, &Sequential);
+    assert_eq!(of(&rows), of(&reordered));
+}
+
+#[test]
+fn one_row_moves_a_gram_matrix_by_root_two_at_most() {
+    let near_opposite = |angle: f64| vec![(0, libm::cos(angle)), (1, libm::sin(angle))];
+    let mut most: f64 = 0.0;
+    for k in 0..100 {
+        let angle = f64::from(k) * 0.0317;
+        let one = gram(&shard(&[(near_opposite(0.0), true)]), 1.0, &Sequential);
+        let other = gram(&shard(&[(near_opposite(angle), false)]), 1.0, &Sequential);
+        let difference: Vec<f64> = one.iter().zip(&other).map(|(a, b)| a - b).collect();
+        most = most.max(norm(&difference));
+    }
+    assert!(most > 1.41 && most <= 2f64.sqrt() * (1.0 + 1e-9), "{most}");
+}
+
+#[test]
+fn a_gradient_in_a_metric_is_that_of_transformed_rows() {
+    let rows = table(700);
+    let metric = metric(&rows, 0.02);
+    let factors = RowFactors::new(&metric, &shard(&rows), &Sequential);
+    let at: Vec<f64> = (0..COLUMNS).map(|k| wave(k + 2)).collect();
+    for loss in [
+        Loss::Logistic,
+        Loss::SmoothHinge { width: 1.0 },
+        Loss::CutLogistic,
+    ] {
+        let mut exact = vec![0.0; COLUMNS];
+        for (x, (_, positive)) in dense(&rows).iter().zip(&rows) {
+            let image = metric.apply(x);
+            let sign = if *positive { 1.0 } else { -1.0 };
+            let unit: Vec<f64> = image.iter().map(|v| sign * v / norm(&image)).collect();
+            let (slope, _) = loss.slope_and_curvature(dot(&unit, &at));
+            exact
+                .iter_mut()
+                .zip(&unit)
+                .for_each(|(g, v)| *g += 4.0 * slope * v);
+        }
+        for doubled in [false, true] {
+            let found = gradient(
+                &shard(&rows),
+                (loss, 4.0),
+                &at,
+                Some(&factors),
+                doubled,
+                &Sequential,
+            );
+            for (found, exact) in found.iter().zip(&exact) {
+                assert!((found - exact).abs() < 1e-9, "{loss:?}: {found} {exact}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_transformed_row_is_longer_than_one_and_none_is_much_shorter() {
+    let rows = table(500);
+    for ridge in [1e-9, 1e-3, 1.0] {
+        let metric = metric(&rows, ridge);
+        for (factor, x) in factors(&metric, &shard(&rows).chunks()[0])
+            .iter()
+            .zip(dense(&rows))
+        {
+            // The last roundings of this check itself are below 1e-13.
+            let length = factor * norm(&metric.apply(&x));
+            assert!(length <= 1.0 + 1e-13 && length > 1.0 - 1e-7, "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_factor_depends_on_its_own_row_and_on_no_other() {
+    let rows = table(2000);
+    let metric = metric(&rows, 0.01);
+    let first = |rows: &[(Entries, bool)]| factors(&metric, &shard(rows).chunks()[0])[0];
+    for n in [0, 2, 11, 23, 1999] {
+        let alone = first(&rows[n..=n]);
+        let mut among = rows.clone();
+        among.swap(0, n);
+        assert_eq!(alone.to_bits(), first(&among).to_bits(), "{n}");
+    }
+}
+
+#[test]
+fn a_row_of_zeros_stays_one() {
+    let rows = vec![(vec![(0, 0.0)], true), (vec![(0, 1.0)], false)];
+    let metric = metric(&table(50), 0.01);
+    let found = factors(&metric, &shard(&rows).chunks()[0]);
+    assert_eq!(found[0], 0.0);
+    assert!(found[1] > 0.0);
+}
+
+#[test]
+fn a_sum_of_rows_has_no_labels() {
+    let rows = table(3000);
+    let found = super::rows(&shard(&rows), 2.0, &Sequential);
+    for (k, found) in found.iter().enumerate() {
+        let exact: f64 = dense(&rows).iter().map(|x| 2.0 * x[k]).sum();
+        assert!((found - exact).abs() < 1e-9, "{k}");
+    }
+}
+
+#[test]
+fn sums_of_rounded_products_are_exact() {
+    for rows in [1, 2, 100, 30_162, 1 << 26] {
+        let unit = gram_unit(rows);
+        assert!(rows as f64 / unit <= 2f64.powi(50));
+        assert!((2f64.powi(-50)..=2f64.powi(-24)).contains(&unit));
+    }
+}
