@@ -70,6 +70,7 @@ pub(crate) fn check(
             ridge: problem.ridge,
             nodes: 1,
             tolerance,
+            shape: None,
         };
         problem.least_tolerance()
     };
