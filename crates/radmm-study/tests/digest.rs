@@ -43,7 +43,7 @@ fn the_digest_is_that_of_the_serialised_study() {
     );
     assert_eq!(
         study.sha256(),
-        "911ac7e0b4ff00dda70e99004988e63e7c792798ac80c9dd3669406c2d0309ba"
+        "f1f454a29d112577742c03d2d526ac20bd1fbdd446987c83ac607c382cac1d33"
     );
 }
 

@@ -255,12 +255,29 @@ fn reading_rows_that_only_parties_have_is_an_error() {
     );
 }
 
+const REHEARSAL: (&str, &str) = ("label = \"outcome\"\n", "builtin = \"clinic\"\n");
+const SEED: (&str, &str) = ("[privacy]", "[run]\nseed = 1\n[privacy]");
+/// The numbers of rows that the table has for three parties.
+const ROWS: [(&str, &str); 3] = [
+    ("rows = 8101", "rows = 664"),
+    ("rows = 4463", "rows = 664"),
+    ("rows = 443", "rows = 663"),
+];
+
+#[test]
+fn a_split_that_gives_a_party_other_rows_than_it_declares_is_an_error() {
+    let (study, _) = read(&[REHEARSAL, SEED, ROWS[0], ROWS[1]]);
+    let error = StudyRows::read(&study, ".".as_ref()).err();
+    assert_eq!(
+        error.expect("other rows").to_string(),
+        "[[parties]] cedar: rows = 443, and the split of the study's own table gives this party 663; correct rows, and have \
+         every party agree on the study again"
+    );
+}
+
 #[test]
 fn simulated_parties_have_the_names_of_real_ones() {
-    let (study, _) = read(&[
-        ("label = \"outcome\"\n", "builtin = \"clinic\"\n"),
-        ("[privacy]", "[run]\nseed = 1\n[privacy]"),
-    ]);
+    let (study, _) = read(&[REHEARSAL, SEED, ROWS[0], ROWS[1], ROWS[2]]);
     let rows = StudyRows::read(&study, ".".as_ref()).expect("rows");
     let names: Vec<&str> = rows.parties.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["alder", "birch", "cedar"]);

@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::privacy::up;
+use crate::privacy::{SlopeCurve, up};
 
 /// A convex loss of the margin with `|L'| ≤ 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -64,10 +64,13 @@ impl Loss {
         }
     }
 
-    /// Returns whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
-    pub fn one_signed_slope(&self) -> bool {
+    /// Returns the curvature that the loss can have at each slope, on which prices depend.
+    pub fn slope_curve(&self) -> SlopeCurve {
         match self {
-            Self::Logistic | Self::SmoothHinge { .. } | Self::CutLogistic => true,
+            Self::Logistic => SlopeCurve::Logistic,
+            Self::SmoothHinge { .. } => SlopeCurve::SmoothHinge,
+            // Its curvature is largest where its slope is.
+            Self::CutLogistic => SlopeCurve::OneSigned,
         }
     }
 }

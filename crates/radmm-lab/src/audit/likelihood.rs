@@ -185,6 +185,7 @@ fn vector(values: &[f64]) -> Vector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use radmm::privacy::SlopeCurve;
     use radmm::problem::Loss;
 
     fn hypothesis(loss: Loss) -> Hypothesis {
@@ -245,7 +246,7 @@ mod tests {
             let event = PrivacyEvent::from(IdealRelease::Objective {
                 sensitivity: 2.0,
                 spread: 0.1,
-                one_signed: true,
+                curve: SlopeCurve::Logistic,
                 law,
             });
             let mut sum = 0.0;

@@ -320,7 +320,7 @@ impl Curator {
         check(query, self.columns(), &self.config.problem)?;
         let (problem, rows) = (&self.config.problem, self.shard.rows());
         let event = self.config.mechanism.price(query, problem, rows)?;
-        if event != recorded.event || recorded.iteration != iteration {
+        if !event.is_recorded_as(&recorded.event) || recorded.iteration != iteration {
             return Err(mismatch);
         }
         self.last_answered = iteration;

@@ -133,7 +133,7 @@ pub(super) struct SeedInputs<'a> {
 mod tests {
     use super::*;
     use crate::curator::independence::{assert_pairwise_independent, assert_sizes_are_distinct};
-    use crate::privacy::NoiseDistribution;
+    use crate::privacy::{NoiseDistribution, SlopeCurve};
     use std::collections::BTreeSet;
 
     /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so
@@ -502,7 +502,7 @@ mod tests {
             PrivacyEvent::from(IdealRelease::Objective {
                 sensitivity: 1.0,
                 spread: 0.1,
-                one_signed: true,
+                curve: SlopeCurve::Logistic,
                 law,
             })
         };
@@ -547,7 +547,7 @@ mod tests {
                 true => IdealRelease::Objective {
                     sensitivity: 1.0,
                     spread: 0.1,
-                    one_signed: true,
+                    curve: SlopeCurve::OneSigned,
                     law,
                 },
                 false => IdealRelease::Additive {

@@ -164,7 +164,7 @@ impl Mechanism {
                 Ok(IdealRelease::Objective {
                     sensitivity: of_rows(law, sensitivity)?,
                     spread: up(curvature / below),
-                    one_signed: problem.loss.one_signed_slope(),
+                    curve: problem.loss.slope_curve(),
                     law: Self::linear_term(law, scale, *quadratic)?,
                 })
             }

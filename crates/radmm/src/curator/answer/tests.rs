@@ -4,7 +4,9 @@ use super::*;
 use crate::curator::noise_key::{NoiseKey, SeedInputs};
 use crate::curator::{NormPolicy, ShardBuilder};
 use crate::exec::Sequential;
-use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
+use crate::privacy::{
+    Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling, SlopeCurve,
+};
 use crate::privacy::{NoiseFamily, Unanswerable};
 use crate::problem::{Loss, RowShape};
 use crate::protocol::metric::Metric;
@@ -148,15 +150,21 @@ fn output_and_gradient_perturbation_add_noise_to_the_exact_answer() {
 
 #[test]
 fn prices_follow_their_formulas() {
-    let problem = problem(Loss::Logistic);
     let law = NoiseDistribution::Gamma { rate: 1.5 };
     // C = 2, B = 50, ρ/N = ¼, a = 3: S = 0.08, m = 3.25, x = 0.5/(50·3.25).
-    let price =
-        |mechanism: Mechanism, query| pure_epsilon(mechanism.price(&query, &problem, 50).unwrap());
+    let price_of = |loss: Loss, mechanism: Mechanism, query| {
+        pure_epsilon(mechanism.price(&query, &problem(loss), 50).unwrap())
+    };
+    let price = |mechanism: Mechanism, query| price_of(Loss::Logistic, mechanism, query);
     let query = || minimise(3.0, [0.0; 2]);
     let scale = NoiseScaling::Fixed;
-    let objective = price(Mechanism::Objective { law, scale }, query());
-    assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
+    let mechanism = Mechanism::Objective { law, scale };
+    // Where x is at most S·α/8, the logistic loss costs no more than its noise.
+    let objective = price(mechanism, query());
+    assert!((objective - 0.08 * 1.5).abs() < 1e-15);
+    // Half the slope, and all of the curvature with it.
+    let objective = price_of(Loss::CutLogistic, mechanism, query());
+    assert!((objective - (0.04 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
     let output = price(Mechanism::Output { law }, query());
     assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
     let gradient = price(
@@ -334,13 +342,10 @@ fn sensitivities_round_up_and_moduli_down() {
             };
             let query = minimise(quadratic, [0.0; 2]);
             let event = mechanism.price(&query, &problem, rows).unwrap();
-            let IdealRelease::Objective {
-                spread, one_signed, ..
-            } = event.ideal
-            else {
+            let IdealRelease::Objective { spread, curve, .. } = event.ideal else {
                 panic!("{event:?}")
             };
-            assert!(one_signed, "the logistic loss is decreasing");
+            assert_eq!(curve, SlopeCurve::Logistic);
             spread
         };
         // x·B·m ≥ C·c₁ with the rounded m, whose product with B is rounded down once more.
