@@ -14,7 +14,7 @@ pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
         graph: world.graph.clone(),
         node: NodeId(i),
         rows,
-        mechanism: mechanisms(&world.study, &world.graph, &[rows; 5])[i as usize],
+        mechanism: mechanisms(&world.study, &world.graph)[i as usize],
         seeded: true,
         limit: None,
     }

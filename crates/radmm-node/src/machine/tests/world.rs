@@ -108,16 +108,12 @@ pub(super) fn name_of(id: NodeId) -> String {
     ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
 }
 
-pub(crate) fn mechanisms(
-    study: &Study,
-    graph: &Graph,
-    rows: &[usize],
-) -> Vec<radmm::privacy::Mechanism> {
-    let billed = |rows: &usize| PartySize {
-        name: String::new(),
-        rows: *rows,
+pub(crate) fn mechanisms(study: &Study, graph: &Graph) -> Vec<radmm::privacy::Mechanism> {
+    let billed = |party: &radmm_study::StudyParty| PartySize {
+        name: party.name.clone(),
+        rows: party.rows.unwrap(),
     };
-    Plan::new(study, graph, rows.iter().map(billed).collect())
+    Plan::new(study, graph, study.parties.iter().map(billed).collect())
         .noise()
         .unwrap()
 }
@@ -130,7 +126,7 @@ pub(super) fn node(
     ledger: Ledger,
 ) -> Node {
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
-    let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
+    let mechanism = mechanisms(study, graph)[id.0 as usize];
     let config = CuratorConfig {
         problem: Instance::declared(study, graph).problem(id),
         mechanism,
@@ -235,7 +231,7 @@ impl World {
         let node = match self.secret {
             false => node(study, &self.graph, id, &host.shard, ledger),
             true => {
-                let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
+                let mechanism = mechanisms(study, &self.graph)[i as usize];
                 let config = CuratorConfig {
                     problem: Instance::declared(study, &self.graph).problem(id),
                     mechanism,

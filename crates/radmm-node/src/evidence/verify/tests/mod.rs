@@ -258,9 +258,13 @@ fn charges_other_than_the_studys_are_found() {
     );
     assert_fault(
         5,
+        "rowan: the transcript is of 1000000 rows, and the study declares ",
+    );
+    assert_fault(
+        6,
         "rowan, iteration 1: the charge is not the study's for 1000000 rows",
     );
-    assert_eq!(faults.len(), 5 + 5, "{faults:?}");
+    assert_eq!(faults.len(), 6 + 5, "{faults:?}");
 }
 
 #[test]
