@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use radmm::graph::Graph;
+use radmm_study::Study;
 use thiserror::Error;
 
 use super::metrics::{self, SharedStatus};
@@ -12,6 +14,7 @@ use super::notice::Notice;
 use super::signals::on_stop_signal;
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
+use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
 use crate::store::Store;
 use crate::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
@@ -122,8 +125,6 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
 }
 
 pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
-    let study = setup.study().canonical();
-    let columns = setup.study().data.schema.width();
     let neighbours = setup.neighbours().map(|(peer, address)| PeerEndpoint {
         id: peer.id,
         key: peer.key,
@@ -134,9 +135,15 @@ pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
         key: setup.key().clone(),
         listen: setup.site().listen,
         neighbours: neighbours.collect(),
-        // A study that differs is sent to the peer, and may be longer.
-        largest_frame: value_frame_length(columns).max(study.len() + (1 << 16)),
+        largest_frame: largest_frame(setup.study(), setup.graph()),
     }
+}
+
+/// Returns the length of the longest frame that a study needs: its widest message, or a study that differs from it, which may be
+/// longer than its own.
+fn largest_frame(study: &Study, graph: &Graph) -> usize {
+    let widest = MessageWidths::new(study, graph).largest();
+    value_frame_length(widest).max(study.canonical().len() + (1 << 16))
 }
 
 /// The event loop of a party.

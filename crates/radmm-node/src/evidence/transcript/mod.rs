@@ -33,6 +33,7 @@ use thiserror::Error;
 use super::results::{ResultsError, failed};
 use crate::event_json::EventJson;
 use crate::machine::{Party, SignedMessage};
+use crate::message_widths::MessageWidths;
 use crate::public_facts::PublicFacts;
 use crate::strict_json::{self, Object, StrictJsonError};
 use read::TranscriptReader;
@@ -232,8 +233,8 @@ impl Transcript {
             cause,
         };
         let mut from = BufReader::new(File::open(path).map_err(open)?);
-        let columns = study.data.schema.width();
-        let longest = MAX_LINE + MAX_NUMBER * columns as u64;
+        let widths = MessageWidths::new(study, graph);
+        let longest = MAX_LINE + MAX_NUMBER * widths.largest() as u64;
         let mut hash = Sha256::new();
         let mut bytes = Vec::new();
         let mut reader: Option<TranscriptReader<'_>> = None;
@@ -260,7 +261,7 @@ impl Transcript {
             let object = Object::new(&line).map_err(wrong)?;
             match &mut reader {
                 None => {
-                    let header = TranscriptReader::new(&object, study, graph);
+                    let header = TranscriptReader::new(&object, study, graph, &widths);
                     reader = Some(header.map_err(wrong)?);
                 }
                 Some(reader) => reader.add(&object).map_err(wrong)?,

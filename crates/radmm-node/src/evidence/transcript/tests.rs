@@ -4,7 +4,7 @@ use radmm_study::SiteFile;
 
 use super::*;
 use crate::evidence::{SignedStatement, write_evidence};
-use crate::machine::tests::{STUDY, World, mechanisms};
+use crate::machine::tests::{STUDY, World, mechanism};
 
 /// Returns the public facts facts a party of a world.
 pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
@@ -14,7 +14,7 @@ pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
         graph: world.graph.clone(),
         node: NodeId(i),
         rows,
-        mechanism: mechanisms(&world.study, &world.graph, &[rows; 5])[i as usize],
+        mechanism: mechanism(&world.study, &world.graph, NodeId(i)),
         seeded: true,
         limit: None,
     }

@@ -26,24 +26,27 @@ use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
 
 use world::*;
-pub(crate) use world::{STUDY, World, mechanisms};
+pub(crate) use world::{STUDY, World, consensus, mechanism, on};
 
 #[test]
 fn undisturbed_parties_compute_what_bare_nodes_compute() {
-    for topology in ["ring", "star", "complete", "path"] {
-        let mut world = World::new(topology, 1);
-        world.run(0);
-        assert_eq!(world.models(), world.undisturbed(), "{topology}");
-        world.assert_ledgers_are_the_plan();
+    for topology in ["ring", "star", "complete", "path", "random"] {
+        for study in studies() {
+            let mut world = World::of(&on(topology, &study), 1);
+            world.run(0);
+            assert_eq!(world.models(), world.undisturbed(), "{topology} {study}");
+            world.assert_ledgers_are_the_plan();
+        }
     }
 }
 
 #[test]
 fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
     let mut faults = FaultCounts::default();
-    for seed in 0..12 {
-        let topology = ["ring", "complete", "star"][seed as usize % 3];
-        let mut world = World::new(topology, seed);
+    for seed in 0..16 {
+        let topology = ["ring", "complete", "star", "random"][seed as usize % 4];
+        let study = &studies()[seed as usize / 4 % 4];
+        let mut world = World::of(&on(topology, study), seed);
         world.run(60);
         assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
         world.assert_ledgers_are_the_plan();
@@ -59,9 +62,12 @@ fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
 fn a_party_that_leaves_with_confirmed_acks_leaves_nobody_waiting() {
     let mut unconfirmed = 0;
     for seed in 30..60 {
-        let mut world = World::new(["ring", "star", "complete"][seed as usize % 3], seed);
+        let topology = ["ring", "star", "complete"][seed as usize % 3];
+        let study = &studies()[seed as usize % 4];
+        let mut world = World::of(&on(topology, study), seed);
         unconfirmed += world.all_leave();
-        assert_eq!(world.sent.len(), 5 * 10, "everybody has sent all values");
+        let values = 5 * (world.study.algorithm.iterations as usize + 1);
+        assert_eq!(world.sent.len(), values, "everybody has sent all values");
     }
     // The sender of the last frame cannot know whether it arrived: that happened, and nobody waited for ever.
     assert!(unconfirmed > 0);
@@ -116,7 +122,7 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
 fn with_secret_noise_nothing_is_answered_twice() {
     // `deliver` checks that no two values are sent for one iteration.
     for seed in 20..24 {
-        let mut world = World::new("ring", seed);
+        let mut world = World::of(&on("ring", &studies()[seed as usize % 4]), seed);
         for i in 0..5 {
             world.hosts[i as usize].party = None;
             world.hosts[i as usize].disk = FaultyDisk::default();

@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
+use radmm::graph::SpanningTree;
 use radmm::node::{NodeConfig, Output};
 use radmm::privacy::{Budget, Ledger};
-use radmm_study::pricing::{PartySize, Plan};
 use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
 use crate::machine::{Credit, Serials};
+use crate::setup::plan_party;
 use crate::store::faulty_storage::FaultyDisk;
 
 pub(crate) const STUDY: &str = r#"
@@ -43,6 +44,32 @@ delta = 1e-4
 [run]
 seed = 11
 "#;
+
+/// Returns the same study with recycling to consensus, whose first messages are as wide as the metric needs.
+pub(crate) fn consensus(metric: &str) -> String {
+    let recycled = "\"r-admm\"\niterations = 9\npenalty = 3\ndamping = 1";
+    let sums = format!("\"consensus\"\nmetric = \"{metric}\"\nsteps = 3");
+    let text = STUDY.replace(recycled, &sums);
+    let text = text.replace("\"objective\"", "\"gradient\"");
+    assert!(text.contains(&sums) && text.contains("gradient"));
+    text
+}
+
+/// Returns the studies that must survive anything: values that are models, and sums along a tree with every metric.
+pub(super) fn studies() -> [String; 4] {
+    let sums = ["none", "mean", "gram"].map(consensus);
+    let [none, mean, gram] = sums;
+    [STUDY.to_owned(), none, mean, gram]
+}
+
+/// Returns a study on a topology.
+pub(crate) fn on(topology: &str, study: &str) -> String {
+    let topology = match topology {
+        "random" => "topology = \"random\"\nprobability = 0.5\nseed = 4".to_owned(),
+        other => format!("topology = {other:?}"),
+    };
+    study.replace("topology = \"TOPOLOGY\"", &topology)
+}
 
 pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
@@ -108,18 +135,10 @@ pub(super) fn name_of(id: NodeId) -> String {
     ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
 }
 
-pub(crate) fn mechanisms(
-    study: &Study,
-    graph: &Graph,
-    rows: &[usize],
-) -> Vec<radmm::privacy::Mechanism> {
-    let billed = |rows: &usize| PartySize {
-        name: String::new(),
-        rows: *rows,
-    };
-    Plan::new(study, graph, rows.iter().map(billed).collect())
-        .noise()
-        .unwrap()
+/// Returns the noise of a party.
+pub(crate) fn mechanism(study: &Study, graph: &Graph, id: NodeId) -> radmm::privacy::Mechanism {
+    let rows = study.parties[id.0 as usize].rows.unwrap();
+    plan_party(study, graph, id, rows).unwrap().0
 }
 
 pub(super) fn node(
@@ -130,10 +149,9 @@ pub(super) fn node(
     ledger: Ledger,
 ) -> Node {
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
-    let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let config = CuratorConfig {
         problem: Instance::declared(study, graph).problem(id),
-        mechanism,
+        mechanism: mechanism(study, graph, id),
         ledger,
         noise,
     };
@@ -168,7 +186,7 @@ pub(super) fn ledger(study: &Study, answers: &[ChargedAnswer]) -> Ledger {
 
 impl World {
     pub(crate) fn new(topology: &str, seed: u64) -> Self {
-        Self::of(&STUDY.replace("TOPOLOGY", topology), seed)
+        Self::of(&on(topology, STUDY), seed)
     }
 
     /// Returns five parties with new keys, for a study without `[[parties]]`.
@@ -235,10 +253,9 @@ impl World {
         let node = match self.secret {
             false => node(study, &self.graph, id, &host.shard, ledger),
             true => {
-                let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
                 let config = CuratorConfig {
                     problem: Instance::declared(study, &self.graph).problem(id),
-                    mechanism,
+                    mechanism: mechanism(study, &self.graph, id),
                     ledger,
                     noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
                 };
@@ -499,13 +516,24 @@ impl World {
         nodes.iter().map(|node| node.model().clone()).collect()
     }
 
+    /// Returns the iterations at which rows are asked: every other one, or the first of every sum.
+    pub(super) fn data_steps(&self) -> Vec<u32> {
+        let depth = SpanningTree::of(&self.graph).depth();
+        let period = match self.study.algorithm.method.name() {
+            "consensus" => 1 + 2 * depth,
+            _ => 2,
+        };
+        let iterations = 1..=self.study.algorithm.iterations;
+        iterations.step_by(period as usize).collect()
+    }
+
     /// Asserts that every ledger holds the charges of the study, each once.
     pub(super) fn assert_ledgers_are_the_plan(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
             let (store, _) = host.party.as_ref().unwrap().store();
             let charges = store.charges().unwrap();
             let times: Vec<u32> = charges.iter().map(|charge| charge.iteration).collect();
-            assert_eq!(times, [1, 3, 5, 7, 9], "{i}");
+            assert_eq!(times, self.data_steps(), "{i}");
             let spent = host.party.as_ref().unwrap().spent();
             let events = charges.iter().map(|charge| (charge.event, 1));
             let budget = Budget::unlimited(self.study.privacy.delta).unwrap();
