@@ -66,7 +66,8 @@ pub trait Observer {
     /// Takes the current status.
     fn status(&mut self, status: &NodeStatus);
 
-    /// Writes the results of a party that has finished; returns the names of the files.
+    /// Writes the results of a party that has finished, or what others can check of one that stops before; returns the names of the
+    /// files.
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
 }
 
@@ -187,6 +188,14 @@ impl Driver<'_> {
             let stop = matches!(event, LinkEvent::Stop);
             let handled = party.handle(event);
             self.report(party);
+            let disputed = matches!(
+                handled,
+                Err(PartyError::Misbehaved { .. } | PartyError::NotCommon { .. })
+            );
+            if stop || disputed {
+                // The other parties need this one's transcript to find out who sent a wrong value.
+                self.write_results(party);
+            }
             handled?;
             if stop {
                 return Ok(match party.is_finished() {
@@ -206,17 +215,25 @@ impl Driver<'_> {
         let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
         self.observer.status(&status);
         self.shared.set(status);
-        if party.is_finished() && !self.results_written {
-            self.results_written = true;
-            // Neighbours need this party even if its files cannot be written.
-            match self.observer.results(party) {
-                Ok(files) => {
-                    for file in files {
-                        self.observer.notice(&Notice::Wrote { file });
-                    }
+        if party.is_finished() {
+            self.write_results(party);
+        }
+    }
+
+    /// Writes the party's files, unless they are written.
+    fn write_results(&mut self, party: &Party) {
+        if self.results_written {
+            return;
+        }
+        self.results_written = true;
+        // Neighbours need this party even if its files cannot be written.
+        match self.observer.results(party) {
+            Ok(files) => {
+                for file in files {
+                    self.observer.notice(&Notice::Wrote { file });
                 }
-                Err(error) => self.results_error = Some(error),
             }
+            Err(error) => self.results_error = Some(error),
         }
     }
 }

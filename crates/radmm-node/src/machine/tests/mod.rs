@@ -13,6 +13,7 @@ use radmm::graph::{Graph, NodeId};
 use radmm::node::{Node, StopReason};
 use radmm::privacy::{Budget, Ledger};
 use radmm::protocol::message::Message;
+use radmm::protocol::query::gram_width;
 use radmm::protocol::release::{Release, SPACING};
 use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
@@ -173,10 +174,10 @@ fn a_full_disk_stops_a_party_before_anything_leaves() {
 
 /// Lets a dishonest birch send frames to alder, who is at the iteration after the start.
 fn sent_by_dishonest_birch(
-    topology: &str,
+    study: &str,
     frames: impl FnOnce(&mut World) -> Vec<Vec<u8>>,
 ) -> (World, Option<PartyError>) {
-    let mut world = World::new(topology, 5);
+    let mut world = World::of(&on("ring", study), 5);
     for (a, b) in world.edges() {
         world.connect(a, b).unwrap();
     }
@@ -227,8 +228,21 @@ fn misbehaviours(world: &mut World) -> Vec<String> {
 #[test]
 fn invalid_frames_are_rejected_and_named() {
     let columns = |world: &World| world.hosts[0].shard.columns();
+    let gram = move |world: &World| gram_width(columns(world));
     type Frames = Box<dyn Fn(&mut World) -> Vec<Vec<u8>>>;
-    let cases: Vec<(&str, Frames)> = vec![
+    let wide: [(String, &str, Frames); 2] = [
+        (
+            consensus("gram"),
+            "a vector of dimension 11 for iteration 2; expected 66",
+            Box::new(move |world| vec![value_of_birch(world, 2, vec![1.0; columns(world)])]),
+        ),
+        (
+            consensus("mean"),
+            "a vector of dimension 66 for iteration 2; expected 11",
+            Box::new(move |world| vec![value_of_birch(world, 2, vec![1.0; gram(world)])]),
+        ),
+    ];
+    let narrow: Vec<(&str, Frames)> = vec![
         (
             "a vector of dimension 2 for iteration 2",
             Box::new(|world| vec![value_of_birch(world, 2, vec![1.0, 2.0])]),
@@ -259,8 +273,9 @@ fn invalid_frames_are_rejected_and_named() {
         ("unknown kind 77", Box::new(|_| vec![vec![77, 1, 2]])),
         ("an empty frame", Box::new(|_| vec![Vec::new()])),
     ];
-    for (what, frames) in cases {
-        let (mut world, halted) = sent_by_dishonest_birch("ring", frames);
+    let narrow = { narrow.into_iter() }.map(|(what, frames)| (STUDY.to_owned(), what, frames));
+    for (study, what, frames) in narrow.chain(wide) {
+        let (mut world, halted) = sent_by_dishonest_birch(&study, frames);
         assert!(halted.is_none(), "{what}");
         let reported = misbehaviours(&mut world);
         assert_eq!(reported.len(), 1, "{what}: {reported:?}");
@@ -277,18 +292,45 @@ fn invalid_frames_are_rejected_and_named() {
     }
 }
 
+/// Returns a study whose Gram matrix makes frames that are longer than what is kept of a frame without meaning.
+fn wide_study() -> String {
+    let unused: String = (0..150).map(|k| format!(", \"unused {k}\"")).collect();
+    let columns = format!(
+        "label = \"readmitted\"\npositive = \"yes\"\nintercept = true\n[data.categorical]\nsmoker = [\"no\", \"yes\"{unused}]"
+    );
+    consensus("gram").replace(
+        "builtin = \"clinic\"",
+        &format!("builtin = \"clinic\"\n{columns}"),
+    )
+}
+
 #[test]
 fn two_values_for_one_iteration_are_kept_as_proof() {
-    let (mut world, halted) = sent_by_dishonest_birch("ring", |world| {
-        let columns = world.hosts[0].shard.columns();
-        // Alder has birch's start, so another one is a second value.
-        vec![value_of_birch(world, 0, vec![SPACING; columns])]
+    for (study, iteration) in [(STUDY.to_owned(), 0), (wide_study(), 1)] {
+        assert_two_values_are_kept(&study, iteration);
+    }
+}
+
+fn assert_two_values_are_kept(study: &str, iteration: u32) {
+    let (mut world, halted) = sent_by_dishonest_birch(study, |world| {
+        // Alder has birch's value, or gets the first one now.
+        let width = world.hosts[0]
+            .party
+            .as_ref()
+            .unwrap()
+            .node()
+            .width(iteration);
+        let [one, other] =
+            [1.0, 2.0].map(|k| value_of_birch(world, iteration, vec![k * SPACING; width]));
+        match iteration {
+            0 => vec![one],
+            _ => vec![one, other],
+        }
     });
     let text = halted.unwrap().to_string();
-    assert!(
-        text.starts_with("birch misbehaves: it sent two different values for iteration 0"),
-        "{text}"
-    );
+    let expected =
+        format!("birch misbehaves: it sent two different values for iteration {iteration}");
+    assert!(text.starts_with(&expected), "{text}");
     assert_eq!(misbehaviours(&mut world).len(), 1);
     let (store, study_record) = world.hosts[0].party.as_ref().unwrap().store();
     let evidence = store.misbehaviours(study_record.number).unwrap();
@@ -335,4 +377,30 @@ fn a_wrong_recycled_value_is_caught_where_the_neighbourhood_is_known() {
         text.contains("birch misbehaves: its value of iteration 2 does not follow"),
         "{text}"
     );
+}
+
+#[test]
+fn parties_that_recycle_to_consensus_report_no_distance() {
+    for metric in ["none", "gram"] {
+        let mut world = World::of(&on("ring", &consensus(metric)), 1);
+        world.run(0);
+        for host in &mut world.hosts {
+            let party = host.party.as_mut().unwrap();
+            let mut reported = 0;
+            for notice in party.take_notices() {
+                if let Notice::Iterated { consensus, .. } = notice {
+                    // Partial sums differ, and are not models.
+                    assert_eq!(consensus, 0.0);
+                    reported += 1;
+                }
+            }
+            assert!(reported > 10 && party.consensus() == 0.0);
+        }
+        assert!(
+            world
+                .models()
+                .iter()
+                .all(|model| *model == world.models()[0])
+        );
+    }
 }
