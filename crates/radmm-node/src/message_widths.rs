@@ -34,3 +34,26 @@ impl MessageWidths {
         widths.max().unwrap_or(self.columns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tests::{World, consensus, on};
+
+    #[test]
+    fn only_the_sum_of_gram_matrices_is_wide() {
+        // On a ring of five a sum takes five iterations.
+        for (metric, wide) in [("none", 0), ("mean", 0), ("gram", 5)] {
+            let world = World::of(&on("ring", &consensus(metric)), 1);
+            let widths = MessageWidths::new(&world.study, &world.graph);
+            let all: Vec<usize> = (0..=widths.iterations).map(|t| widths.at(t)).collect();
+            let mut expected = vec![11; all.len()];
+            expected[1..=wide].fill(66);
+            assert_eq!(all, expected, "{metric}");
+            assert_eq!(widths.largest(), if wide > 0 { 66 } else { 11 });
+            let node = world.hosts[0].party.as_ref().unwrap().node();
+            let ours: Vec<usize> = (0..=widths.iterations).map(|t| node.width(t)).collect();
+            assert_eq!(ours, expected);
+        }
+    }
+}

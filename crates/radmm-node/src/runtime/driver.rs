@@ -251,6 +251,23 @@ fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::tests::{World, on, wide_study};
+    use radmm::protocol::query::gram_width;
+
+    #[test]
+    fn frames_are_as_long_as_the_study_needs_and_no_longer() {
+        let limit = |metric: &str| {
+            let world = World::of(&on("ring", &wide_study(metric)), 1);
+            let columns = world.study.data.schema.width();
+            let shortest = world.study.canonical().len() + (1 << 16);
+            (largest_frame(&world.study, &world.graph), columns, shortest)
+        };
+        let (gram, columns, _) = limit("gram");
+        assert_eq!(gram, value_frame_length(gram_width(columns)));
+        let (plain, _, shortest) = limit("none");
+        assert_eq!(plain, shortest);
+        assert!(plain < gram);
+    }
 
     #[test]
     fn a_party_waits_for_acknowledgements_and_lingers_a_limited_time() {

@@ -27,7 +27,7 @@ use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
 
 use world::*;
-pub(crate) use world::{STUDY, World, consensus, mechanism, on};
+pub(crate) use world::{STUDY, World, consensus, mechanism, on, wide_study};
 
 #[test]
 fn undisturbed_parties_compute_what_bare_nodes_compute() {
@@ -292,21 +292,9 @@ fn invalid_frames_are_rejected_and_named() {
     }
 }
 
-/// Returns a study whose Gram matrix makes frames that are longer than what is kept of a frame without meaning.
-fn wide_study() -> String {
-    let unused: String = (0..150).map(|k| format!(", \"unused {k}\"")).collect();
-    let columns = format!(
-        "label = \"readmitted\"\npositive = \"yes\"\nintercept = true\n[data.categorical]\nsmoker = [\"no\", \"yes\"{unused}]"
-    );
-    consensus("gram").replace(
-        "builtin = \"clinic\"",
-        &format!("builtin = \"clinic\"\n{columns}"),
-    )
-}
-
 #[test]
 fn two_values_for_one_iteration_are_kept_as_proof() {
-    for (study, iteration) in [(STUDY.to_owned(), 0), (wide_study(), 1)] {
+    for (study, iteration) in [(STUDY.to_owned(), 0), (wide_study("gram"), 1)] {
         assert_two_values_are_kept(&study, iteration);
     }
 }

@@ -72,6 +72,18 @@ pub(crate) fn on(topology: &str, study: &str) -> String {
     study.replace("topology = \"TOPOLOGY\"", &topology)
 }
 
+/// Returns a study with 153 columns, whose Gram matrix makes frames longer than any other.
+pub(crate) fn wide_study(metric: &str) -> String {
+    let unused: String = (0..150).map(|k| format!(", \"unused {k}\"")).collect();
+    let columns = format!(
+        "label = \"readmitted\"\npositive = \"yes\"\nintercept = true\n[data.categorical]\nsmoker = [\"no\", \"yes\"{unused}]"
+    );
+    consensus(metric).replace(
+        "builtin = \"clinic\"",
+        &format!("builtin = \"clinic\"\n{columns}"),
+    )
+}
+
 pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
 /// One direction of a wire, and the disk of the party that sends.
