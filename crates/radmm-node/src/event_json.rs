@@ -138,6 +138,7 @@ mod tests {
         for law in [
             NoiseDistribution::Gamma { rate: 0.1 + 0.2 },
             NoiseDistribution::Gaussian { sigma: 7.0 },
+            NoiseDistribution::Laplace { rate: 0.1 + 0.2 },
         ] {
             ideals.push(IdealRelease::Objective {
                 sensitivity: 1.0 / 3.0,

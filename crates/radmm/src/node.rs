@@ -589,6 +589,7 @@ mod tests {
                 ridge: 0.1,
                 nodes: NODES,
                 tolerance: 1e-12,
+                shape: None,
             },
             mechanism: Mechanism::Objective {
                 law: NoiseDistribution::Gamma { rate: 1.0 },

@@ -431,6 +431,7 @@ fn priced(
         ridge: 0.01,
         nodes: 5,
         tolerance: 1e-6,
+        shape: None,
     };
     let question = Query::Minimise {
         quadratic,
@@ -454,6 +455,7 @@ fn parties(site: &DatasetAccount, seed: u64) -> Vec<Node> {
                 ridge: 0.2,
                 nodes: 3,
                 tolerance: 1e-10,
+                shape: None,
             },
             mechanism: Mechanism::Objective {
                 law: gaussian(4.0),

@@ -75,6 +75,7 @@ fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() 
 fn halved(mechanism: Mechanism) -> Mechanism {
     let half = |law: NoiseDistribution| match law {
         NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma { rate: 2.0 * rate },
+        NoiseDistribution::Laplace { rate } => NoiseDistribution::Laplace { rate: 2.0 * rate },
         NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian { sigma: sigma / 2.0 },
     };
     match mechanism {
@@ -139,6 +140,28 @@ fn a_price_without_the_curvature_of_the_loss_is_refuted() {
     };
     let seen = judged(&case, 3 * RUNS, part);
     assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
+}
+
+/// The √k of objective and gradient perturbation, and the √d of output perturbation: both are √2 in the plane.
+#[test]
+fn a_price_of_laplace_noise_by_the_euclidean_norm_is_refuted() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    for mechanism in [
+        Mechanism::objective(law(1.0)),
+        // m = 2ηV, and a little.
+        Mechanism::output(law(40.0)),
+        Mechanism::gradient(law(1.0)),
+    ] {
+        let case = case(victim(mechanism, Loss::Logistic, 1));
+        let whole = claimed(&case);
+        assert_eq!(judged(&case, RUNS, whole).verdict, AuditVerdict::Holds);
+        let part = Guarantee {
+            epsilon: whole.epsilon / 2f64.sqrt(),
+            ..whole
+        };
+        let seen = judged(&case, RUNS, part);
+        assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
+    }
 }
 
 #[test]

@@ -79,6 +79,9 @@ fn curve_byte(curve: SlopeCurve) -> u8 {
     }
 }
 
+/// The kind of an answer with Laplace noise.
+const ADDITIVE_LAPLACE: u8 = 8;
+
 /// Appends an event with all bits of every number.
 fn write_event(bytes: &mut Vec<u8>, event: &PrivacyEvent) {
     let mut write = |kind: &[u8], numbers: &[f64]| {
@@ -101,7 +104,11 @@ fn write_event(bytes: &mut Vec<u8>, event: &PrivacyEvent) {
         }
         IdealRelease::Additive { sensitivity, law } => {
             let (family, amount) = law_parts(law);
-            write(&[5 + family], &[event.slack, sensitivity, amount]);
+            let kind = match family {
+                0..=1 => 5 + family,
+                _ => ADDITIVE_LAPLACE,
+            };
+            write(&[kind], &[event.slack, sensitivity, amount]);
         }
     }
 }
@@ -110,6 +117,7 @@ fn law_parts(law: NoiseDistribution) -> (u8, f64) {
     match law {
         NoiseDistribution::Gamma { rate } => (0, rate),
         NoiseDistribution::Gaussian { sigma } => (1, sigma),
+        NoiseDistribution::Laplace { rate } => (2, rate),
     }
 }
 
@@ -120,17 +128,19 @@ fn read_event(rest: &mut ByteReader<'_>) -> Option<PrivacyEvent> {
         1..=4 => [(kind - 1) / 2, (kind - 1) % 2],
         5..=6 => [0, kind - 5],
         OBJECTIVE => rest.array()?,
+        ADDITIVE_LAPLACE => [0, 2],
         _ => return None,
     };
     let slack = rest.f64()?;
     let law = |amount: f64| match family {
         0 => Some(NoiseDistribution::Gamma { rate: amount }),
         1 => Some(NoiseDistribution::Gaussian { sigma: amount }),
+        2 => Some(NoiseDistribution::Laplace { rate: amount }),
         _ => None,
     };
     let ideal = match kind {
         0 => IdealRelease::Exact,
-        5..=6 => IdealRelease::Additive {
+        5..=6 | ADDITIVE_LAPLACE => IdealRelease::Additive {
             sensitivity: rest.f64()?,
             law: law(rest.f64()?)?,
         },
@@ -193,6 +203,7 @@ mod tests {
         let laws = [
             NoiseDistribution::Gamma { rate: 0.3 },
             NoiseDistribution::Gaussian { sigma: 7.5 },
+            NoiseDistribution::Laplace { rate: 0.3 },
         ];
         let mut ideals = vec![IdealRelease::Exact];
         for law in laws {

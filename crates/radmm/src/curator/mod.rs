@@ -164,9 +164,13 @@ impl Curator {
         Self::with_rows(shard, config)
     }
 
-    fn with_rows(shard: Arc<Shard>, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
+    fn with_rows(
+        shard: Arc<Shard>,
+        mut config: CuratorConfig,
+    ) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
         config::check_rows(shard.rows())?;
+        config.problem.shape = Some(config::check_shape(&shard, config.problem.shape)?);
         Ok(Self {
             shard,
             executor: Arc::new(Sequential),

@@ -32,7 +32,7 @@ pub enum IdealRelease {
     Exact,
     /// The minimiser of an objective with a random linear term.
     Objective {
-        /// `S`, the largest distance by which one row can move the gradient.
+        /// `S`, the largest distance by which one row can move the gradient: in ℓ₁ for Laplace noise, else in ℓ₂.
         sensitivity: f64,
         /// `x = C·c₁/(B·m)`, the largest relative change of the Hessian's determinant by one row.
         spread: f64,
@@ -43,7 +43,7 @@ pub enum IdealRelease {
     },
     /// An exact answer plus noise.
     Additive {
-        /// The largest distance by which one row can move the answer.
+        /// The largest distance by which one row can move the answer: in ℓ₁ for Laplace noise, else in ℓ₂.
         sensitivity: f64,
         /// The distribution of the noise.
         law: NoiseDistribution,

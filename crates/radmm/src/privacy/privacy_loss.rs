@@ -11,11 +11,11 @@ pub(super) fn pure_loss(event: &IdealRelease) -> f64 {
             sensitivity,
             spread,
             curve,
-            law: NoiseDistribution::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate },
         } => curve.pure_loss(up(sensitivity * rate), spread),
         IdealRelease::Additive {
             sensitivity,
-            law: NoiseDistribution::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate },
         } => up(sensitivity * rate),
         IdealRelease::Exact
         | IdealRelease::Objective {
@@ -46,11 +46,11 @@ pub(super) fn paper_loss(event: &IdealRelease) -> Result<f64, &'static str> {
             }
         }
         IdealRelease::Objective {
-            law: NoiseDistribution::Gaussian { .. },
+            law: NoiseDistribution::Gaussian { .. } | NoiseDistribution::Laplace { .. },
             ..
         }
         | IdealRelease::Additive {
-            law: NoiseDistribution::Gaussian { .. },
+            law: NoiseDistribution::Gaussian { .. } | NoiseDistribution::Laplace { .. },
             ..
         } => Err("it is about gamma noise"),
         IdealRelease::Exact | IdealRelease::Additive { .. } => {

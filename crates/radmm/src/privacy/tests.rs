@@ -19,6 +19,10 @@ fn gamma(rate: f64) -> NoiseDistribution {
     NoiseDistribution::Gamma { rate }
 }
 
+fn laplace(rate: f64) -> NoiseDistribution {
+    NoiseDistribution::Laplace { rate }
+}
+
 fn gaussian(sigma: f64) -> NoiseDistribution {
     NoiseDistribution::Gaussian { sigma }
 }
@@ -110,6 +114,32 @@ fn the_papers_bound_is_its_formula() {
     let exact = 2.0 * c / b * (1.4 * 0.25 / m + 2.0);
     let paper = event.paper_loss().unwrap();
     assert!((paper - exact).abs() < 1e-14 && paper >= exact);
+}
+
+#[test]
+fn laplace_noise_costs_what_gamma_noise_of_the_same_sensitivity_costs() {
+    let additive = |law| {
+        PrivacyEvent::on_grid(IdealRelease::Additive {
+            sensitivity: 0.3,
+            law,
+        })
+    };
+    let priced = |law| [objective(0.05, 0.2, law), additive(law)];
+    for (gamma, laplace) in priced(gamma(2.0)).into_iter().zip(priced(laplace(2.0))) {
+        assert_eq!(gamma.slack, laplace.slack);
+        for delta in [0.0, 1e-5] {
+            assert_eq!(total(&[gamma; 7], delta), total(&[laplace; 7], delta));
+        }
+    }
+}
+
+#[test]
+fn the_papers_bound_refuses_laplace_noise() {
+    let mut by_paper = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper);
+    let refused = by_paper.spend(objective(0.1, 0.1, laplace(2.0)));
+    let reason = "it is about gamma noise";
+    assert_eq!(refused.err(), Some(SpendError::PaperSilent { reason }));
+    assert_eq!(by_paper.charges(), 0);
 }
 
 #[test]
@@ -448,6 +478,7 @@ const CURVES: [SlopeCurve; 4] = [
 fn any_event() -> impl Strategy<Value = PrivacyEvent> {
     let law = prop_oneof![
         (1e-6f64..1e6).prop_map(gamma),
+        (1e-6f64..1e6).prop_map(laplace),
         (1e-6f64..1e6).prop_map(gaussian)
     ];
     (1e-9f64..1e3, 0.0f64..1e3, law, 0..4usize, any::<bool>()).prop_map(
@@ -495,6 +526,7 @@ proptest! {
     fn less_noise_costs_more(event in any_event(), factor in 1.01f64..100.0) {
         let quieter = |law: NoiseDistribution| match law {
             NoiseDistribution::Gamma { rate } => gamma(rate * factor),
+            NoiseDistribution::Laplace { rate } => laplace(rate * factor),
             NoiseDistribution::Gaussian { sigma } => gaussian(sigma / factor),
         };
         let louder = event;

@@ -318,6 +318,7 @@ fn the_account_refuses_before_a_row_is_read() {
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
+            shape: None,
         },
         mechanism: Mechanism::Objective {
             law: NoiseDistribution::Gamma { rate: 0.5 },
