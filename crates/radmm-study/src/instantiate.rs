@@ -139,6 +139,7 @@ pub fn problem(study: &Study, rows: usize, total: usize) -> Problem {
         ridge: section.ridge,
         nodes,
         tolerance: study.algorithm.tolerance,
+        shape: Some(study.data.schema.shape()),
     }
 }
 

@@ -214,6 +214,7 @@ impl Study {
         parties::check_rows(&top, &parties, problem.count)?;
         let algorithm = algorithm::read(&top, &network, &schema, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
+        problem::check_count(&top, &problem, &algorithm.method)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
         let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;
 

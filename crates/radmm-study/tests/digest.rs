@@ -122,6 +122,7 @@ fn every_key_changes_the_digest() {
         ("1e-10", "1e-9"),
         ("\"objective\"", "\"output\""),
         ("\"objective\"", "\"none\""),
+        ("\"gamma\"", "\"laplace\""),
         ("\"gamma\"", "\"gaussian\"\nsigma = 2\ndelta = 1e-5"),
         ("rate = 2.0", "rate = 2.1"),
         ("rate = 2.0", "epsilon = 2"),

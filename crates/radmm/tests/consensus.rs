@@ -17,6 +17,7 @@ use radmm::graph::{Graph, NodeId, SpanningTree, Topology};
 use radmm::node::StepKind;
 use radmm::privacy::{Mechanism, NoiseDistribution};
 use radmm::problem::Loss;
+use radmm::protocol::metric::Metric;
 use radmm::protocol::query::{gram_width, sum_scale};
 use radmm::protocol::release::{Release, SPACING};
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
@@ -180,7 +181,14 @@ fn released_values_sums_and_models_agree_with_the_independent_implementation() {
                 }
             }
             let last = match gram {
-                true => numbers(&case["model_on_columns"]),
+                true => {
+                    let ridge = case["ridge"].as_f64().unwrap();
+                    let gram = packed(&matrix(&case["gram"]), 1.0);
+                    let metric = Metric::from_gram(3, &gram, ridge).unwrap();
+                    let length = metric.effective_dimension().sqrt();
+                    let weights = numbers(&case["model_on_columns"]);
+                    weights.iter().map(|weight| weight / length).collect()
+                }
                 false => numbers(&case["model"]),
             };
             for model in models(&simulation) {

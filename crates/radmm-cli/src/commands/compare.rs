@@ -121,7 +121,7 @@ const QUALITY_LEGEND: &str =
  alone, averaged: with the best of eight ridges in hindsight, for all rows";
 
 const COST_LEGEND: &str =
-    " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
+    " noise: σ of Gaussian noise, or the rate of gamma or Laplace noise (large is little)
  queries: of each party's rows; seconds: of a run, with others in parallel";
 
 /// Formats a table of eighty columns, which the report’s table would exceed.

@@ -3,7 +3,7 @@
 use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, NodeId, Topology};
 use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::problem::{Loss, Problem};
+use radmm::problem::{Loss, Problem, RowShape};
 use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 
@@ -26,20 +26,22 @@ const DATA_STEPS: u32 = 3;
 /// `δ` of Gaussian noise. At a smaller one, tails that are too rare to be counted decide.
 const DELTA: f64 = 1e-3;
 
-/// The noise in a linear term at which some ten thousand runs resolve one data step well: ε is about 2 with gamma noise and 3
-/// with Gaussian noise. It is fixed and not calibrated to a total: a wrong price must not choose its own noise.
-const NOISE_FOR_ONE_STEP: [NoiseDistribution; 2] = [
+/// The noise in a linear term at which some ten thousand runs resolve one data step well: ε is about 2 with gamma and Laplace
+/// noise and 3 with Gaussian noise. It is fixed and not calibrated to a total: a wrong price must not choose its own noise.
+const NOISE_FOR_ONE_STEP: [NoiseDistribution; 3] = [
     NoiseDistribution::Gamma { rate: 1.0 },
+    NoiseDistribution::Laplace { rate: 0.7 },
     NoiseDistribution::Gaussian { sigma: 2.3 },
 ];
 /// The same noise for all data steps: ε is about 3.
-const NOISE_FOR_ALL_STEPS: [NoiseDistribution; 2] = [
+const NOISE_FOR_ALL_STEPS: [NoiseDistribution; 3] = [
     NoiseDistribution::Gamma { rate: 0.5 },
+    NoiseDistribution::Laplace { rate: 0.35 },
     NoiseDistribution::Gaussian { sigma: 4.0 },
 ];
 
 /// Returns all kinds of mechanism, each with as much noise as a linear term of this distribution.
-fn mechanisms(laws: [NoiseDistribution; 2]) -> Vec<(Mechanism, Loss)> {
+fn mechanisms(laws: [NoiseDistribution; 3]) -> Vec<(Mechanism, Loss)> {
     let mut all = Vec::new();
     for law in laws {
         all.push(objective(law));
@@ -156,7 +158,7 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
         },
     };
     let delta = match law(&mechanism) {
-        NoiseDistribution::Gamma { .. } => 0.0,
+        NoiseDistribution::Gamma { .. } | NoiseDistribution::Laplace { .. } => 0.0,
         NoiseDistribution::Gaussian { .. } => DELTA,
     };
     VictimConfig {
@@ -170,6 +172,7 @@ pub(super) fn victim(mechanism: Mechanism, loss: Loss, iterations: u32) -> Victi
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
+            shape: Some(RowShape::dense(2)),
         },
         mechanism,
         bound: Bound::Tight,

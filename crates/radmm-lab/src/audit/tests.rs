@@ -4,7 +4,7 @@
 //! most 5 % a claim, if its worst case were attained. The rows are not quite opposite and events are averages, so that the
 //! probability is far below: see docs/audit.md.
 
-use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 
 use super::attack::Attack;
@@ -75,6 +75,7 @@ fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() 
 fn halved(mechanism: Mechanism) -> Mechanism {
     let half = |law: NoiseDistribution| match law {
         NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma { rate: 2.0 * rate },
+        NoiseDistribution::Laplace { rate } => NoiseDistribution::Laplace { rate: 2.0 * rate },
         NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian { sigma: sigma / 2.0 },
     };
     match mechanism {
@@ -139,6 +140,28 @@ fn a_price_without_the_curvature_of_the_loss_is_refuted() {
     };
     let seen = judged(&case, 3 * RUNS, part);
     assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
+}
+
+/// The √k of objective and gradient perturbation, and the √d of output perturbation: both are √2 in the plane.
+#[test]
+fn a_price_of_laplace_noise_by_the_euclidean_norm_is_refuted() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    for mechanism in [
+        Mechanism::objective(law(1.0)),
+        // m = 2ηV, and a little.
+        Mechanism::output(law(40.0)),
+        Mechanism::gradient(law(1.0)),
+    ] {
+        let case = case(victim(mechanism, Loss::Logistic, 1));
+        let whole = claimed(&case);
+        assert_eq!(judged(&case, RUNS, whole).verdict, AuditVerdict::Holds);
+        let part = Guarantee {
+            epsilon: whole.epsilon / 2f64.sqrt(),
+            ..whole
+        };
+        let seen = judged(&case, RUNS, part);
+        assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
+    }
 }
 
 #[test]
@@ -216,6 +239,26 @@ fn a_study_is_audited_at_its_own_prices() {
         (audited.honest_runs[0].data, audited.honest_runs[0].recycled),
         (20, 20)
     );
+}
+
+#[test]
+fn a_study_with_laplace_noise_is_audited_at_its_own_prices() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    // Rows fill 7 of 11 columns, and those of the victim 2 of 2.
+    for mechanism in [Mechanism::objective(law(1.0)), Mechanism::output(law(10.0))] {
+        let experiment = clinic(|study| {
+            study.privacy.noise = Noise::Given(mechanism);
+            study.privacy.delta = 0.0;
+            study.algorithm.iterations = 2;
+        });
+        let audited = Audit::for_study(&experiment, 2000, SEED).unwrap();
+        let audited = audited.run(&|_| ()).unwrap();
+        let noise = experiment.noise().unwrap();
+        let course = experiment.cumulative_epsilon(&noise, Bound::Tight).unwrap();
+        let first = &audited.attacks[0];
+        assert!((first.claimed.epsilon / course[1] - 1.0).abs() < 1e-2);
+        assert_eq!(first.verdict, AuditVerdict::Holds, "{first:?}");
+    }
 }
 
 #[test]

@@ -368,7 +368,7 @@ impl ComparisonResult {
             ]
         });
         TextTable {
-            caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
+            caption: "Noise is the rate of gamma or Laplace noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
             header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages"]
                 .map(str::to_owned)
                 .into(),

@@ -8,11 +8,12 @@
 //! ADMM                                a ∈ {3e-3, 1e-2, 3e-2, 1e-1, 3e-1}·C, ρ/N ∈ {1e-4, 1e-3}·C, K ∈ {2, 6, 20}
 //! R-ADMM                              the same, with γ ∈ {0.05, 0.5}·a
 //! linearised R-ADMM                   the same, with γ ∈ {1e-2, 3e-2, 1e-1}·C
+//! consensus                           nothing: the public rule
 //! ```
 
 use radmm::algorithm::schedule::Schedule;
 use radmm_lab::{Experiment, gossip_rounds};
-use radmm_study::Method;
+use radmm_study::{Method, NoiseFamily};
 use serde::Serialize;
 
 /// A method of the table.
@@ -29,6 +30,8 @@ pub enum AccuracyMethod {
     Recycled,
     /// Linearised R-ADMM, one recycled step a data step.
     Linearised,
+    /// Recycling to consensus, by the public rule.
+    Consensus,
     /// One party with all rows, which answers a single query.
     Centralised,
 }
@@ -65,12 +68,13 @@ const DATA_STEPS: [u32; 3] = [2, 6, 20];
 
 impl AccuracyMethod {
     /// All methods, in the order of the table.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alone,
         Self::Averaged,
         Self::Admm,
         Self::Recycled,
         Self::Linearised,
+        Self::Consensus,
         Self::Centralised,
     ];
 
@@ -82,12 +86,13 @@ impl AccuracyMethod {
             Self::Admm => "ADMM",
             Self::Recycled => "R-ADMM",
             Self::Linearised => "linearised R-ADMM",
+            Self::Consensus => "consensus, by the rule",
             Self::Centralised => "centralised, private",
         }
     }
 
     /// Returns the parameters with which the method is tried on a study's problem, graph and parties.
-    pub fn parameter_sets(self, experiment: &Experiment) -> Vec<ParameterSet> {
+    pub fn parameter_sets(self, experiment: &Experiment, noise: NoiseFamily) -> Vec<ParameterSet> {
         let (study, graph) = (experiment.study(), experiment.graph());
         let weight = study.problem.weight;
         let single_query = |iterations, method: fn(f64) -> Method| {
@@ -121,6 +126,14 @@ impl AccuracyMethod {
                 };
                 DAMPINGS.map(method).to_vec()
             }),
+            Self::Consensus => {
+                let method = Method::consensus(noise, experiment.table().columns.len());
+                vec![ParameterSet {
+                    iterations: method.iterations_on(graph).unwrap_or(1),
+                    method,
+                    ridge: study.problem.ridge,
+                }]
+            }
             Self::Linearised => iterating.each(2, |penalty, _| {
                 let method = |share: f64| Method::RecycledDlm {
                     penalty,

@@ -35,7 +35,7 @@ pub struct AccuracyExperiment {
 /// The common settings of all methods.
 #[derive(Clone, Debug)]
 pub struct AccuracySettings {
-    /// The totals, one for each column: with `δ = 0` noise is gamma noise, else Gaussian.
+    /// The totals, one for each column: with `δ = 0` noise is Laplace noise, else Gaussian.
     pub totals: Vec<Guarantee>,
     /// The number of runs with the chosen parameters.
     pub repetitions: u32,
@@ -44,7 +44,7 @@ pub struct AccuracySettings {
     /// The seed of the noise while parameters are chosen.
     pub choosing_seed: u64,
     /// The parameters to be tried; as a rule [`AccuracyMethod::parameter_sets`].
-    pub parameter_sets: fn(AccuracyMethod, &Experiment) -> Vec<ParameterSet>,
+    pub parameter_sets: fn(AccuracyMethod, &Experiment, NoiseFamily) -> Vec<ParameterSet>,
 }
 
 /// The reason why there is no table.
@@ -250,7 +250,7 @@ impl AccuracyExperiment {
         method: AccuracyMethod,
         total: Guarantee,
     ) -> Result<AccuracyCell, RunError> {
-        let parameter_sets = (self.settings.parameter_sets)(method, experiment);
+        let parameter_sets = (self.settings.parameter_sets)(method, experiment, family(total));
         let runs = |parameters: &ParameterSet, seed, repetitions| {
             let mut study = parameters.study(experiment.study(), total);
             study.run.seed = seed;
@@ -315,6 +315,14 @@ fn among_parties(
     }
 }
 
+/// Returns the family of noise for a total.
+fn family(total: Guarantee) -> NoiseFamily {
+    match total.delta > 0.0 {
+        true => NoiseFamily::Gaussian,
+        false => NoiseFamily::Laplace,
+    }
+}
+
 /// Returns the first of the most accurate parameters.
 fn best(tried: &[TriedParameters]) -> Option<&ParameterSet> {
     let mut best: Option<(&ParameterSet, f64)> = None;
@@ -335,12 +343,8 @@ impl ParameterSet {
         study.algorithm.method = self.method.clone();
         study.algorithm.iterations = self.iterations;
         study.problem.ridge = self.ridge;
-        let noise = match total.delta > 0.0 {
-            true => NoiseFamily::Gaussian,
-            false => NoiseFamily::Gamma,
-        };
         study.privacy.noise = Noise::Total(TotalBudget {
-            kind: self.method.noise_kind(noise),
+            kind: self.method.noise_kind(family(total)),
             epsilon: total.epsilon,
         });
         study.privacy.delta = total.delta;

@@ -5,8 +5,8 @@ use radmm::problem::{Loss, Problem, RowCount};
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
 use super::reader::Section;
-use crate::ProblemSection;
 use crate::error::{Note, StudyError};
+use crate::{Method, ProblemSection};
 
 const KEYS: [&str; 5] = ["loss", "width", "count", "weight", "ridge"];
 
@@ -70,6 +70,7 @@ pub(crate) fn check(
             ridge: problem.ridge,
             nodes: 1,
             tolerance,
+            shape: None,
         };
         problem.least_tolerance()
     };
@@ -98,4 +99,19 @@ pub(crate) fn check(
     Err(entry.wrong(format!(
         "minimisers cannot be found to a tolerance of {tolerance:e} in double precision: {remedy}{or}"
     )))
+}
+
+/// Rejects parties that count alike for an algorithm in which rows do.
+pub(crate) fn check_count(
+    top: &Section<'_>,
+    problem: &ProblemSection,
+    method: &Method,
+) -> Result<(), StudyError> {
+    let rows_alike = matches!(method, Method::Consensus { .. });
+    match top.section("problem", &KEYS)?.get("count") {
+        Some(entry) if rows_alike && problem.count == RowCount::Parties => {
+            Err(entry.wrong("every row counts the same in consensus; leave it out"))
+        }
+        _ => Ok(()),
+    }
 }

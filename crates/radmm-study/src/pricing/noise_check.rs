@@ -1,8 +1,9 @@
 //! Noise against signal: a warning, before a row is read, where noise is likely to exceed what the rows can say.
 //!
 //! The rows' part of a gradient, `(C_i/B_i) Σ L'(fᵀz)·z`, has a norm of at most `C_i·s_max`. The `C_i` have the mean `C`; where
-//! rows count alike, all parties have the same noise, and a small party borrows its signal from the others. Noise with density ∝ exp(−α‖e‖) has the norm
-//! `d/α` on average, `N(0, σ²I)` about `σ√d`, in `d` columns. In units of that gradient it is
+//! rows count alike, all parties have the same noise, and a small party borrows its signal from the others. Noise with density ∝
+//! exp(−α‖e‖₂) has the norm `d/α` on average, with density ∝ exp(−α‖e‖₁) about `√(2d)/α`, `N(0, σ²I)` about `σ√d`, in `d` columns.
+//! In units of that gradient it is
 //!
 //! ```text
 //! objective   ‖e‖, or a·‖e‖ if it grows with the penalty
@@ -57,6 +58,7 @@ impl Plan<'_> {
                 };
                 let norm = match law {
                     NoiseDistribution::Gamma { rate } => columns / rate,
+                    NoiseDistribution::Laplace { rate } => (2.0 * columns).sqrt() / rate,
                     NoiseDistribution::Gaussian { sigma } => sigma * columns.sqrt(),
                 };
                 let in_gradients = |query: &Query| match (&noise[i], query) {

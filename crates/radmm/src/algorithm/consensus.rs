@@ -13,8 +13,9 @@
 //! ḡ = Σ_i g_i/(cB)      f⁺ = y − s·P·ḡ      y⁺ = f⁺ + β(f⁺ − f)
 //! ```
 //! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row. With a private metric `A` (a noisy Gram
-//! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, the model is `A·f`,
-//! and the models of the last half of the data steps are averaged.
+//! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, the models of the last
+//! half of the data steps are averaged, and the model on the original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so
+//! that scores are of the size of the margins that were trained on.
 
 use std::sync::Arc;
 
@@ -255,7 +256,15 @@ impl Consensus {
             let count = f64::from(self.tail_count);
             average = self.tail.iter().map(|sum| sum / count).collect();
         }
-        self.model = metric.apply(&average);
+        let length = metric.effective_dimension().sqrt();
+        let unit = |weight: f64| {
+            if length > 0.0 {
+                weight / length
+            } else {
+                weight
+            }
+        };
+        self.model = metric.apply(&average).into_iter().map(unit).collect();
     }
 }
 

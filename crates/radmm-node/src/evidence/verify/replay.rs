@@ -247,7 +247,7 @@ impl<'a> Replay<'a> {
                     Some(t),
                     "the study charges here, and the transcript does not",
                 ),
-                Some(found) if found != event => self.fault(
+                Some(found) if !event.is_recorded_as(&found) => self.fault(
                     node,
                     Some(t),
                     format!(

@@ -14,7 +14,7 @@ use crate::evidence::transcript::tests::facts;
 use crate::evidence::{SignedStatement, write_evidence};
 use crate::key::SecretKey;
 use crate::machine::SignedMessage;
-use crate::machine::tests::{STUDY, World};
+use crate::machine::tests::{STUDY, World, with_privacy};
 use crate::public_facts::PublicFacts;
 
 /// A study, and the transcripts and statements of its parties.
@@ -160,6 +160,23 @@ fn the_evidence_of_honest_parties_holds() {
         }
         assert!(verification.statements.iter().all(|stated| stated.compared));
     }
+}
+
+#[test]
+fn the_evidence_of_parties_with_laplace_noise_holds() {
+    let evidence = Evidence::of(&with_privacy("noise = \"laplace\"\nrate = 0.3"));
+    let verification = evidence.verification();
+    assert_eq!(verification.faults, []);
+    let text = fs::read_to_string(&evidence.statements[0]).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let statement = &file["statement"];
+    assert_eq!(statement["noise"], "laplace");
+    assert_eq!(statement["rate"], 0.3);
+    // A transcript that claims the cheaper price of gamma noise is found.
+    evidence.edit(0, |lines| {
+        charge(lines, 1)["event"]["noise"] = "gamma".into()
+    });
+    assert!(!evidence.faults().is_empty());
 }
 
 #[test]
