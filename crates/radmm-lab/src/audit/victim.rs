@@ -5,6 +5,9 @@
 //! `fᵀz = ±f₁ cos φ + f₂ sin φ` is far below zero for both rows, both slopes are −1, and the gradients differ by
 //! `2·cos φ·C/B`, nearly all of `S = 2C/B`.
 //!
+//! A Gram matrix differs most between orthogonal rows: `φ` is 45° there, and the neighbours choose a metric in which the rows are
+//! nearly opposite all the same (`hostile_totals.rs`).
+//!
 //! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
 //! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
 
@@ -25,14 +28,18 @@ use radmm::protocol::message::Message;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
 use radmm_study::Method;
-use radmm_study::algorithm::NodePosition;
+use radmm_study::algorithm::{MetricKind, NodePosition};
 use thiserror::Error;
 
+use super::hostile_totals::HostileTotals;
 use super::likelihood::{Hypothesis, Vector};
-use super::output_verifier::{OutputVerifier, PaidAnswer, VerifiedStep, VerifyFailure};
+use super::lower_bound::TradeOff;
+use super::output_verifier::{
+    OutputVerifier, PaidAnswer, PublicTerms, VerifiedStep, VerifyFailure,
+};
 
 /// `φ`, the angle of either row to the first axis; `cos φ` is 0.9988.
-const PHI: f64 = 0.05;
+pub(super) const PHI: f64 = 0.05;
 /// The row that is public.
 const PUBLIC: Vector = [0.0, 0.5];
 /// `B`, of every victim.
@@ -117,7 +124,7 @@ impl VictimConfig {
 
     /// Prepares everything that is the same for all runs.
     pub(super) fn prepare(self) -> Victim {
-        let (sine, cosine) = libm::sincos(PHI);
+        let (sine, cosine) = libm::sincos(self.angle());
         let rows = |dataset| match (self.neighbours, dataset) {
             (NeighbourBehaviour::AtOrigin, Dataset::Right) => vec![[0.0; 2], [1.0, 0.0]],
             (NeighbourBehaviour::AtOrigin, Dataset::Left) => vec![[0.0; 2], [0.0; 2]],
@@ -129,7 +136,9 @@ impl VictimConfig {
             problem: self.problem,
         });
         let shards = Dataset::BOTH.map(|dataset| Arc::new(shard(&rows(dataset))));
+        let totals = HostileTotals::against(&self);
         let far = match self.neighbours {
+            _ if totals.is_some() => 0.0,
             NeighbourBehaviour::Steady | NeighbourBehaviour::Reversing => self.reach() / sine,
             NeighbourBehaviour::AtOrigin => 0.0,
         };
@@ -138,10 +147,39 @@ impl VictimConfig {
             hypotheses,
             shards,
             far,
+            totals,
         }
     }
 
-    fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
+    /// Returns the angle of either row to the first axis.
+    fn angle(&self) -> f64 {
+        match self.method {
+            Method::Consensus {
+                metric: MetricKind::Gram,
+                ..
+            } => std::f64::consts::FRAC_PI_4,
+            _ => PHI,
+        }
+    }
+
+    /// Returns what the victim's ledger claims about events, up to the part of finite precision in it.
+    pub(super) fn trade_off(&self) -> TradeOff {
+        let delta = self.delta;
+        let by_gaussian_noise = matches!(
+            self.mechanism,
+            Mechanism::Output {
+                law: NoiseDistribution::Gaussian { .. }
+            } | Mechanism::Gradient {
+                law: NoiseDistribution::Gaussian { .. }
+            }
+        );
+        match by_gaussian_noise && delta > 0.0 {
+            true => TradeOff::Gaussian { delta, slack: 0.0 },
+            false => TradeOff::EpsilonDelta { delta },
+        }
+    }
+
+    pub(super) fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
         self.method.build(&NodePosition {
             graph: &self.graph,
             id: self.id,
@@ -198,10 +236,12 @@ fn shard(rows: &[Vector]) -> Shard {
 
 /// A victim ready to be run with either data set.
 pub(super) struct Victim {
-    config: VictimConfig,
+    pub config: VictimConfig,
     pub hypotheses: [Hypothesis; 2],
     shards: [Arc<Shard>; 2],
     far: f64,
+    /// The totals that the neighbours choose, where sums are taken.
+    totals: Option<HostileTotals>,
 }
 
 /// The releases of one run of a victim.
@@ -210,6 +250,30 @@ pub(super) struct VictimRun {
     pub answers: Vec<PaidAnswer>,
     /// The total in the victim's own ledger.
     pub spent: Guarantee,
+}
+
+/// What a victim's ledger claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Claim {
+    /// The total.
+    pub total: Guarantee,
+    /// The bound on the probability of an event.
+    pub trade_off: TradeOff,
+}
+
+impl VictimRun {
+    /// Returns what the victim claims.
+    pub(super) fn claim(&self, config: &VictimConfig) -> Claim {
+        let slack = self.answers.iter().map(|answer| answer.event.slack).sum();
+        let trade_off = match config.trade_off() {
+            TradeOff::Gaussian { delta, .. } => TradeOff::Gaussian { delta, slack },
+            other => other,
+        };
+        Claim {
+            total: self.spent,
+            trade_off,
+        }
+    }
 }
 
 impl Victim {
@@ -234,19 +298,24 @@ impl Victim {
         })?;
         // Broadcasts `f(0)`, its model.
         node.start();
-        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone());
+        let terms = PublicTerms {
+            problem: config.problem,
+            mechanism: config.mechanism,
+            rows: ROWS,
+        };
+        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone(), terms);
         let mut answers = Vec::new();
         for iteration in 0..config.iterations {
-            let message = self.hostile_message(iteration);
+            let messages = self.hostile_messages(iteration, verifier.last());
             let mut outputs = Vec::new();
-            for &from in neighbours {
+            for (&from, release) in neighbours.iter().zip(&messages) {
                 outputs.extend(node.receive(Message {
                     from,
                     iteration,
-                    release: message.clone(),
+                    release: release.clone(),
                 })?);
             }
-            match verifier.verify(&vec![message; neighbours.len()], outputs)? {
+            match verifier.verify(&messages, outputs)? {
                 VerifiedStep::Data(answer) => answers.push(*answer),
                 VerifiedStep::Recycled => {}
             }
@@ -257,7 +326,16 @@ impl Victim {
         })
     }
 
-    fn hostile_message(&self, iteration: u32) -> Release {
+    /// Returns the messages of all neighbours, who have seen the victim's own value of the iteration.
+    fn hostile_messages(&self, iteration: u32, own: &Release) -> Vec<Release> {
+        let degree = self.config.graph.degree(self.config.id);
+        match &self.totals {
+            Some(totals) => totals.messages(iteration, own, degree),
+            None => vec![self.far_point(iteration); degree],
+        }
+    }
+
+    fn far_point(&self, iteration: u32) -> Release {
         let up = match self.config.neighbours {
             NeighbourBehaviour::Reversing if iteration > 0 => self.far,
             NeighbourBehaviour::Steady
