@@ -68,6 +68,7 @@ pub fn problem(weight: f64, ridge: f64, nodes: u32) -> Problem {
         ridge,
         nodes,
         tolerance: 1e-8,
+        shape: None,
     }
 }
 

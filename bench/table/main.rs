@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     match args[..] {
         // Cargo asks every benchmark for its list in test mode; there is nothing to list.
         _ if args.contains(&"--list") || args.contains(&"--test") => ExitCode::SUCCESS,
-        ["--child", "nodes", nodes] => {
-            scale::run(nodes.parse().unwrap());
+        ["--child", "nodes", algorithm, nodes] => {
+            scale::run(algorithm, nodes.parse().unwrap());
             ExitCode::SUCCESS
         }
         ["--child", "reading", path, split] => {

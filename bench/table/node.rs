@@ -18,6 +18,7 @@ use radmm_node::machine::{Link, LinkEvent};
 use radmm_node::setup::Folders;
 use radmm_node::setup::PartySetup;
 use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
+use radmm_study::rows::StudyRows;
 use radmm_study::{SiteFile, Study};
 use serde_json::Value;
 
@@ -105,7 +106,10 @@ impl Trial {
         fs::write(folder.join("rows.svm"), rows(columns)).unwrap();
         let text = study(columns);
         let (parsed, _) = Study::parse(&text, "node.toml").unwrap();
+        let table = StudyRows::read(&parsed, &folder).unwrap();
+        let rows: Vec<usize> = table.parties.iter().map(|p| p.shard.rows()).collect();
         let manner = LocalNetworkOptions {
+            rows: &rows,
             seeded: true,
             limit: Some(1e6),
         };

@@ -14,7 +14,7 @@ const TURNS: usize = 5;
 /// What is done to the rows, and what it is called.
 type Pass = (&'static str, fn(&MeasuredRows, &[f64]) -> f64);
 
-const PASSES: [Pass; 5] = [
+const PASSES: [Pass; 6] = [
     ("plain sum over the same arrays", |rows, _| rows.plain_sum()),
     ("margins and losses", MeasuredRows::losses),
     ("margins and gradient", MeasuredRows::gradient),
@@ -23,6 +23,7 @@ const PASSES: [Pass; 5] = [
         MeasuredRows::exact_gradient,
     ),
     ("margins and Hessian", MeasuredRows::hessian),
+    ("Gram matrix", MeasuredRows::gram),
 ];
 
 /// As fast as memory gives them: a plain sum waits for each addition before the next, this one for none.
@@ -51,7 +52,7 @@ pub fn passes() -> Found {
     }
     let seconds = measured.map(median);
     let fastest = median(at_memory_speed);
-    let [sum, _, gradient, ..] = seconds;
+    let [sum, _, gradient, _, hessian, gram] = seconds;
     let line = |name: &str, seconds: f64| {
         vec![
             name.to_owned(),
@@ -82,6 +83,14 @@ pub fn passes() -> Found {
                 other: format!("{}, as many bytes in sixteen sums", duration(fastest)),
                 ratio: gradient / fastest,
                 target: Target::None,
+            },
+            Ratio {
+                work: "Gram pass against Hessian pass over 10⁷ rows in memory, one thread"
+                    .to_owned(),
+                ours: duration(gram),
+                other: format!("{}, a Hessian pass", duration(hessian)),
+                ratio: gram / hessian,
+                target: Target::AtMost(1.2),
             },
         ],
         details: vec![Detail {

@@ -198,6 +198,7 @@ fn schema(format: Format) -> Schema {
         } else {
             (NUMBERS + 2 * WARDS) as u32
         },
+        nonzeros: None,
         intercept: true,
         numeric: Vec::new(),
         categorical: Vec::new(),

@@ -195,10 +195,21 @@ fn every_algorithm_runs_from_a_study_file() {
         ("dlm", "", "gradient"),
         ("r-dlm", "", "gradient"),
         ("dgd", "step = { start = 0.1, power = 0.5 }", "gradient"),
+        (
+            "consensus",
+            "metric = \"gram\"\nsteps = 2\nmetric_share = 0.3",
+            "gradient",
+        ),
+        ("consensus", "metric = \"none\"\nsteps = 2", "gradient"),
         ("local", "", "objective"),
         ("average", "", "output"),
     ] {
-        let study = STUDY
+        let study = match name {
+            // Its number of iterations follows from its steps.
+            "consensus" => STUDY.replace("iterations = 10\n", ""),
+            _ => STUDY.to_owned(),
+        };
+        let study = study
             .replace("name = \"r-admm\"", &format!("name = \"{name}\"\n{more}"))
             .replace("objective", mechanism);
         let result = result(&study, &["--quiet"]);

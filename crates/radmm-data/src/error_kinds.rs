@@ -102,6 +102,14 @@ pub enum LineError {
         /// The index before it.
         last: u32,
     },
+    /// The line has more non-zeros than all parties agreed on.
+    #[error("the line has {found} non-zeros: the study has nonzeros = {limit}")]
+    TooManyNonZeros {
+        /// The number of non-zeros.
+        found: usize,
+        /// The largest number that is allowed.
+        limit: u32,
+    },
     /// The text after the colon is not a finite number.
     #[error("invalid value {value:?} of index {index}: must be a finite number")]
     Value {

@@ -1,6 +1,7 @@
 //! The schema of a table: the public bounds and vocabularies that all parties agree on.
 
 use radmm::curator::NormPolicy;
+use radmm::problem::RowShape;
 use serde::{Serialize, Serializer};
 
 /// The public rules that turn a table into rows of numbers.
@@ -23,6 +24,8 @@ pub struct Schema {
     /// The public number of columns of a file that numbers them (LIBSVM), or 0 for every other file. Values of numbered
     /// columns are taken as they are, and no column has a name.
     pub numbered: u32,
+    /// The public number of non-zeros that a line of such a file has at most, without the intercept; `None` for no limit.
+    pub nonzeros: Option<u32>,
 }
 
 impl Schema {
@@ -37,6 +40,7 @@ impl Schema {
             numeric: Vec::new(),
             categorical: Vec::new(),
             numbered: 0,
+            nonzeros: None,
         }
     }
 
@@ -53,6 +57,15 @@ impl Schema {
     /// Returns the number of encoded columns, without making names for the numbered ones.
     pub fn width(&self) -> usize {
         self.numbered as usize + self.named().len()
+    }
+
+    /// Returns the public shape of encoded rows. Every numeric, binned or categorical column fills one of the encoded columns at
+    /// most, and the intercept one more.
+    pub fn shape(&self) -> RowShape {
+        let numbered = self.nonzeros.unwrap_or(self.numbered);
+        let named = self.numeric.len() + self.categorical.len();
+        let filled = numbered + named as u32 + u32::from(self.intercept);
+        RowShape::new(self.width() as u32, filled)
     }
 
     fn named(&self) -> Vec<String> {
@@ -261,5 +274,28 @@ mod tests {
         };
         assert_eq!(schema.columns(), ["1", "2", "3", "(intercept)"]);
         assert_eq!(schema.width(), 4);
+    }
+
+    #[test]
+    fn a_row_fills_one_encoded_column_for_each_column_of_the_file() {
+        let named = Schema {
+            intercept: true,
+            numeric: vec![
+                Numeric::binned("age", [25.0, 35.0, 65.5]),
+                Numeric::within("bmi", 0.0, 1.0),
+            ],
+            categorical: vec![Categorical::new("smoker", ["yes", "no"])],
+            ..Schema::new("ill", "yes")
+        };
+        // Four bins, a number, two values and the intercept.
+        assert_eq!(named.shape(), RowShape::new(8, 4));
+        let numbered = |nonzeros| Schema {
+            intercept: true,
+            numbered: 300,
+            nonzeros,
+            ..Schema::new("label", "1")
+        };
+        assert_eq!(numbered(Some(14)).shape(), RowShape::new(301, 15));
+        assert_eq!(numbered(None).shape(), RowShape::dense(301));
     }
 }

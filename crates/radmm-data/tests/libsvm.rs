@@ -213,3 +213,20 @@ fn errors_name_the_test_file() {
         "rows.t: all 1 rows were dropped: each has a missing value in a column that the study uses"
     );
 }
+
+#[test]
+fn a_line_with_more_non_zeros_than_the_study_allows_is_rejected_by_its_number() {
+    let limited = |nonzeros| Schema {
+        nonzeros,
+        ..schema()
+    };
+    // A zero that is written does not count, nor does the intercept.
+    let text = b"+1 1:1 2:0 3:1\n\n-1 1:1 2:0.5 3:1\n";
+    for allowed in [None, Some(3)] {
+        assert!(read(text, &limited(allowed), &Split::RoundRobin, 2).is_ok());
+    }
+    assert_eq!(
+        refusal(text, &limited(Some(2)), &Split::RoundRobin),
+        "rows.svm:3: the line has 3 non-zeros: the study has nonzeros = 2"
+    );
+}

@@ -4,9 +4,10 @@
 //! ridges are tried, and the best one by the measure that is shown is taken. A party that trains alone cannot choose with that
 //! hindsight: the comparison is in the baselines' favour.
 
-use radmm::graph::Graph;
+use radmm::graph::NodeId;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::sim::Snapshot;
+use radmm_study::instantiate::Instance;
 use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};
 
@@ -152,7 +153,7 @@ impl Baseline {
         study.algorithm.method = self.method(extra_ridge);
         study.algorithm.iterations = match self {
             Self::Alone => 1,
-            Self::Averaged => 1 + gossip_rounds(base.graph()),
+            Self::Averaged => 1 + gossip_rounds(&base.instance()),
         };
         let one_answer = calibrate::for_one_answer(&study.privacy.noise.template());
         study.privacy.noise = Noise::Given(one_answer);
@@ -161,20 +162,29 @@ impl Baseline {
     }
 }
 
-/// Returns the number of gossip rounds after which the models differ by a thousandth of what they did.
+/// Returns the number of gossip rounds after which the models differ by a thousandth of what they did. Where rows count alike,
+/// the first round multiplies them by the parties' shares, which gossip has to even out too.
 ///
 /// A query costs privacy and gossip does not, so averaging is not cut short. On graphs where it would take more than 500
 /// rounds, 500 are made.
-pub fn gossip_rounds(graph: &Graph) -> u32 {
+pub fn gossip_rounds(instance: &Instance<'_>) -> u32 {
+    let graph = instance.graph;
     let count = graph.len() as f64;
+    let centred = |mut values: Vec<f64>| {
+        let mean = values.iter().sum::<f64>() / count;
+        values.iter_mut().for_each(|value| *value -= mean);
+        values
+    };
     // A slope and a wave: every slowly decaying mode of disagreement has a part in them.
-    let mut values: Vec<f64> = (0..graph.len())
-        .map(|i| i as f64 / count + libm::cos(1.7 * i as f64))
-        .collect();
-    let mean = values.iter().sum::<f64>() / count;
-    values.iter_mut().for_each(|value| *value -= mean);
+    let model = |i: usize| i as f64 / count + libm::cos(1.7 * i as f64);
     let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
-    let start = norm(&values);
+    let start = norm(&centred((0..graph.len()).map(model).collect()));
+    // Models of norm one that differ as above, times the shares, less one.
+    let weighed = |id: NodeId| {
+        let share = instance.share(id);
+        share * model(id.0 as usize) + (share - 1.0)
+    };
+    let mut values = centred(graph.nodes().map(weighed).collect());
     let weights: Vec<Vec<f64>> = graph.nodes().map(|id| graph.metropolis(id)).collect();
     for round in 0..MAX_GOSSIP_ROUNDS {
         if norm(&values) <= 1e-3 * start {
@@ -203,27 +213,46 @@ fn ridges(base: &Experiment) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use radmm::graph::Topology;
+    use radmm::graph::{Graph, Topology};
 
     #[test]
     fn gossip_continues_until_models_agree() {
         // A ring of five contracts by 1/3 + 2/3·cos 72° = 0.539 a round: 0.539¹¹ = 0.0011.
-        let ring = Graph::new(&Topology::Ring, 5).unwrap();
-        assert!(
-            (10..=13).contains(&gossip_rounds(&ring)),
-            "{}",
-            gossip_rounds(&ring)
-        );
+        let ring = rounds(Topology::Ring, &[9; 5]);
+        assert!((10..=13).contains(&ring), "{ring}");
         // A path of ten by 1/3 + 2/3·cos 18° = 0.967.
-        let path = Graph::new(&Topology::Path, 10).unwrap();
-        assert!(
-            (150..=220).contains(&gossip_rounds(&path)),
-            "{}",
-            gossip_rounds(&path)
-        );
-        let long = Graph::new(&Topology::Path, 100).unwrap();
-        assert_eq!(gossip_rounds(&long), MAX_GOSSIP_ROUNDS);
-        let all = Graph::new(&Topology::Complete, 4).unwrap();
-        assert!(gossip_rounds(&all) <= 2);
+        let path = rounds(Topology::Path, &[9; 10]);
+        assert!((150..=220).contains(&path), "{path}");
+        let long = rounds(Topology::Path, &[9; 100]);
+        assert_eq!(long, MAX_GOSSIP_ROUNDS);
+        assert!(rounds(Topology::Complete, &[9; 4]) <= 2);
     }
+
+    #[test]
+    fn unequal_parties_gossip_longer_and_to_the_same_accuracy() {
+        let equal = rounds(Topology::Ring, &[9; 5]);
+        let unequal = rounds(Topology::Ring, &[5582, 7872, 5799, 1066, 9843]);
+        assert!((equal..=equal + 3).contains(&unequal), "{unequal}");
+    }
+
+    fn rounds(topology: Topology, rows: &[usize]) -> u32 {
+        let graph = Graph::new(&topology, rows.len()).unwrap();
+        let (mut study, _) = Study::parse(STUDY, "study.toml").unwrap();
+        study.network.nodes = rows.len() as u32;
+        gossip_rounds(&Instance::new(&study, &graph, rows.to_vec()))
+    }
+
+    const STUDY: &str = r#"
+        [data]
+        builtin = "clinic"
+        [network]
+        nodes = 5
+        topology = "ring"
+        [problem]
+        weight = 1
+        ridge = 1
+        [algorithm]
+        name = "average"
+        iterations = 1
+    "#;
 }

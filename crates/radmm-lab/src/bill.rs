@@ -45,7 +45,7 @@ pub struct StudyBill {
     #[serde(flatten)]
     pub total: Guarantee,
     scope: &'static str,
-    /// `C`, the largest norm that the gradient of a party's rows can have.
+    /// `C·s_max`, the largest norm that a party's gradient can have, in the mean over the parties.
     pub signal: f64,
     /// The bills of the parties, by number.
     pub nodes: Vec<NodeBill>,
@@ -246,7 +246,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         composition: statement_text::composition(&study.privacy),
         total: Guarantee::network(nodes.iter().map(|node| node.total)),
         scope: SCOPE,
-        signal: study.problem.weight,
+        signal: plan.signal(),
         saving: saving(plan, noise, &nodes),
         noise_warning: plan.excessive_noise(noise),
         by_iteration,

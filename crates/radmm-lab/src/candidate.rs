@@ -1,7 +1,7 @@
 //! A candidate of a comparison: a study on shared rows, with noise at which its whole run costs a common total.
 
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee, Mechanism};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseFamily};
 use radmm::sim::Snapshot;
 use radmm_study::number_format::scale;
 use serde::Serialize;
@@ -45,9 +45,9 @@ pub struct CandidateResult {
     /// For a baseline, the ridge of its query beyond the common one: the best of several in hindsight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_ridge: Option<f64>,
-    /// `gamma` or `gaussian`, if there is noise.
-    pub law: Option<&'static str>,
-    /// The scale of the noise (rate of gamma noise, σ of Gaussian noise), least and greatest of the parties'.
+    /// The family of the noise, if there is any.
+    pub law: Option<NoiseFamily>,
+    /// The scale of the noise (rate of gamma or Laplace noise, σ of Gaussian noise), least and greatest of the parties'.
     pub noise: Option<[f64; 2]>,
     /// The loss at the end, of each party's model on its own training rows.
     pub loss: SampleStats,
@@ -177,10 +177,7 @@ impl CandidateResult {
         match self.noise {
             None => "none".to_owned(),
             Some(ends) => {
-                let name = match self.law {
-                    Some("gamma") => "rate",
-                    _ => "σ",
-                };
+                let name = self.law.map_or("σ", NoiseFamily::symbol);
                 scale(name, ends)
             }
         }
@@ -227,8 +224,8 @@ impl HeldOutStats {
     }
 }
 
-fn law(mechanism: &Mechanism) -> Option<&'static str> {
-    mechanism.noise().map(|law| law.family().name())
+fn law(mechanism: &Mechanism) -> Option<NoiseFamily> {
+    mechanism.noise().map(|law| law.family())
 }
 
 fn scales(noise: &[Mechanism]) -> Option<[f64; 2]> {

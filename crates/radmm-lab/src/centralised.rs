@@ -13,6 +13,7 @@ use radmm::curator::HeldOutScore;
 use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig};
 use radmm::privacy::{Guarantee, Mechanism};
+use radmm::problem::RowCount;
 use radmm::protocol::query::Query;
 use radmm::sim::{Optimum, Replicas};
 use radmm_data::Split;
@@ -31,6 +32,8 @@ use crate::stats::SampleStats;
 /// The minimiser of the common objective, found without noise.
 #[derive(Clone, Debug, Serialize)]
 pub struct CentralisedResult {
+    /// Whether rows or parties count alike in that objective.
+    pub count: RowCount,
     /// The mean loss on the training rows.
     pub loss: f64,
     /// The share of a party's training rows classified correctly, averaged over the parties.
@@ -44,8 +47,9 @@ pub struct CentralisedResult {
 
 impl CentralisedResult {
     /// Returns the result for an optimum and its score on held-out rows.
-    pub(crate) fn new((optimum, score): (Optimum, Option<HeldOutScore>)) -> Self {
+    pub(crate) fn new(count: RowCount, (optimum, score): (Optimum, Option<HeldOutScore>)) -> Self {
         Self {
+            count,
             loss: optimum.loss,
             accuracy: optimum.accuracy,
             accuracy_everywhere: optimum.global_fit.accuracy,
@@ -54,6 +58,24 @@ impl CentralisedResult {
                 accuracy: SampleStats::of([score.accuracy]),
                 auc: SampleStats::of([score.auc]),
             }),
+        }
+    }
+}
+
+/// Returns the name of the optimum without noise in tables and legends. It is that of pooled rows only where rows count alike.
+pub fn optimum_title(count: RowCount) -> &'static str {
+    match count {
+        RowCount::Rows => "pooled, no noise",
+        RowCount::Parties => "optimum, no noise",
+    }
+}
+
+/// Returns the optimum without noise in words.
+pub(crate) fn optimum_text(count: RowCount) -> &'static str {
+    match count {
+        RowCount::Rows => "one party with all rows and no noise",
+        RowCount::Parties => {
+            "the optimum without noise, in which every party counts the same, whatever its size"
         }
     }
 }
@@ -140,10 +162,15 @@ impl CentralisedParty {
     }
 }
 
-/// Returns the same study with one party, whose ridge is the whole of `ρ`.
+/// Returns the same study with one party, whose ridge is the whole of `ρ`. Where rows count alike, they weigh as they do among
+/// the parties, `C·N/Σ_i B_i` each, and the objective is the parties' common one.
 fn single_party(study: &Study) -> Study {
     let mut study = study.clone();
+    if study.problem.count == RowCount::Rows {
+        study.problem.weight *= f64::from(study.network.nodes);
+    }
     study.network.nodes = 1;
+    study.parties.clear();
     study
 }
 
@@ -167,6 +194,10 @@ mod tests {
         [data.numeric]
         age = [18, 95]
         bmi = [15, 50]
+        [data.split]
+        method = "sizes"
+        sizes = [20, 4, 1]
+        seed = 1
         [network]
         nodes = 3
         topology = "ring"
@@ -184,33 +215,36 @@ mod tests {
         Study::parse(STUDY, "centralised.toml").unwrap().0
     }
 
-    #[test]
-    fn without_noise_it_finds_the_optimum_of_equally_large_parties() {
-        // 1,995 patients have all values, a multiple of three.
-        let mut study = study();
+    /// Returns the distance of a centralised party's model from the optimum of the parties, of very unequal sizes.
+    fn distance_from_the_parties(study: &Study, pooled: &Study) -> f64 {
         let experiment = Experiment::prepare(study.clone(), "".as_ref()).unwrap();
-        let parties = &experiment.table().parties;
-        assert!(
-            parties
-                .iter()
-                .all(|party| party.shard.rows() == parties[0].shard.rows())
-        );
-        let (optimum, _) = experiment.optimum().unwrap().unwrap();
-
-        // Three parties weigh their rows by C/B_i, one party by C/(3·B_i): a third of the ridge goes with that.
-        study.problem.ridge /= 3.0;
-        let party = CentralisedParty::read(&study, "".as_ref()).unwrap();
-        let runs = party.repeat(&study, Mechanism::None, None).unwrap();
-        let run = &runs[0];
-        assert_eq!(run.nodes.len(), 1);
-        let model = &run.nodes[0].model;
-        let distance = model
+        let rows: Vec<usize> = experiment
+            .table()
+            .parties
             .iter()
-            .zip(&optimum.model)
-            .map(|(a, b)| (a - b).powi(2));
-        let distance = distance.sum::<f64>().sqrt();
-        // Both are certified to a gradient of 10⁻¹⁰, at a convexity of 0.2 and 0.6.
-        assert!(distance < 1e-9, "{distance}");
+            .map(|p| p.shard.rows())
+            .collect();
+        assert_eq!(rows, [1591, 318, 80]);
+        let (optimum, _) = experiment.optimum().unwrap().unwrap();
+        let party = CentralisedParty::read(pooled, "".as_ref()).unwrap();
+        let runs = party.repeat(pooled, Mechanism::None, None).unwrap();
+        assert_eq!(runs[0].nodes.len(), 1);
+        let model = runs[0].nodes[0].model.iter();
+        let squares = model.zip(&optimum.model).map(|(a, b)| (a - b).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn without_noise_it_finds_the_optimum_of_parties_whose_rows_count_alike() {
+        let mut study = study();
+        // Both are certified to a gradient of 10⁻¹⁰, at a convexity of 0.6.
+        let distance = distance_from_the_parties(&study, &study);
+        assert!(distance < 1e-8, "{distance}");
+        // Where parties count alike, theirs is another optimum: the weights have the sum 3C too.
+        let pooled = study.clone();
+        study.problem.count = RowCount::Parties;
+        let distance = distance_from_the_parties(&study, &pooled);
+        assert!(distance > 1e-2, "{distance}");
     }
 
     #[test]
@@ -232,11 +266,13 @@ mod tests {
         else {
             panic!("{noise:?}")
         };
-        // S·α + ln(1 + x) and a thousandth of it are ε, with S = 2C/B and x = C/(4·B·ρ).
+        // S = 2·3C/B and x = 3C/(4·B·ρ), below S·α/8: the bend of the logistic loss is free, but for its part in the price of the
+        // grid, a 1024th of S·α + ln(1 + x).
         let rows = party.table.rows() as f64;
-        let (weight, ridge) = (study.problem.weight, study.problem.ridge);
-        let hessian = (weight / (4.0 * rows * ridge)).ln_1p();
-        let exact = (0.5 / (1.0 + 1.0 / 1024.0) - hessian) * rows / (2.0 * weight);
+        let (weight, ridge) = (3.0 * study.problem.weight, study.problem.ridge);
+        let spread = weight / (4.0 * rows * ridge);
+        assert!(spread < 0.49 / 8.0, "{spread}");
+        let exact = (0.5 * 1024.0 - spread.ln_1p()) / 1025.0 * rows / (2.0 * weight);
         assert!((rate / exact - 1.0).abs() < 1e-9, "{rate} {exact}");
 
         let runs = party.repeat(&study, noise, Some(total.epsilon)).unwrap();

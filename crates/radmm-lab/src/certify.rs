@@ -6,7 +6,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::convergence::local_rate::{HessiansTooLarge, LocalRate};
 use radmm::convergence::theorem::{Certificate, Condition, Uncertifiable};
 use radmm::curator::NotCertified;
-use radmm::graph::{NodeId, Topology};
+use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism};
 use radmm::sim::Simulation;
 use radmm_study::Method;
@@ -48,8 +48,10 @@ pub struct Certification {
     pub algorithm: Method,
     /// The size and shape of the network.
     pub network: NetworkSummary,
-    /// `M = C·c₁ + ρ/N`.
+    /// The greatest `M_i = C_i·c₁ + ρ/N`.
     pub lipschitz: f64,
+    /// The least `M_i`.
+    pub least_lipschitz: f64,
     /// The verdict of Theorem III.1.
     pub theorem: TheoremVerdict,
     /// The local rates: the study's algorithm first, if it has one, then others for comparison.
@@ -164,9 +166,11 @@ impl Experiment {
     pub fn certify(&self, progress: &(dyn Fn(&str) + Sync)) -> Result<Certification, CertifyError> {
         let study = self.study();
         let method = &study.algorithm.method;
-        let lipschitz = self.instance().problem(NodeId(0)).lipschitz();
+        let instance = self.instance();
+        let nodes = self.graph().nodes();
+        let lipschitz: Vec<f64> = nodes.map(|id| instance.problem(id).lipschitz()).collect();
         let (observed, optimum) = self.observe(progress)?;
-        let theorem = self.verdict(lipschitz);
+        let theorem = self.verdict(&lipschitz);
         progress("theorem");
         let no_rate = method.no_rate().map(str::to_owned);
         let mut rated = Vec::new();
@@ -199,7 +203,8 @@ impl Experiment {
                 edges: self.graph().edge_count(),
                 bipartite: self.graph().is_bipartite(),
             },
-            lipschitz,
+            lipschitz: lipschitz.iter().copied().fold(0.0, f64::max),
+            least_lipschitz: lipschitz.iter().copied().fold(f64::INFINITY, f64::min),
             theorem,
             rates,
             no_rate,
@@ -208,7 +213,7 @@ impl Experiment {
         })
     }
 
-    fn verdict(&self, lipschitz: f64) -> TheoremVerdict {
+    fn verdict(&self, lipschitz: &[f64]) -> TheoremVerdict {
         let (eta, gamma) = match theorem_covers(&self.study().algorithm.method) {
             Ok(constants) => constants,
             Err(reason) => return TheoremVerdict::NotCovered { reason },

@@ -35,8 +35,7 @@ pub struct ComparisonResult {
     /// The names of the candidates that no noise brings down to the total.
     #[serde(rename = "too_dear")]
     pub unattainable: Vec<String>,
-    /// One party with all rows and no noise.
-    #[serde(rename = "pooled")]
+    /// The optimum of the first study without noise.
     pub centralised: Option<CentralisedResult>,
 }
 

@@ -132,15 +132,18 @@ impl Experiment {
         Ok(Outcome {
             repetitions,
             baselines,
+            count: self.study.problem.count,
             centralised,
             centralised_held_out: held_out.flatten(),
         })
     }
 
-    /// Returns the quality of the centralised optimum, found with all rows and no noise; `None` if the minimiser could not be
+    /// Returns the quality of the optimum of the common objective, found with all rows and no noise; `None` if the minimiser could not be
     /// certified.
     pub fn centralised(&self) -> Result<Option<CentralisedResult>, RunError> {
-        Ok(self.optimum()?.map(CentralisedResult::new))
+        let count = self.study.problem.count;
+        let optimum = self.optimum()?;
+        Ok(optimum.map(|found| CentralisedResult::new(count, found)))
     }
 
     /// Returns the centralised optimum and its score on held-out rows, if there are any.
@@ -246,7 +249,7 @@ impl Experiment {
     }
 
     /// Returns the study on its graph, with the sizes of its parties.
-    pub(crate) fn instance(&self) -> Instance<'_> {
+    pub fn instance(&self) -> Instance<'_> {
         let rows = self.table.parties.iter().map(|party| party.shard.rows());
         Instance::new(&self.study, &self.graph, rows.collect())
     }

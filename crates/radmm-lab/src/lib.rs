@@ -71,7 +71,7 @@ mod stats;
 pub use baseline::{Baseline, Criterion, gossip_rounds};
 pub use bill::{BillError, BilledStep, IterationCost, NodeBill, Saving, StudyBill};
 pub use candidate::{Candidate, CandidateResult, HeldOutStats, IterationStats};
-pub use centralised::{CentralisedParty, CentralisedResult};
+pub use centralised::{CentralisedParty, CentralisedResult, optimum_title};
 pub use certify::{
     AlgorithmRate, Certification, CertifyError, NetworkSummary, ObservedConvergence, TheoremVerdict,
 };

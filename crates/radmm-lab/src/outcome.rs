@@ -5,6 +5,7 @@ use std::time::Duration;
 use radmm::curator::HeldOutScore;
 use radmm::node::{Node, StepKind};
 use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution};
+use radmm::problem::RowCount;
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use serde::Serialize;
 
@@ -14,7 +15,9 @@ pub struct Outcome {
     pub repetitions: Vec<Repetition>,
     /// The baselines at equal privacy, unless the study itself is one of them.
     pub baselines: Vec<BaselineRun>,
-    /// One party with all rows and no noise; `None` if its minimiser could not be certified.
+    /// Whether rows or parties count alike in the common objective.
+    pub count: RowCount,
+    /// The optimum of the common objective without noise; `None` if its minimiser could not be certified.
     pub centralised: Option<Optimum>,
     /// The quality of the centralised model on held-out rows, if there are any.
     pub centralised_held_out: Option<HeldOutScore>,

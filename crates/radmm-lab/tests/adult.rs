@@ -49,6 +49,7 @@ fn the_adult_study_agrees_with_the_independent_implementation() {
             nodes = 5
             topology = "ring"
             [problem]
+            count = "parties"
             weight = {}
             ridge = {}
             [algorithm]

@@ -8,7 +8,7 @@
 mod support;
 
 use proptest::prelude::*;
-use radmm::privacy::NoiseDistribution;
+use radmm::privacy::{NoiseDistribution, NoiseFamily};
 use radmm::sim::Snapshot;
 use radmm_lab::{BillError, Experiment, StudyBill, UnattainableBudget};
 use radmm_study::{Method, Noise, Study};
@@ -61,8 +61,13 @@ const METHODS: [&str; 10] = [
     "name = \"average\"\nextra_ridge = 3",
 ];
 
+/// A replacement with which parties count alike, as in the paper.
+const BY_PARTY: (&str, &str) = ("[problem]", "[problem]\ncount = \"parties\"");
+
 /// Replacements for `epsilon = 5`, for methods that ask for minimisers.
-const MINIMISERS: [&str; 5] = [
+const MINIMISERS: [&str; 7] = [
+    "epsilon = 5\nmechanism = \"output\"\nnoise = \"laplace\"",
+    "epsilon = 5\nscale = \"penalty\"\nnoise = \"laplace\"",
     "epsilon = 5\nbound = \"paper\"",
     "epsilon = 5\nmechanism = \"output\"",
     "epsilon = 5\nmechanism = \"output\"\ndelta = 1e-5",
@@ -74,7 +79,11 @@ const MINIMISERS: [&str; 5] = [
 fn every_party_comes_within_a_thousandth_of_the_total_and_never_above() {
     let mut seen = 0;
     for method in METHODS {
-        let mut ways = vec!["epsilon = 5", "epsilon = 5\ndelta = 1e-5"];
+        let mut ways = vec![
+            "epsilon = 5",
+            "epsilon = 5\nnoise = \"laplace\"",
+            "epsilon = 5\ndelta = 1e-5",
+        ];
         let asks_for_gradients = study(&[("name = \"r-admm\"", method)])
             .algorithm
             .method
@@ -106,19 +115,23 @@ fn every_party_comes_within_a_thousandth_of_the_total_and_never_above() {
             }
         }
     }
-    assert_eq!(seen, 4 * (5 * 7 + 3 * 2 + 2 * 5));
+    assert_eq!(seen, 4 * (5 * 10 + 3 * 3 + 2 * 7));
 }
 
 #[test]
-fn parties_with_fewer_rows_have_more_noise_for_the_same_total() {
-    for way in ["epsilon = 5", "epsilon = 5\ndelta = 1e-5"] {
-        let experiment = experiment(&[("epsilon = 5", way), ("\"star\"", "\"ring\"")]);
+fn where_parties_count_alike_those_with_fewer_rows_have_more_noise_for_the_same_total() {
+    for way in [
+        "epsilon = 5",
+        "epsilon = 5\nnoise = \"laplace\"",
+        "epsilon = 5\ndelta = 1e-5",
+    ] {
+        let experiment = experiment(&[("epsilon = 5", way), ("\"star\"", "\"ring\""), BY_PARTY]);
         let runs = experiment
             .repeat(&experiment.noise().unwrap(), None, &|_: &Snapshot| ())
             .unwrap();
         let nodes = &runs.repetitions[0].nodes;
         let noise = |law: &Option<NoiseDistribution>| match law.unwrap() {
-            NoiseDistribution::Gamma { rate } => 1.0 / rate,
+            NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate } => 1.0 / rate,
             NoiseDistribution::Gaussian { sigma } => sigma,
         };
         for pair in nodes.windows(2) {
@@ -164,7 +177,7 @@ fn a_run_keeps_the_total_as_a_limit() {
 
 #[test]
 fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
-    let study = study(&[("epsilon = 5", "epsilon = 0.01")]);
+    let study = study(&[("epsilon = 5", "epsilon = 0.01"), BY_PARTY]);
     let error = StudyBill::for_rows(&study, &[400, 20, 400, 400]).unwrap_err();
     let said = error.to_string();
     let BillError::Unattainable(UnattainableBudget::OutOfReach {
@@ -191,6 +204,7 @@ fn an_unattainable_total_is_reported_with_the_party_and_the_least_total() {
     for (share, reached) in [(0.99, false), (1.01, true)] {
         let epsilon = format!("epsilon = {}", least * share);
         let text = STUDY.replace("epsilon = 5", &epsilon);
+        let text = text.replace(BY_PARTY.0, BY_PARTY.1);
         let (study, _) = Study::parse(&text, "totals.toml").unwrap();
         let bill = StudyBill::for_rows(&study, &[400, 20, 400, 400]);
         assert_eq!(bill.is_ok(), reached, "{share}");
@@ -266,15 +280,19 @@ fn delta() -> impl Strategy<Value = f64> {
 
 fn total() -> impl Strategy<Value = String> {
     let epsilon = prop_oneof![Just(1000.0), Just(5e-324), Just(1e-300), magnitude(-30, 8)];
-    (epsilon, proptest::option::of(delta())).prop_map(|(epsilon, delta)| match delta {
-        None => format!("epsilon = {epsilon:?}"),
+    let pure = prop_oneof![Just("gamma"), Just("laplace")];
+    (epsilon, proptest::option::of(delta()), pure).prop_map(|(epsilon, delta, pure)| match delta {
+        None => format!("epsilon = {epsilon:?}\nnoise = {pure:?}"),
         Some(delta) => format!("epsilon = {epsilon:?}\ndelta = {delta:?}"),
     })
 }
 
 fn amount() -> impl Strategy<Value = String> {
-    let rate = prop_oneof![Just(1e-100), Just(f64::MAX), magnitude(-300, 1000)]
-        .prop_map(|rate| format!("mechanism = \"PLACE\"\nrate = {rate:?}"));
+    let rate = prop_oneof![Just(1e-100), Just(f64::MAX), magnitude(-300, 1000)];
+    let pure = prop_oneof![Just("gamma"), Just("laplace")];
+    let rate = (rate, pure).prop_map(|(rate, pure)| {
+        format!("mechanism = \"PLACE\"\nnoise = {pure:?}\nrate = {rate:?}")
+    });
     let sigma = prop_oneof![Just(5e-324), Just(1e100), magnitude(-1000, 300)];
     let gaussian = (sigma, delta()).prop_map(|(sigma, delta)| {
         format!("mechanism = \"PLACE\"\nnoise = \"gaussian\"\nsigma = {sigma:?}\ndelta = {delta:?}")
@@ -312,6 +330,14 @@ fn assert_consistent(bill: &StudyBill) {
     }
 }
 
+/// The price of gamma noise in the objective of the logistic loss for `A = S·α` and `x`: with `s = (1 + t)/2` and a curvature of
+/// `(1 − t²)/4`, the best `t` solves `A·x·t² + 8x·t = A(1 + x)`, or is 1.
+fn logistic_price(a: f64, x: f64) -> f64 {
+    let root = (16.0 * x * x + a * a * x * (1.0 + x)).sqrt();
+    let t = (a * (1.0 + x) / (root + 4.0 * x)).min(1.0);
+    a / 2.0 * (1.0 + (1.0 + t) / 2.0) + (x * (1.0 - t * t)).ln_1p()
+}
+
 /// Asserts that the total is no less than that of the theorems, computed in another way: pure losses by their formula, Gaussian
 /// noise on answers by the exact privacy profile of one Gaussian mechanism, to which it composes.
 fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
@@ -321,25 +347,30 @@ fn assert_not_understated(study: &Study, rows: usize, bill: &StudyBill) {
         let stated = node.total.epsilon;
         let gradients = study.algorithm.method.asks_for_gradients();
         match node.law.unwrap() {
-            NoiseDistribution::Gamma { rate } => {
-                let hessian = |quadratic: f64| {
+            law @ (NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate }) => {
+                // In the norm of the noise: a row fills one column for each of the file's 7, and the intercept.
+                let s = match law.family() {
+                    NoiseFamily::Laplace => s * 8f64.sqrt(),
+                    _ => s,
+                };
+                let spread = |quadratic: f64| {
                     let m = study.problem.ridge / 4.0 + quadratic;
-                    (weight * 0.25 / (rows * m)).ln_1p()
+                    weight * 0.25 / (rows * m)
                 };
                 let degree = node.degree as f64;
-                let of_hessian = match &study.algorithm.method {
+                let spread = match &study.algorithm.method {
                     Method::Local { extra_ridge } | Method::Average { extra_ridge } => {
-                        hessian(*extra_ridge)
+                        spread(*extra_ridge)
                     }
                     Method::Admm { penalty } | Method::RecycledAdmm { penalty, .. } => {
-                        hessian(2.0 * penalty.at(1) * degree)
+                        spread(2.0 * penalty.at(1) * degree)
                     }
                     Method::MAdmm { penalty, .. } | Method::MRecycledAdmm { penalty, .. } => {
-                        hessian(2.0 * penalty[0].at(1) * degree)
+                        spread(2.0 * penalty[0].at(1) * degree)
                     }
                     _ => 0.0,
                 };
-                let loss = node.data_steps as f64 * (s * rate + of_hessian);
+                let loss = node.data_steps as f64 * logistic_price(s * rate, spread);
                 // A few roundings of the check itself.
                 assert!(stated >= loss * (1.0 - 1e-12), "{stated} {loss}");
             }

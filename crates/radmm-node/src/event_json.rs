@@ -1,6 +1,6 @@
 //! The JSON form of a privacy event. All of its numbers are public. An infinite number is `null`.
 
-use radmm::privacy::{IdealRelease, NoiseDistribution, NoiseFamily, PrivacyEvent};
+use radmm::privacy::{IdealRelease, NoiseDistribution, NoiseFamily, PrivacyEvent, SlopeCurve};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The JSON form of an [`PrivacyEvent`].
@@ -16,7 +16,8 @@ pub(crate) enum EventJson {
         sensitivity: f64,
         #[serde(deserialize_with = "or_infinite")]
         spread: f64,
-        one_signed: bool,
+        #[serde(alias = "one_signed", deserialize_with = "or_sign")]
+        slope: SlopeCurve,
         noise: NoiseFamily,
         amount: f64,
         #[serde(deserialize_with = "or_infinite")]
@@ -37,6 +38,21 @@ fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
+/// Reads the curve of a loss, or only whether its slopes have one sign, as older files have it.
+fn or_sign<'de, D: Deserializer<'de>>(from: D) -> Result<SlopeCurve, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Slope {
+        OneSigned(bool),
+        Curve(SlopeCurve),
+    }
+    Ok(match Slope::deserialize(from)? {
+        Slope::OneSigned(true) => SlopeCurve::OneSigned,
+        Slope::OneSigned(false) => SlopeCurve::TwoSigned,
+        Slope::Curve(curve) => curve,
+    })
+}
+
 impl From<&PrivacyEvent> for EventJson {
     fn from(event: &PrivacyEvent) -> Self {
         let slack = event.slack;
@@ -46,14 +62,14 @@ impl From<&PrivacyEvent> for EventJson {
             IdealRelease::Objective {
                 sensitivity,
                 spread,
-                one_signed,
+                curve: slope,
                 law,
             } => {
                 let (noise, amount) = parts(law);
                 Self::Objective {
                     sensitivity,
                     spread,
-                    one_signed,
+                    slope,
                     noise,
                     amount,
                     slack,
@@ -83,7 +99,7 @@ impl From<EventJson> for PrivacyEvent {
             EventJson::Objective {
                 sensitivity,
                 spread,
-                one_signed,
+                slope: curve,
                 noise,
                 amount,
                 slack,
@@ -91,7 +107,7 @@ impl From<EventJson> for PrivacyEvent {
                 ideal: IdealRelease::Objective {
                     sensitivity,
                     spread,
-                    one_signed,
+                    curve,
                     law: law(noise, amount),
                 },
                 slack,
@@ -122,11 +138,12 @@ mod tests {
         for law in [
             NoiseDistribution::Gamma { rate: 0.1 + 0.2 },
             NoiseDistribution::Gaussian { sigma: 7.0 },
+            NoiseDistribution::Laplace { rate: 0.1 + 0.2 },
         ] {
             ideals.push(IdealRelease::Objective {
                 sensitivity: 1.0 / 3.0,
                 spread: 5e-324,
-                one_signed: true,
+                curve: SlopeCurve::SmoothHinge,
                 law,
             });
             ideals.push(IdealRelease::Additive {
@@ -141,6 +158,23 @@ mod tests {
                 let read: EventJson = serde_json::from_str(&text).unwrap();
                 assert_eq!(PrivacyEvent::from(read), event, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn older_events_are_read_by_the_signs_of_slopes() {
+        for (one_signed, expected) in [
+            (true, SlopeCurve::OneSigned),
+            (false, SlopeCurve::TwoSigned),
+        ] {
+            let text = format!(
+                r#"{{"release":"objective","sensitivity":0.1,"spread":0.2,"one_signed":{one_signed},"noise":"gamma","amount":3.0,"slack":0.0}}"#
+            );
+            let read: EventJson = serde_json::from_str(&text).unwrap();
+            let ideal = PrivacyEvent::from(read).ideal;
+            assert!(matches!(ideal, IdealRelease::Objective { curve, .. } if curve == expected));
+            let twice = text.replace("\"spread\"", "\"slope\":\"logistic\",\"spread\"");
+            assert!(serde_json::from_str::<EventJson>(&twice).is_err());
         }
     }
 }

@@ -23,7 +23,9 @@ pub struct LocalNetwork {
 
 /// The options of a local network.
 #[derive(Clone, Copy, Debug)]
-pub struct LocalNetworkOptions {
+pub struct LocalNetworkOptions<'a> {
+    /// The number of training rows of every party, by node.
+    pub rows: &'a [usize],
     /// Whether the noise repeats from the study's seed, as in a simulation.
     pub seeded: bool,
     /// The limit of every site at the study's `δ`. Without one the noise must be seeded.
@@ -63,7 +65,7 @@ impl LocalNetwork {
         text: &str,
         study: &Study,
         folder: &Path,
-        options: LocalNetworkOptions,
+        options: LocalNetworkOptions<'_>,
     ) -> Result<Self, LocalNetworkError> {
         let names = names(study);
         let network = Self {
@@ -73,7 +75,11 @@ impl LocalNetwork {
                 .map(|name| (name.clone(), folder.join(name).join("site.toml")))
                 .collect(),
         };
-        let LocalNetworkOptions { seeded, limit } = options;
+        let LocalNetworkOptions {
+            rows,
+            seeded,
+            limit,
+        } = options;
         // Compared with the file of an earlier version: its form must not change.
         let original = format!("# Manner {{ seeded: {seeded}, limit: {limit:?} }}\n{text}");
         match fs::read_to_string(folder.join(ORIGINAL)) {
@@ -86,7 +92,7 @@ impl LocalNetwork {
         }
         let ports = free_ports(names.len()).map_err(LocalNetworkError::Ports)?;
         let mut parties = String::new();
-        for ((name, site), port) in network.sites.iter().zip(ports) {
+        for (((name, site), port), rows) in network.sites.iter().zip(ports).zip(rows) {
             let own = folder.join(name);
             fs::create_dir_all(&own).map_err(|cause| unwritable(&own, cause))?;
             let path = own.join("key.pem");
@@ -100,7 +106,7 @@ impl LocalNetwork {
             };
             let identity = Identity::from(key.public());
             parties += &format!(
-                "\n[[parties]]\nname = {name:?}\nkey = \"{identity}\"\naddress = \"127.0.0.1:{port}\"\n"
+                "\n[[parties]]\nname = {name:?}\nkey = \"{identity}\"\nrows = {rows}\naddress = \"127.0.0.1:{port}\"\n"
             );
             write(site, &site_file(port, study, options))?;
         }
@@ -116,7 +122,7 @@ impl LocalNetwork {
     }
 }
 
-fn site_file(port: u16, study: &Study, options: LocalNetworkOptions) -> String {
+fn site_file(port: u16, study: &Study, options: LocalNetworkOptions<'_>) -> String {
     let mut text = format!(
         "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\n"
     );
@@ -257,11 +263,14 @@ delta = 1e-4
 seed = 11
 "#;
 
+    const ROWS: [usize; 5] = [500, 400, 300, 200, 100];
+
     #[test]
     fn a_study_gets_parties_and_keeps_them() {
         let folder = tempfile::tempdir().unwrap();
         let (study, _) = Study::parse(STUDY, "trial.toml").unwrap();
         let options = LocalNetworkOptions {
+            rows: &ROWS,
             seeded: false,
             limit: Some(3.0),
         };
@@ -275,6 +284,8 @@ seed = 11
             .collect();
         assert_eq!(names, ["alder", "birch", "cedar", "maple", "rowan"]);
         assert_eq!(named.name, "trial");
+        let rows: Vec<Option<usize>> = named.parties.iter().map(|party| party.rows).collect();
+        assert_eq!(rows, ROWS.map(Some));
         for (_, site) in &made.sites {
             let (site, _) = SiteFile::parse(&fs::read_to_string(site).unwrap(), "site").unwrap();
             assert_eq!(site.limit.unwrap().relaxed, Some((3.0, 1e-4)));

@@ -14,7 +14,7 @@ use radmm_paper::accuracy::{
     AccuracyTable, ParameterSet,
 };
 use radmm_report::TextTable;
-use radmm_study::{Method, Study};
+use radmm_study::{Method, NoiseFamily, Study};
 
 const STUDY: &str = r#"
     [data]
@@ -90,7 +90,7 @@ fn reversed(row: &str) -> String {
 }
 
 /// Returns two to four parameter sets of each method.
-fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
+fn few(method: AccuracyMethod, experiment: &Experiment, noise: NoiseFamily) -> Vec<ParameterSet> {
     let parameters = |method, iterations, ridge| ParameterSet {
         method,
         iterations,
@@ -99,11 +99,12 @@ fn few(method: AccuracyMethod, experiment: &Experiment) -> Vec<ParameterSet> {
     let penalty = Schedule::Constant(5.0);
     match method {
         AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => {
-            let mut all = method.parameter_sets(experiment.study(), experiment.graph());
+            let mut all = method.parameter_sets(experiment, noise);
             all.truncate(6);
             all.drain(..2);
             all
         }
+        AccuracyMethod::Consensus => method.parameter_sets(experiment, noise),
         AccuracyMethod::Admm => [2, 4]
             .map(|iterations| parameters(Method::Admm { penalty }, iterations, 4.0))
             .into(),
@@ -175,6 +176,8 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
             AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => 1,
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,
+            AccuracyMethod::Consensus if cell.total.delta > 0.0 => 26,
+            AccuracyMethod::Consensus => 5,
         };
         assert_eq!(chosen.data_steps, expected, "{cell:?}");
     }

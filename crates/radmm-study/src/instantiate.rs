@@ -94,23 +94,38 @@ impl<'a> Instance<'a> {
         queries.calibrate(&template, within)?.noise()
     }
 
+    /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.
+    pub fn share(&self, id: NodeId) -> f64 {
+        self.position(id, Vec::new(), None).share(id)
+    }
+
     fn build(
         &self,
         id: NodeId,
         lambda: Vec<f64>,
         noise: Option<NoiseDistribution>,
     ) -> Box<dyn Algorithm> {
-        self.study.algorithm.method.build(&NodePosition {
+        let position = self.position(id, lambda, noise);
+        self.study.algorithm.method.build(&position)
+    }
+
+    fn position(
+        &self,
+        id: NodeId,
+        dual: Vec<f64>,
+        noise: Option<NoiseDistribution>,
+    ) -> NodePosition<'_> {
+        NodePosition {
             graph: self.graph,
             id,
-            dual: lambda,
+            dual,
             count: self.study.problem.count,
             rows: &self.rows,
             total_rows: self.total_rows,
             loss: self.study.problem.loss,
             noise,
             tree: &self.tree,
-        })
+        }
     }
 }
 
@@ -124,6 +139,7 @@ pub fn problem(study: &Study, rows: usize, total: usize) -> Problem {
         ridge: section.ridge,
         nodes,
         tolerance: study.algorithm.tolerance,
+        shape: Some(study.data.schema.shape()),
     }
 }
 

@@ -73,6 +73,19 @@ pub enum StudyRowsError {
         "[data] has neither path nor builtin: every party has its own rows; run it with \"radmm node\", or give path or builtin to simulate it"
     )]
     Parties,
+    /// The split gives a party another number of rows than the study declares for it.
+    #[error(
+        "[[parties]] {party}: rows = {declared}, and the split of the study's own table gives this party {found}; correct rows, and \
+         have every party agree on the study again"
+    )]
+    OtherCount {
+        /// The party.
+        party: String,
+        /// The number of rows that the study declares.
+        declared: usize,
+        /// The number of its training rows.
+        found: usize,
+    },
     /// The file does not fit the study.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -115,6 +128,14 @@ impl StudyRows {
         // Parties that have names keep them, however rows are partitioned.
         for (part, party) in partition.parts.iter_mut().zip(&study.parties) {
             part.name.clone_from(&party.name);
+            let found = part.shard.rows();
+            if let Some(declared) = party.rows.filter(|rows| *rows != found) {
+                return Err(StudyRowsError::OtherCount {
+                    party: party.name.clone(),
+                    declared,
+                    found,
+                });
+            }
         }
         Ok(Self::new(partition, schema.columns()))
     }

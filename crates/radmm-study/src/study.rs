@@ -113,8 +113,7 @@ pub struct ProblemSection {
     /// `L`.
     #[serde(flatten)]
     pub loss: Loss,
-    /// How `C_i` follows from `C`: whether rows or parties count alike.
-    #[serde(skip)]
+    /// Whether rows or parties count alike, on which `C_i` depends.
     pub count: RowCount,
     /// `C > 0`.
     pub weight: f64,
@@ -212,8 +211,10 @@ impl Study {
         let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
         let test = test_rows::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, &mut notes)?;
+        parties::check_rows(&top, &parties, problem.count)?;
         let algorithm = algorithm::read(&top, &network, &schema, &mut notes)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
+        problem::check_count(&top, &problem, &algorithm.method)?;
         let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
         let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;
 

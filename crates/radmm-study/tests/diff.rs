@@ -141,6 +141,10 @@ fn a_party_is_named_by_its_name() {
         difference(PARTIES, "address = \"10.1.2.3:7411\"\n", ""),
         ["[[parties]] birch: address", "\"10.1.2.3:7411\"", "absent"]
     );
+    assert_eq!(
+        difference(PARTIES, "rows = 4463", "rows = 4464"),
+        ["[[parties]] birch: rows", "4463", "4464"]
+    );
     let [key, mine, theirs] = difference(PARTIES, "ed25519:bf", "ed25519:be");
     assert_eq!(key, "[[parties]] alder: key");
     assert!(mine.starts_with("\"ed25519:bf") && theirs.starts_with("\"ed25519:be"));
@@ -149,7 +153,7 @@ fn a_party_is_named_by_its_name() {
         ["[[parties]] node 1: name", "\"birch\"", "\"beech\""]
     );
     let fourth = format!(
-        "[[parties]]\nname = \"fir\"\nkey = \"ed25519:{}\"\n[problem]",
+        "[[parties]]\nname = \"fir\"\nkey = \"ed25519:{}\"\nrows = 1\n[problem]",
         "0".repeat(64)
     );
     // Nodes are counted first.

@@ -37,13 +37,13 @@ fn the_digest_is_that_of_the_serialised_study() {
         "{\"name\":\"study\",\"data\":{\"path\":\"rows.csv\",\"format\":\"csv\",\"label\":\"outcome\",\
          \"positive\":\"yes\",\"missing\":[\"?\",\"\"],\"rows\":\"unit\",\"intercept\":true,\"numeric\":{},\
          \"categorical\":{},\"split\":{\"method\":\"round-robin\"}},\"network\":{\"nodes\":2,\"topology\":\"path\"},\
-         \"problem\":{\"loss\":\"logistic\",\"weight\":1.0,\"ridge\":1.0},\"algorithm\":{\"name\":\"local\",\
+         \"problem\":{\"loss\":\"logistic\",\"count\":\"rows\",\"weight\":1.0,\"ridge\":1.0},\"algorithm\":{\"name\":\"local\",\
          \"extra_ridge\":0.0,\"iterations\":1,\"start\":\"zeros\",\"tolerance\":1e-10},\"privacy\":\
          {\"mechanism\":\"none\",\"bound\":\"tight\",\"precision\":\"grid\"},\"run\":{\"repetitions\":1,\"seed\":0}}"
     );
     assert_eq!(
         study.sha256(),
-        "911ac7e0b4ff00dda70e99004988e63e7c792798ac80c9dd3669406c2d0309ba"
+        "f1f454a29d112577742c03d2d526ac20bd1fbdd446987c83ac607c382cac1d33"
     );
 }
 
@@ -59,6 +59,7 @@ fn comments_spacing_order_and_spelling_do_not_change_the_digest() {
     for (old, new) in [
         ("weight = 1750.0", "weight = 1_750"),
         ("ridge = 0.00316", "ridge = 3.16e-3"),
+        ("count = \"rows\"\n", ""),
         ("age = [0, 90]", "'age' = [0.0, 9e1]"),
         (
             "method = \"shuffled\"\nseed = 7",
@@ -121,6 +122,7 @@ fn every_key_changes_the_digest() {
         ("1e-10", "1e-9"),
         ("\"objective\"", "\"output\""),
         ("\"objective\"", "\"none\""),
+        ("\"gamma\"", "\"laplace\""),
         ("\"gamma\"", "\"gaussian\"\nsigma = 2\ndelta = 1e-5"),
         ("rate = 2.0", "rate = 2.1"),
         ("rate = 2.0", "epsilon = 2"),

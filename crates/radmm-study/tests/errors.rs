@@ -246,12 +246,12 @@ fn a_section_may_be_written_in_any_way_and_is_checked_in_every_way() {
     let dotted = EXAMPLE.replace(damping, "damping.start = 1\ndamping.growth = 1e9\n");
     assert_eq!(
         message(&dotted),
-        "study.toml:39: [algorithm] damping = { … }: is inf at iteration 100; it must be zero or more, and finite"
+        "study.toml:40: [algorithm] damping = { … }: is inf at iteration 100; it must be zero or more, and finite"
     );
     let header = EXAMPLE.replace(damping, "") + "[algorithm.damping]\nstart = 1\ngrowth = 0\n";
     assert_eq!(
         message(&header),
-        "study.toml:54: [algorithm.damping] growth = 0: must be positive and finite"
+        "study.toml:55: [algorithm.damping] growth = 0: must be positive and finite"
     );
 }
 

@@ -395,7 +395,7 @@ fn columns_are_checked_as_in_a_study() {
     );
     assert_eq!(
         refusal(|model| model["data"]["path"] = json!("rows.csv")),
-        "model.json: data: unknown key \"path\": known are \"format\", \"columns\", \"label\", \"positive\", \"missing\", \
+        "model.json: data: unknown key \"path\": known are \"format\", \"columns\", \"nonzeros\", \"label\", \"positive\", \"missing\", \
          \"rows\", \"intercept\", \"numeric\", \"categorical\""
     );
     assert_eq!(

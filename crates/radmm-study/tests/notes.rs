@@ -27,8 +27,8 @@ const TO_DGD: [(&str, &str); 2] = [
 #[test]
 fn a_note_has_a_line_and_a_text() {
     let expected = Note {
-        line: 37,
-        text: "study.toml:37: [algorithm] recycle is not used by admm".to_owned(),
+        line: 38,
+        text: "study.toml:38: [algorithm] recycle is not used by admm".to_owned(),
     };
     let notes = notes(&[("\"r-admm\"", "\"admm\"")]);
     assert_eq!(notes[0], expected);
@@ -40,18 +40,18 @@ fn parameters_of_other_algorithms_are_noted() {
     assert_eq!(
         said(&[("\"r-admm\"", "\"admm\"")]),
         [
-            "study.toml:37: [algorithm] recycle is not used by admm",
-            "study.toml:39: [algorithm] damping is not used by admm",
+            "study.toml:38: [algorithm] recycle is not used by admm",
+            "study.toml:40: [algorithm] damping is not used by admm",
         ]
     );
     assert_eq!(
         said(&[("\"r-admm\"", "\"average\"\nstep = 1\ndual_step = 9")]),
         [
-            "study.toml:36: [algorithm] step is not used by average",
-            "study.toml:37: [algorithm] dual_step is not used by average",
-            "study.toml:39: [algorithm] recycle is not used by average",
-            "study.toml:40: [algorithm] penalty is not used by average",
-            "study.toml:41: [algorithm] damping is not used by average",
+            "study.toml:37: [algorithm] step is not used by average",
+            "study.toml:38: [algorithm] dual_step is not used by average",
+            "study.toml:40: [algorithm] recycle is not used by average",
+            "study.toml:41: [algorithm] penalty is not used by average",
+            "study.toml:42: [algorithm] damping is not used by average",
         ]
     );
     // One value a node, or falling, is in range for the algorithms that take it.
@@ -65,7 +65,7 @@ fn parameters_of_other_algorithms_are_noted() {
             ("recycle = 1\n", ""),
             ("damping = { start = 1.0, growth = 1.01 }\n", ""),
         ]),
-        ["study.toml:37: [algorithm] penalty is not used by local"]
+        ["study.toml:38: [algorithm] penalty is not used by local"]
     );
 }
 
@@ -137,6 +137,10 @@ fn parameters_of_other_splits_and_losses_are_noted() {
         said(&[("\"logistic\"", "\"logistic\"\nwidth = 1")]),
         ["study.toml:31: [problem] width is not used by logistic"]
     );
+    assert_eq!(
+        said(&[("\"logistic\"", "\"cut-logistic\"\nwidth = 1")]),
+        ["study.toml:31: [problem] width is not used by cut-logistic"]
+    );
 }
 
 #[test]
@@ -144,17 +148,17 @@ fn parameters_of_other_mechanisms_are_noted() {
     assert_eq!(
         said(&[("\"objective\"", "\"none\"")]),
         [
-            "study.toml:45: [privacy] noise is not used by mechanism none",
-            "study.toml:46: [privacy] rate is not used by mechanism none",
-            "study.toml:47: [privacy] scale is not used by mechanism none",
-            "study.toml:48: [privacy] bound is not used by mechanism none",
+            "study.toml:46: [privacy] noise is not used by mechanism none",
+            "study.toml:47: [privacy] rate is not used by mechanism none",
+            "study.toml:48: [privacy] scale is not used by mechanism none",
+            "study.toml:49: [privacy] bound is not used by mechanism none",
         ]
     );
     assert_eq!(
         said(&[("rate = 2.0", "rate = 2.0\nsigma = 1\ndelta = 1e-5")]),
         [
-            "study.toml:47: [privacy] sigma is not used by gamma noise",
-            "study.toml:48: [privacy] delta is not used by gamma noise",
+            "study.toml:48: [privacy] sigma is not used by gamma noise",
+            "study.toml:49: [privacy] delta is not used by gamma noise",
         ]
     );
     assert_eq!(
@@ -162,11 +166,11 @@ fn parameters_of_other_mechanisms_are_noted() {
             ("\"gamma\"", "\"gaussian\"\nsigma = 1\ndelta = 1e-5"),
             ("bound = \"tight\"\n", "")
         ]),
-        ["study.toml:48: [privacy] rate is not used by gaussian noise"]
+        ["study.toml:49: [privacy] rate is not used by gaussian noise"]
     );
     assert_eq!(
         said(&[("rate = 2.0", "epsilon = 1\ndelta = 1e-5")]),
-        ["study.toml:47: [privacy] delta is not used by gamma noise"]
+        ["study.toml:48: [privacy] delta is not used by gamma noise"]
     );
 }
 
@@ -175,8 +179,8 @@ fn defaults_without_an_effect_are_noted() {
     assert_eq!(
         said(&[("\"objective\"", "\"output\"")]),
         [
-            "study.toml:47: [privacy] scale is used by mechanism objective only",
-            "study.toml:48: [privacy] bound is used by mechanism objective with gamma noise only",
+            "study.toml:48: [privacy] scale is used by mechanism objective only",
+            "study.toml:49: [privacy] bound is used by mechanism objective with gamma noise only",
         ]
     );
 }
@@ -189,7 +193,7 @@ fn notes_come_in_the_order_of_the_file() {
     ];
     changes.extend(TO_DGD);
     let lines: Vec<usize> = notes(&changes).iter().map(|note| note.line).collect();
-    assert_eq!(lines, [21, 26, 27, 38, 39, 40, 48, 49]);
+    assert_eq!(lines, [21, 26, 27, 39, 40, 41, 49, 50]);
 }
 
 #[test]

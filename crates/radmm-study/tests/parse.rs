@@ -4,7 +4,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::curator::NormPolicy;
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::problem::{Loss, RowCount};
+use radmm::problem::{Loss, RowCount, RowShape};
 use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
 use radmm_study::{
     AlgorithmSection, DataSection, Method, NetworkSection, Noise, NoiseFamily, NoiseKind,
@@ -103,6 +103,7 @@ fn the_example_has_its_meaning() {
                 missing: words(&["?", ""]),
                 rows: NormPolicy::Unit,
                 numbered: 0,
+                nonzeros: None,
                 intercept: false,
                 numeric: vec![
                     Numeric::within("age", 0.0, 90.0),
@@ -132,7 +133,7 @@ fn the_example_has_its_meaning() {
         parties: Vec::new(),
         problem: ProblemSection {
             loss: Loss::Logistic,
-            count: RowCount::Parties,
+            count: RowCount::Rows,
             weight: 1750.0,
             ridge: 0.00316,
         },
@@ -424,12 +425,25 @@ fn every_loss_is_understood() {
     assert_eq!(loss("loss = \"logistic\""), Loss::Logistic);
     assert_eq!(
         loss("loss = \"smooth-hinge\""),
-        Loss::SmoothHinge { width: 0.5 }
+        Loss::SmoothHinge { width: 1.0 }
     );
+    assert_eq!(loss("loss = \"cut-logistic\""), Loss::CutLogistic);
     assert_eq!(
         loss("loss = \"smooth-hinge\"\nwidth = 2"),
         Loss::SmoothHinge { width: 2.0 }
     );
+}
+
+#[test]
+fn rows_count_alike_unless_parties_do() {
+    let count = |line: &str| {
+        with(&[("weight = 2", &format!("{line}weight = 2"))])
+            .problem
+            .count
+    };
+    assert_eq!(count(""), RowCount::Rows);
+    assert_eq!(count("count = \"rows\"\n"), RowCount::Rows);
+    assert_eq!(count("count = \"parties\"\n"), RowCount::Parties);
 }
 
 #[test]
@@ -598,6 +612,19 @@ fn every_mechanism_is_understood() {
             Mechanism::Gradient { law: gamma }
         );
     }
+    let laplace = NoiseDistribution::Laplace { rate: 2.0 };
+    for (lines, expected) in [
+        (
+            "mechanism = \"objective\"\nnoise = \"laplace\"\nrate = 2",
+            Mechanism::objective(laplace),
+        ),
+        (
+            "mechanism = \"output\"\nnoise = \"laplace\"\nrate = 2",
+            Mechanism::output(laplace),
+        ),
+    ] {
+        assert_eq!(mechanism(admm, lines), expected);
+    }
     assert_eq!(
         privacy(
             admm,
@@ -624,6 +651,7 @@ fn a_total_replaces_an_amount_of_noise() {
     let admm = "name = \"admm\"\npenalty = 0.5";
     let dlm = "name = \"dlm\"\npenalty = 1\ndamping = 1";
     let (gamma, gaussian) = (NoiseFamily::Gamma, NoiseFamily::Gaussian);
+    let laplace = NoiseFamily::Laplace;
     let objective = |noise, scale| NoiseKind::Objective { noise, scale };
     let (fixed, penalty) = (NoiseScaling::Fixed, NoiseScaling::Penalty);
     for (method, lines, kind, delta) in [
@@ -631,6 +659,13 @@ fn a_total_replaces_an_amount_of_noise() {
         (admm, "delta = 1e-5", objective(gaussian, fixed), 1e-5),
         (admm, "scale = \"penalty\"", objective(gamma, penalty), 0.0),
         (admm, "bound = \"paper\"", objective(gamma, fixed), 0.0),
+        (admm, "noise = \"laplace\"", objective(laplace, fixed), 0.0),
+        (
+            dlm,
+            "noise = \"laplace\"",
+            NoiseKind::Gradient { noise: laplace },
+            0.0,
+        ),
         (
             admm,
             "mechanism = \"output\"",
@@ -692,6 +727,9 @@ fn a_libsvm_file_has_as_many_numbered_columns_as_the_study_says() {
         assert_eq!((schema.numbered, schema.positive.as_str()), (123, "+1"));
         assert_eq!((schema.rows, schema.intercept), (NormPolicy::Clip, true));
         assert!(schema.numeric.is_empty() && schema.categorical.is_empty());
+        assert_eq!(schema.shape(), RowShape::dense(124));
+        let limited = text.replace("columns = 123", "columns = 123\nnonzeros = 14");
+        assert_eq!(read(&limited).0.data.schema.shape(), RowShape::new(124, 15));
     }
 }
 

@@ -42,7 +42,7 @@ fn parties_are_listed_in_the_order_of_nodes() {
             key: "ed25519:548a42517fa28525d6af7249de69bd6fefb51d10c996bb8135e337a53cf3b4cf"
                 .parse()
                 .expect("a key"),
-            rows: None,
+            rows: Some(4463),
             address: Some("10.1.2.3:7411".into()),
         }
     );
@@ -113,7 +113,7 @@ fn sections_on_rows_are_noted_in_a_study_without_rows() {
         [
             "study.toml:10: [data] split is not used: every party has its own rows",
             "study.toml:14: [data] test is not used: every party has its own rows",
-            "study.toml:44: [run] repetitions is not used: real parties run a study once",
+            "study.toml:47: [run] repetitions is not used: real parties run a study once",
         ]
     );
     assert_eq!(study.data.split, Split::RoundRobin);
@@ -135,6 +135,19 @@ fn a_simulation_uses_split_and_test_of_a_study_with_parties() {
         Some(TestRows::Held(Holdout::Last { rows: 9 }))
     );
     assert_eq!(study.run.repetitions, 5);
+}
+
+#[test]
+fn rows_may_be_left_out_where_parties_count_alike() {
+    let (declared, _) = read(&[("weight", "count = \"parties\"\nweight")]);
+    assert_eq!(declared.parties[2].rows, Some(443));
+    let (study, notes) = read(&[
+        ("weight", "count = \"parties\"\nweight"),
+        ("rows = 443\n", ""),
+    ]);
+    assert_eq!(notes, [""; 0]);
+    assert_eq!(study.parties[2].rows, None);
+    assert_eq!(serialised(&study)["parties"][2].get("rows"), None);
 }
 
 #[test]
@@ -173,6 +186,7 @@ fn parties_are_serialised_as_written() {
         json!({
             "name": "cedar",
             "key": "ed25519:0c274639936717793d7695ef0373039e397acdabc247d9953d3c9209a95044cd",
+            "rows": 443,
         })
     );
     assert_eq!(json["parties"][0]["address"], "alder.example:7411");
@@ -185,9 +199,10 @@ fn lists_may_be_written_inline() {
         let address = party.address.as_ref();
         let address = address.map(|address| format!(", address = {address:?}"));
         format!(
-            "{{ name = {:?}, key = \"{}\"{} }}",
+            "{{ name = {:?}, key = \"{}\", rows = {}{} }}",
             party.name,
             party.key,
+            party.rows.expect("declared"),
             address.unwrap_or_default()
         )
     };
@@ -213,6 +228,7 @@ fn every_key_of_a_party_changes_the_digest() {
         ("\"alder\"", "\"elder\""),
         ("\"ed25519:bf", "\"ed25519:be"),
         ("alder.example:7411", "alder.example:7412"),
+        ("rows = 8101", "rows = 8102"),
         (line("address = \"10"), ""),
         (&swap, &back),
         ("label", "path = \"rows.csv\"\nlabel"),
@@ -239,12 +255,29 @@ fn reading_rows_that_only_parties_have_is_an_error() {
     );
 }
 
+const REHEARSAL: (&str, &str) = ("label = \"outcome\"\n", "builtin = \"clinic\"\n");
+const SEED: (&str, &str) = ("[privacy]", "[run]\nseed = 1\n[privacy]");
+/// The numbers of rows that the table has for three parties.
+const ROWS: [(&str, &str); 3] = [
+    ("rows = 8101", "rows = 664"),
+    ("rows = 4463", "rows = 664"),
+    ("rows = 443", "rows = 663"),
+];
+
+#[test]
+fn a_split_that_gives_a_party_other_rows_than_it_declares_is_an_error() {
+    let (study, _) = read(&[REHEARSAL, SEED, ROWS[0], ROWS[1]]);
+    let error = StudyRows::read(&study, ".".as_ref()).err();
+    assert_eq!(
+        error.expect("other rows").to_string(),
+        "[[parties]] cedar: rows = 443, and the split of the study's own table gives this party 663; correct rows, and have \
+         every party agree on the study again"
+    );
+}
+
 #[test]
 fn simulated_parties_have_the_names_of_real_ones() {
-    let (study, _) = read(&[
-        ("label = \"outcome\"\n", "builtin = \"clinic\"\n"),
-        ("[privacy]", "[run]\nseed = 1\n[privacy]"),
-    ]);
+    let (study, _) = read(&[REHEARSAL, SEED, ROWS[0], ROWS[1], ROWS[2]]);
     let rows = StudyRows::read(&study, ".".as_ref()).expect("rows");
     let names: Vec<&str> = rows.parties.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["alder", "birch", "cedar"]);

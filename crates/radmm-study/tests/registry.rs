@@ -46,11 +46,19 @@ fn every_algorithm_is_parsed_under_its_name_with_its_parameters() {
         let parameters: String = info
             .parameters
             .iter()
-            .map(|parameter| format!("{} = 1\n", parameter.key))
+            .map(|parameter| match parameter.key {
+                "metric" => "metric = \"gram\"\n".to_owned(),
+                "metric_share" | "momentum" => format!("{} = 0.5\n", parameter.key),
+                key => format!("{key} = 1\n"),
+            })
             .collect();
+        let iterations = match info.counts_iterations {
+            true => "",
+            false => "iterations = 4\n",
+        };
         let text = format!(
             "[data]\nbuiltin = \"clinic\"\n[network]\nnodes = 5\ntopology = \"ring\"\n[problem]\nweight = 1\nridge = 1\n\
-             [algorithm]\nname = \"{}\"\niterations = 4\n{parameters}",
+             [algorithm]\nname = \"{}\"\n{iterations}{parameters}",
             info.name
         );
         let (study, notes) = radmm_study::Study::parse(&text, "study.toml").expect("a study");

@@ -134,7 +134,7 @@ proptest! {
     fn amounts_and_totals_are_in_range_or_refused(
         keys in proptest::collection::vec((0..4usize, number()), 0..4),
         mechanism in proptest::sample::select(vec!["mechanism = \"objective\"", "mechanism = \"output\"", "mechanism = \"none\"", ""]),
-        noise in proptest::sample::select(vec!["noise = \"gamma\"", "noise = \"gaussian\"", ""]),
+        noise in proptest::sample::select(vec!["noise = \"gamma\"", "noise = \"laplace\"", "noise = \"gaussian\"", ""]),
     ) {
         let mut lines = vec![mechanism.to_owned(), noise.to_owned()];
         for (key, value) in &keys {
@@ -153,7 +153,9 @@ proptest! {
                 Noise::Given(
                     Mechanism::Objective { law, .. } | Mechanism::Output { law } | Mechanism::Gradient { law },
                 ) => match law {
-                    NoiseDistribution::Gamma { rate } => prop_assert!((1e-100..f64::INFINITY).contains(&rate)),
+                    NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate } => {
+                        prop_assert!((1e-100..f64::INFINITY).contains(&rate));
+                    }
                     NoiseDistribution::Gaussian { sigma } => {
                         prop_assert!(sigma > 0.0 && sigma <= 1e100 && privacy.delta > 0.0);
                     }

@@ -74,7 +74,7 @@ fn the_example_has_the_keys_of_its_file() {
     );
     assert_eq!(
         study["problem"],
-        json!({ "loss": "logistic", "weight": 1750.0, "ridge": 0.00316 })
+        json!({ "loss": "logistic", "count": "rows", "weight": 1750.0, "ridge": 0.00316 })
     );
     assert_eq!(
         study["algorithm"],
@@ -196,6 +196,11 @@ fn a_study_written_as_toml_parses_to_the_same_study() {
         ("\"objective\"", "\"output\""),
         ("\"fixed\"", "\"penalty\""),
         ("\"tight\"", "\"paper\""),
+        ("\"gamma\"", "\"laplace\""),
+        (
+            "noise = \"gamma\"\nrate = 2.0",
+            "noise = \"laplace\"\nepsilon = 0.5",
+        ),
         ("\"gamma\"", "\"gaussian\"\nsigma = 2\ndelta = 1e-6"),
         ("rate = 2.0", "epsilon = 0.5"),
         ("noise = \"gamma\"\nrate = 2.0", "epsilon = 1\ndelta = 1e-6"),
@@ -209,6 +214,7 @@ fn a_study_written_as_toml_parses_to_the_same_study() {
     let end = EXAMPLE.split("[network]").nth(1).expect("a network");
     let libsvm = "path = \"a9a.svm\"\npositive = \"+1\"\ncolumns = 123";
     returns(&format!("[data]\n{libsvm}\n[network]{end}"));
+    returns(&format!("[data]\n{libsvm}\nnonzeros = 14\n[network]{end}"));
     let gradient = EXAMPLE.replace("\"objective\"", "\"gradient\"");
     returns(&gradient.replace("r-admm", "dlm"));
     returns(&gradient.replace("r-admm", "r-dlm"));

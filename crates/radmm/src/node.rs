@@ -190,6 +190,8 @@ pub struct Node {
     own: Release,
     /// The model, where it is not the value released last.
     model: Option<Release>,
+    /// The iteration after which that model was made.
+    model_iteration: u32,
     phase: Phase,
     /// Received values of this iteration and of the next, by neighbour; empty while there are none.
     inbox: Vec<[Option<Release>; 2]>,
@@ -214,6 +216,7 @@ impl Node {
             kind: StepKind::Start,
             own,
             model: None,
+            model_iteration: 0,
             phase: Phase::Running,
         })
     }
@@ -408,9 +411,9 @@ impl Node {
             let Some(model) = Release::rounded(model) else {
                 return Err(self.stop(StopReason::Diverged { node, iteration }));
             };
-            // A model that is the same keeps its allocation, which tells others that it is.
             if self.model.as_ref() != Some(&model) {
                 self.model = Some(model);
+                self.model_iteration = iteration;
             }
         }
         Ok(())
@@ -519,6 +522,14 @@ impl Node {
         self.model.as_ref().unwrap_or(&self.own)
     }
 
+    /// Returns the iteration whose values made the model.
+    pub(crate) fn model_iteration(&self) -> u32 {
+        match self.model {
+            Some(_) => self.model_iteration,
+            None => self.iteration,
+        }
+    }
+
     /// Returns the number of values of a release of this iteration.
     pub fn width(&self, iteration: u32) -> usize {
         self.algorithm.width(iteration, self.curator.columns())
@@ -578,6 +589,7 @@ mod tests {
                 ridge: 0.1,
                 nodes: NODES,
                 tolerance: 1e-12,
+                shape: None,
             },
             mechanism: Mechanism::Objective {
                 law: NoiseDistribution::Gamma { rate: 1.0 },

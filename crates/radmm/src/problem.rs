@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::privacy::up;
+use crate::privacy::{SlopeCurve, up};
 
 /// A convex loss of the margin with `|L'| ≤ 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -64,10 +64,13 @@ impl Loss {
         }
     }
 
-    /// Returns whether `L'` never changes sign, which allows the tighter bound for Gaussian noise.
-    pub fn one_signed_slope(&self) -> bool {
+    /// Returns the curvature that the loss can have at each slope, on which prices depend.
+    pub fn slope_curve(&self) -> SlopeCurve {
         match self {
-            Self::Logistic | Self::SmoothHinge { .. } | Self::CutLogistic => true,
+            Self::Logistic => SlopeCurve::Logistic,
+            Self::SmoothHinge { .. } => SlopeCurve::SmoothHinge,
+            // Its curvature is largest where its slope is.
+            Self::CutLogistic => SlopeCurve::OneSigned,
         }
     }
 }
@@ -94,6 +97,38 @@ impl RowCount {
     }
 }
 
+/// The public shape of rows, on which the price of Laplace noise depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowShape {
+    columns: u32,
+    max_nonzeros: u32,
+}
+
+impl RowShape {
+    /// Creates the shape of rows with this many columns, of which at most `max_nonzeros` are not zero in any row.
+    pub fn new(columns: u32, max_nonzeros: u32) -> Self {
+        Self {
+            columns,
+            max_nonzeros: max_nonzeros.min(columns),
+        }
+    }
+
+    /// Creates the shape of rows in which every column may be filled.
+    pub fn dense(columns: u32) -> Self {
+        Self::new(columns, columns)
+    }
+
+    /// Returns `d`, the number of columns.
+    pub fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    /// Returns `k`, the largest number of non-zeros of a row. A row with `‖x‖₂ ≤ 1` has `‖x‖₁ ≤ √k`.
+    pub fn max_nonzeros(&self) -> u32 {
+        self.max_nonzeros
+    }
+}
+
 /// One party's objective: `O_i(f) = (C_i/B_i) Σ_n L(fᵀz_n) + (ρ/N)·½‖f‖²`. All parties agree on it, `C_i` included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
@@ -107,6 +142,9 @@ pub struct Problem {
     pub nodes: u32,
     /// `τ > 0`, the gradient norm at which a minimiser counts as found.
     pub tolerance: f64,
+    /// The shape of rows, which a curator enforces. `None` stands for rows in which every column may be filled; prices of Laplace
+    /// noise then need the curator, which knows the number of columns.
+    pub shape: Option<RowShape>,
 }
 
 impl Problem {
@@ -118,6 +156,7 @@ impl Problem {
             ridge: 1.0,
             nodes,
             tolerance: 1e-8,
+            shape: None,
         }
     }
 
@@ -137,6 +176,13 @@ impl Problem {
     #[must_use]
     pub fn with_tolerance(self, tolerance: f64) -> Self {
         Self { tolerance, ..self }
+    }
+
+    /// Sets the shape of rows.
+    #[must_use]
+    pub fn with_shape(self, shape: RowShape) -> Self {
+        let shape = Some(shape);
+        Self { shape, ..self }
     }
 
     /// Returns `ρ/N`.

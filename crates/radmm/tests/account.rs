@@ -18,7 +18,7 @@ use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig, Output};
 use radmm::privacy::{
     Bound, Budget, DatasetAccount, DatasetLimits, IdealRelease, Ledger, Mechanism,
-    NoiseDistribution, NoiseScaling, PrivacyEvent, SpendError,
+    NoiseDistribution, NoiseScaling, PrivacyEvent, SlopeCurve, SpendError,
 };
 use radmm::problem::{Loss, Problem};
 use radmm::protocol::query::Query;
@@ -32,7 +32,7 @@ fn objective(sensitivity: f64, spread: f64, law: NoiseDistribution) -> PrivacyEv
     IdealRelease::Objective {
         sensitivity,
         spread,
-        one_signed: true,
+        curve: SlopeCurve::Logistic,
         law,
     }
     .into()
@@ -203,7 +203,7 @@ fn any_event() -> impl Strategy<Value = PrivacyEvent> {
             _ => IdealRelease::Objective {
                 sensitivity,
                 spread,
-                one_signed: kind == 1,
+                curve: [SlopeCurve::Logistic, SlopeCurve::TwoSigned][kind as usize - 1],
                 law,
             },
         };
@@ -258,7 +258,12 @@ proptest! {
         let (mut exact, mut rest) = (0.0, 0.0);
         let mut total = ledger(0.0);
         for (sensitivity, spread, rate, times) in events {
-            let event = objective(sensitivity, spread, gamma(rate));
+            let event = PrivacyEvent::from(IdealRelease::Objective {
+                sensitivity,
+                spread,
+                curve: SlopeCurve::OneSigned,
+                law: gamma(rate),
+            });
             let product = sensitivity * rate;
             let lost = sensitivity.mul_add(rate, -product);
             for _ in 0..times {
@@ -426,6 +431,7 @@ fn priced(
         ridge: 0.01,
         nodes: 5,
         tolerance: 1e-6,
+        shape: None,
     };
     let question = Query::Minimise {
         quadratic,
@@ -449,6 +455,7 @@ fn parties(site: &DatasetAccount, seed: u64) -> Vec<Node> {
                 ridge: 0.2,
                 nodes: 3,
                 tolerance: 1e-10,
+                shape: None,
             },
             mechanism: Mechanism::Objective {
                 law: gaussian(4.0),

@@ -59,10 +59,17 @@ fn odd_graphs() -> Vec<(&'static str, usize, Topology)> {
     ]
 }
 
+/// Lipschitz constants between a twentieth of `m` and `m`, of parties of very unequal sizes.
+fn unequal(m: f64, nodes: usize) -> Vec<f64> {
+    let share = |i: usize| [1.0, 0.05, 0.4, 0.11][i % 4];
+    (0..nodes).map(|i| m * share(i)).collect()
+}
+
 /// The condition as written in the paper.
 struct Paper {
     eta: f64,
-    m: f64,
+    /// `D_M`.
+    curvatures: Matrix,
     degree: Matrix,
     signless: Matrix,
     laplacian: Matrix,
@@ -70,11 +77,14 @@ struct Paper {
 }
 
 impl Paper {
-    fn new(graph: &Graph, eta: f64, m: f64) -> Self {
+    fn new(graph: &Graph, eta: f64, m: &[f64]) -> Self {
         let n = graph.len();
         let (mut degree, mut adjacency) = (Matrix::zero(n), Matrix::zero(n));
+        let mut curvatures = Matrix::zero(n);
         for i in graph.nodes() {
-            degree[(i.0 as usize, i.0 as usize)] = graph.degree(i) as f64;
+            let k = i.0 as usize;
+            degree[(k, k)] = graph.degree(i) as f64;
+            curvatures[(k, k)] = m[k] * m[k];
         }
         for (i, j) in graph.edges() {
             adjacency[(i.0 as usize, j.0 as usize)] = 1.0;
@@ -83,7 +93,7 @@ impl Paper {
         let laplacian = &degree + &(&adjacency * -1.0);
         Self {
             eta,
-            m,
+            curvatures,
             signless: &degree + &adjacency,
             pseudo_inverse: laplacian.pseudo_inverse(),
             laplacian,
@@ -93,7 +103,7 @@ impl Paper {
 
     /// The least eigenvalues of the symmetric parts of both differences.
     fn margins(&self, gamma: f64, l: f64, mu: f64) -> [f64; 2] {
-        let Self { eta, m, degree, .. } = self;
+        let Self { eta, degree, .. } = self;
         let n = degree.size();
         let scale = |i: usize| 2.0 * eta * degree[(i, i)] + gamma;
         let mut inverse = Matrix::zero(n);
@@ -101,10 +111,10 @@ impl Paper {
         let sigma = (0..n).map(scale).fold(f64::MAX, f64::min);
         let damped = &(&self.signless * &inverse) * *eta;
         let first = &(&Matrix::identity(n) + &damped)
-            + &(&self.pseudo_inverse * (-l * mu * m * m / (2.0 * sigma * eta)));
+            + &(&(&self.curvatures * &self.pseudo_inverse) * (-l * mu / (2.0 * sigma * eta)));
         let second = &(&(&self.signless * *eta) + &(&(&damped * &self.laplacian) * -eta))
             + &(&(&(&damped * &self.signless) * (-2.0 * eta / l))
-                + &(&Matrix::identity(n) * (-l * mu * m * m / (2.0 * sigma * (mu - 1.0)))));
+                + &(&self.curvatures * (-l * mu / (2.0 * sigma * (mu - 1.0)))));
         [first, second].map(|difference| {
             let symmetric = &(&difference + &difference.transposed()) * 0.5;
             eigenvalues(&symmetric).into_iter().fold(f64::MAX, f64::min)
@@ -146,7 +156,7 @@ fn on_complete_graphs_the_search_agrees_with_the_scalar_conditions() {
                     mu > 1.0 && scalar(gamma, l, mu).1 > 0.0
                 })
             };
-            let condition = Condition::new(&graph, eta, m).unwrap();
+            let condition = Condition::new(&graph, eta, &vec![m; n as usize]).unwrap();
             let least = condition.least().unwrap();
             let place = format!("N = {n}, η = {eta}, M = {m}: {least:?}");
             assert!(holds(least.damping * 1.0001, least.l), "{place}");
@@ -172,11 +182,15 @@ fn on_complete_graphs_the_search_agrees_with_the_scalar_conditions() {
 fn a_certificate_holds_and_a_hundredth_below_the_least_damping_no_l_and_mu_do() {
     for (name, nodes, topology) in odd_graphs() {
         let graph = Graph::new(&topology, nodes).unwrap();
-        for (eta, m) in [(0.2, 0.77), (0.5, 437.5)] {
-            let condition = Condition::new(&graph, eta, m).unwrap();
+        // Equal parties, and parties whose weights differ by up to twenty times.
+        for (eta, m) in [(0.2, 0.77), (0.5, 437.5)]
+            .into_iter()
+            .flat_map(|(eta, m)| [(eta, vec![m; nodes]), (eta, unequal(m, nodes))])
+        {
+            let condition = Condition::new(&graph, eta, &m).unwrap();
             let least = condition.least().unwrap();
             let Certificate { damping, l, mu, .. } = least;
-            let paper = Paper::new(&graph, eta, m);
+            let paper = Paper::new(&graph, eta, &m);
             let margins = paper.margins(damping, l, mu);
             assert!(margins[0] > 0.0 && margins[1] > 0.0, "{name}: {margins:?}");
             assert!((margins[0] - least.first_margin).abs() < 1e-11, "{name}");
@@ -204,7 +218,7 @@ fn more_damping_never_loses_a_certificate() {
     for (name, nodes, topology) in odd_graphs() {
         let graph = Graph::new(&topology, nodes).unwrap();
         for (eta, m) in [(0.05, 3.0), (0.2, 0.77), (5.0, 1.0), (0.5, 437.5)] {
-            let condition = Condition::new(&graph, eta, m).unwrap();
+            let condition = Condition::new(&graph, eta, &vec![m; nodes]).unwrap();
             let least = condition.least().unwrap().damping;
             for factor in [1.0, 1.0001, 1.01, 1.3, 2.0, 8.0, 50.0, 1e4, 1e8] {
                 let gamma = least.max(1e-3) * factor;
@@ -237,10 +251,10 @@ fn no_bipartite_graph_is_certified() {
         (2, Topology::Complete),
     ] {
         let graph = Graph::new(&topology, nodes).unwrap();
-        let refused = Condition::new(&graph, 0.5, 1.0).unwrap_err();
+        let refused = Condition::new(&graph, 0.5, &vec![1.0; nodes]).unwrap_err();
         assert_eq!(refused, Uncertifiable::Bipartite, "{topology:?}");
         // Along the null vector of D+A the second difference is negative, however large γ is.
-        let margins = Paper::new(&graph, 0.5, 1.0).margins(1e9, 1.0, 2.0);
+        let margins = Paper::new(&graph, 0.5, &vec![1.0; nodes]).margins(1e9, 1.0, 2.0);
         assert!(margins[1] < 0.0, "{topology:?}: {margins:?}");
     }
 }
@@ -250,7 +264,7 @@ fn too_many_parties_are_refused_rather_than_left_to_take_hours() {
     let nodes = MOST_NODES + 1;
     let graph = Graph::new(&Topology::Ring, nodes).unwrap();
     assert_eq!(
-        Condition::new(&graph, 0.5, 1.0).unwrap_err(),
+        Condition::new(&graph, 0.5, &vec![1.0; nodes]).unwrap_err(),
         Uncertifiable::TooManyNodes { nodes }
     );
 }
@@ -265,7 +279,8 @@ fn what_is_certified_converges() {
             4000,
         );
         let graph = Graph::new(&topology, nodes).unwrap();
-        let condition = Condition::new(&graph, 0.2, network.problem().lipschitz()).unwrap();
+        let lipschitz = vec![network.problem().lipschitz(); nodes];
+        let condition = Condition::new(&graph, 0.2, &lipschitz).unwrap();
         let gamma = condition.least().unwrap().damping;
         let mut simulation = network.simulation(|_| {
             let eta = Schedule::Constant(0.2);
@@ -320,8 +335,11 @@ fn no_quadratics_were_found_on_which_a_certified_algorithm_diverges() {
     // different curvature, from M down to a millionth of it, at the least damping that meets the condition.
     for (name, nodes, topology) in odd_graphs() {
         let graph = Graph::new(&topology, nodes).unwrap();
-        for (eta, m) in [(0.05, 3.0), (0.2, 0.77), (5.0, 1.0), (0.5, 437.5)] {
-            let gamma = Condition::new(&graph, eta, m)
+        let equal = [(0.05, 3.0), (0.2, 0.77), (5.0, 1.0), (0.5, 437.5)];
+        let unequal = equal.map(|(eta, m)| (eta, unequal(m, nodes)));
+        let equal = equal.map(|(eta, m)| (eta, vec![m; nodes]));
+        for (eta, m) in equal.into_iter().chain(unequal) {
+            let gamma = Condition::new(&graph, eta, &m)
                 .unwrap()
                 .least()
                 .unwrap()
@@ -331,13 +349,13 @@ fn no_quadratics_were_found_on_which_a_certified_algorithm_diverges() {
                     .map(|i| {
                         let x =
                             (f64::from(case * 31 + i as u32 * 17 + 1) * 12.9898).sin() * 43758.5453;
-                        m * 1e-6f64.powf((x - x.floor()).powi(case as i32 % 3 + 1))
+                        m[i] * 1e-6f64.powf((x - x.floor()).powi(case as i32 % 3 + 1))
                     })
                     .collect();
                 let radius = spectral_radius(&two_steps(&graph, &curvature, eta, gamma));
                 assert!(
                     radius < 1.0,
-                    "{name}, η = {eta}, M = {m}: {radius} at {curvature:?}"
+                    "{name}, η = {eta}, M = {m:?}: {radius} at {curvature:?}"
                 );
             }
         }
@@ -349,7 +367,7 @@ fn a_step_of_the_theorems_proof_can_fail() {
     // docs/algorithm.md: ⟨f − f*, η(D+A)D̃⁻¹(∇O(f) − ∇O(f*))⟩ ≥ 0 is taken from convexity. On a triangle, where D̃ is a multiple
     // of I, with f − f* = (1, −3, 0) and curvatures (1, 0, 0):
     let graph = Graph::new(&Topology::Complete, 3).unwrap();
-    let paper = Paper::new(&graph, 1.0, 1.0);
+    let paper = Paper::new(&graph, 1.0, &[1.0; 3]);
     let (off, slope) = ([1.0, -3.0, 0.0], [1.0, 0.0, 0.0]);
     let product: f64 = (0..3)
         .flat_map(|i| (0..3).map(move |j| (i, j)))
@@ -358,7 +376,7 @@ fn a_step_of_the_theorems_proof_can_fail() {
     assert_eq!(product, -1.0);
     // And ‖x‖²_G telescopes for a symmetric G only: where degrees differ, (D+A)D̃⁻¹(D−A) is none.
     let (_, nodes, tail) = odd_graphs().swap_remove(4);
-    let paper = Paper::new(&Graph::new(&tail, nodes).unwrap(), 1.0, 1.0);
+    let paper = Paper::new(&Graph::new(&tail, nodes).unwrap(), 1.0, &vec![1.0; nodes]);
     let mut inverse = Matrix::zero(nodes);
     (0..nodes).for_each(|i| inverse[(i, i)] = 1.0 / (2.0 * paper.degree[(i, i)] + 1.0));
     let g1 = &(&paper.signless * &inverse) * &paper.laplacian;
@@ -385,7 +403,7 @@ fn row(topology: &Topology) -> String {
         let worth = rate.per_data_step.ln() / conventional.per_data_step.ln();
         format!("{:.3} ({worth:.2})", rate.per_iteration)
     };
-    let certified = Condition::new(&graph, 0.2, network.problem().lipschitz())
+    let certified = Condition::new(&graph, 0.2, &[network.problem().lipschitz(); 10])
         .and_then(|condition| condition.least())
         .map_or("none | – |".to_owned(), |least| {
             format!("{:.2} | {} |", least.damping, recycled(least.damping))

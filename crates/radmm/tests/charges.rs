@@ -61,8 +61,14 @@ fn recycled(m: u32) -> impl Fn(usize) -> Box<dyn Algorithm> {
     }
 }
 
-/// What an answer on the grid costs, relative to its price in exact arithmetic.
-const ON_GRID: f64 = 1.0 + 1.0 / 1024.0;
+/// The price of gamma noise in the objective of the logistic loss for `A = S·α` and `x`: with `s = (1 + t)/2` and a curvature of
+/// `(1 − t²)/4`, the best `t` solves `A·x·t² + 8x·t = A(1 + x)`, or is 1. The grid costs a 1024th of slope and curvature apart.
+fn objective_price(a: f64, x: f64) -> f64 {
+    let root = (16.0 * x * x + a * a * x * (1.0 + x)).sqrt();
+    let t = (a * (1.0 + x) / (root + 4.0 * x)).min(1.0);
+    let exact = a / 2.0 * (1.0 + (1.0 + t) / 2.0) + (x * (1.0 - t * t)).ln_1p();
+    exact + (a + x.ln_1p()) / 1024.0
+}
 
 fn weights(i: usize) -> Vec<f64> {
     Graph::new(&Topology::Ring, 5)
@@ -79,7 +85,7 @@ fn r_admm_is_charged_for_exactly_half_of_its_iterations() {
         assert_eq!(node.curator().ledger().charges(), 50);
     }
     // C = 3, B = 20, ρ/N = 0.04, a = 2ηV = 2: S = 0.3, x = 3/4 / (20 · 2.04).
-    let step: f64 = ON_GRID * (0.3 * 2.0 + (1.0 + 0.75 / (20.0 * 2.04f64)).ln());
+    let step = objective_price(0.3 * 2.0, 0.75 / (20.0 * 2.04));
     for (t, snapshot) in snapshots.iter().enumerate() {
         let data_steps = t.div_ceil(2);
         let exact = data_steps as f64 * step;
@@ -234,11 +240,11 @@ fn noise_that_grows_with_the_penalty_costs_less_where_the_penalty_is_larger() {
         };
         run(&mut network.simulation(make))[1].spent.epsilon
     };
-    // S·α/(2ηV) + ln(1 + x), with S = 0.3, V = 2.
+    // A = S·α/(2ηV), with S = 0.3, V = 2.
     let exact =
-        |eta: f64| 0.3 * 2.0 / (4.0 * eta) + (1.0 + 0.75 / (20.0 * (0.04 + 4.0 * eta))).ln();
-    for eta in [0.5, 2.0] {
-        assert!((spent(eta) - ON_GRID * exact(eta)).abs() < 1e-14);
+        |eta: f64| objective_price(0.3 * 2.0 / (4.0 * eta), 0.75 / (20.0 * (0.04 + 4.0 * eta)));
+    for eta in [0.5, 2.0, 9.0] {
+        assert!((spent(eta) - exact(eta)).abs() < 1e-14);
     }
 }
 

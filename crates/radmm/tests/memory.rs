@@ -105,6 +105,7 @@ impl Case {
                 ridge: 1.0,
                 nodes: NODES as u32,
                 tolerance: 1e-8,
+                shape: None,
             },
             mechanism: self.mechanism,
             ledger: ledger.clone(),

@@ -53,6 +53,7 @@ fn node(i: u32, of: u32, noise: Noise, ledger: Ledger) -> Node {
             ridge: 0.1,
             nodes: NODES,
             tolerance: 1e-10,
+            shape: None,
         },
         mechanism: Mechanism::Objective {
             law: NoiseDistribution::Gamma { rate: 1.0 },

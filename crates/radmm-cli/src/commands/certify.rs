@@ -68,7 +68,7 @@ const UNDECIDED: &str = "cannot be determined";
 fn headline(certified: &Certification) -> String {
     let network = &certified.network;
     format!(
-        "{}: {}\n{} and {}, {}; M = C·c₁ + ρ/N = {}",
+        "{}: {}\n{} and {}, {}; {}",
         certified.name,
         certified.algorithm.summary(),
         count(network.nodes, "party", "parties"),
@@ -77,8 +77,17 @@ fn headline(certified: &Certification) -> String {
             true => "bipartite",
             false => "not bipartite",
         },
-        brief(certified.lipschitz),
+        lipschitz(certified),
     )
+}
+
+/// Formats the Lipschitz constants of the parties' gradients, which differ where rows count alike.
+fn lipschitz(certified: &Certification) -> String {
+    let (least, greatest) = (brief(certified.least_lipschitz), brief(certified.lipschitz));
+    match least == greatest {
+        true => format!("M = C·c₁ + ρ/N = {greatest}"),
+        false => format!("M_i = C_i·c₁ + ρ/N = {least} to {greatest}"),
+    }
 }
 
 fn theorem(certified: &Certification) -> String {

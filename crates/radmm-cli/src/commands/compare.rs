@@ -5,6 +5,7 @@ use std::path::Path;
 use comfy_table::Table;
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
+    optimum_title,
 };
 use radmm_study::RowSource;
 use radmm_study::number_format::{count, epsilon, number, percent, thousands};
@@ -120,7 +121,7 @@ const QUALITY_LEGEND: &str =
  alone, averaged: with the best of eight ridges in hindsight, for all rows";
 
 const COST_LEGEND: &str =
-    " noise: σ of Gaussian noise, or the rate of gamma noise (large is little)
+    " noise: σ of Gaussian noise, or the rate of gamma or Laplace noise (large is little)
  queries: of each party's rows; seconds: of a run, with others in parallel";
 
 /// Formats a table of eighty columns, which the report’s table would exceed.
@@ -158,7 +159,7 @@ fn quality(compared: &ComparisonResult) -> Table {
     let centralised = |centralised: &CentralisedResult| {
         let held_out = centralised.held_out.as_ref();
         vec![
-            "pooled, no noise".to_owned(),
+            optimum_title(centralised.count).to_owned(),
             number(centralised.loss),
             percent(held_out.map_or(centralised.accuracy_everywhere, |score| score.accuracy.mean)),
             held_out.map_or("–".to_owned(), |score| number(score.auc.mean)),

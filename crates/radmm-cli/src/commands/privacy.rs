@@ -7,6 +7,7 @@ use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
 use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
+use radmm_study::{RowSource, Study};
 
 use crate::args::PrivacyArgs;
 use crate::error::CommandError;
@@ -23,14 +24,13 @@ const MOST_ITERATIONS: usize = 12;
 pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
     let loaded = load::study(args.study.as_deref(), args.work.quiet)?;
     let pool = args.work.thread_pool()?;
-    let rows: Vec<usize> = args.rows.iter().map(|&rows| rows as usize).collect();
-    let bill = match rows.is_empty() {
-        true => {
+    let bill = match rows(args, &loaded.study) {
+        None => {
             let experiment = loaded.experiment()?;
             let bill = pool.install(|| experiment.bill());
             bill.map_err(|cause| CommandError::unattainable_budget(loaded.name(), cause))?
         }
-        false => {
+        Some(rows) => {
             let bill = pool.install(|| StudyBill::for_rows(&loaded.study, &rows));
             bill.map_err(|cause| CommandError::from_bill(loaded.name(), cause))?
         }
@@ -39,6 +39,19 @@ pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
     match args.json {
         true => files::print(&bill.to_json()),
         false => files::print(&page(&bill)),
+    }
+}
+
+/// Returns the numbers of rows that were given, or those that parties with rows of their own declare; `None` if rows are to be
+/// counted.
+fn rows(args: &PrivacyArgs, study: &Study) -> Option<Vec<usize>> {
+    if !args.rows.is_empty() {
+        return Some(args.rows.iter().map(|&rows| rows as usize).collect());
+    }
+    let declared = study.parties.iter().map(|party| party.rows);
+    match study.data.source {
+        RowSource::Parties => declared.collect(),
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@ use radmm_node::key::SecretKey;
 use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_node::store::Store;
 use radmm_study::Study;
+use radmm_study::rows::StudyRows;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -113,7 +114,10 @@ impl PartyProcesses {
     pub fn with_limit(text: &str, limit: Option<f64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (study, _) = Study::parse(text, "trial.toml").unwrap();
+        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let rows: Vec<usize> = table.parties.iter().map(|p| p.shard.rows()).collect();
         let options = LocalNetworkOptions {
+            rows: &rows,
             seeded: true,
             limit,
         };

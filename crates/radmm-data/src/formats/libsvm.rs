@@ -62,7 +62,7 @@ fn each_row(
     if schema.numbered == 0 || !schema.numeric.is_empty() || !schema.categorical.is_empty() {
         return Err(DataError::format(file, FormatError::Named));
     }
-    let mut lines = LibsvmRows::new(source, file);
+    let mut lines = LibsvmRows::new(source, file).limited(schema.nonzeros);
     let (positive, intercept) = (PositiveLabel::new(&schema.positive), schema.numbered);
     let mut row = Row::default();
     while let Some(line) = lines.next(schema.numbered)? {
@@ -130,6 +130,8 @@ pub(crate) struct LibsvmRows<'a, R> {
     source: BufReader<R>,
     number: u64,
     first: FirstToken,
+    /// The largest number of non-zeros of a line.
+    nonzeros: Option<u32>,
     line: Vec<u8>,
     entries: Vec<(u32, f64)>,
 }
@@ -164,9 +166,15 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
             source: BufReader::new(source),
             number: 0,
             first,
+            nonzeros: None,
             line: Vec::new(),
             entries: Vec::new(),
         }
+    }
+
+    /// Rejects lines with more non-zeros than this.
+    fn limited(self, nonzeros: Option<u32>) -> Self {
+        Self { nonzeros, ..self }
     }
 
     /// Returns the next row, or `None` at the end of the file. An index beyond `columns` is an error.
@@ -178,7 +186,9 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
                 continue;
             }
             let (file, line) = (self.file.to_owned(), self.number);
-            return match parse(&self.line, self.first, columns, &mut self.entries) {
+            let parsed = parse(&self.line, self.first, columns, &mut self.entries);
+            let within = |label| check_nonzeros(&self.entries, self.nonzeros).map(|()| label);
+            return match parsed.and_then(within) {
                 Ok(label) => Ok(Some(LibsvmRow {
                     label,
                     entries: &mut self.entries,
@@ -198,6 +208,16 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
         }
         self.number += 1;
         Ok(read > 0)
+    }
+}
+
+/// Checks that not too many entries differ from zero.
+fn check_nonzeros(entries: &[(u32, f64)], limit: Option<u32>) -> Result<(), LineError> {
+    let Some(limit) = limit else { return Ok(()) };
+    let found = entries.iter().filter(|entry| entry.1 != 0.0).count();
+    match found <= limit as usize {
+        true => Ok(()),
+        false => Err(LineError::TooManyNonZeros { found, limit }),
     }
 }
 

@@ -17,7 +17,8 @@ use radmm::protocol::query::{Query, sum_scale};
 use radmm::protocol::release::{FARTHEST, Release, SPACING};
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
 
-use super::victim::{PHI, VictimConfig};
+use super::likelihood::{Vector, norm};
+use super::victim::{Axes, PHI, VictimConfig};
 
 /// The margins at the point to which the neighbours lead, far beyond the curvature of any loss.
 const MARGIN: f64 = 30.0;
@@ -43,9 +44,10 @@ impl HostileTotals {
             return None;
         }
         let unit = sum_scale(config.total_rows) * config.total_rows as f64;
+        let axes = Axes::of(&config.mechanism);
         let of = |query: &Query| match query {
             Query::GramSum { .. } => vec![0.0, 0.0, unit],
-            Query::RowSum { .. } => vec![unit, 0.0],
+            Query::RowSum { .. } => axes.turn([unit, 0.0]).to_vec(),
             _ => vec![0.0; 2],
         };
         let mut totals = Self {
@@ -53,7 +55,7 @@ impl HostileTotals {
             is_root: SpanningTree::of(&config.graph).root() == config.id,
         };
         totals.choose_metric(config);
-        totals.choose_point(config, unit);
+        totals.choose_point(config, axes.turn([0.0, unit]));
         Some(totals)
     }
 
@@ -71,21 +73,22 @@ impl HostileTotals {
         self.totals[0].1[2] = (self.totals[0].1[2] * weight).min(LARGEST);
     }
 
-    /// Makes the first gradient lead to where both slopes are largest, if it is followed by another.
-    fn choose_point(&mut self, config: &VictimConfig, unit: f64) {
+    /// Makes the first gradient lead to where both slopes are largest, if it is followed by another. `up` is the mean gradient
+    /// of norm one that leads there.
+    fn choose_point(&mut self, config: &VictimConfig, up: Vector) {
         let is_gradient = |query: &Query| matches!(query, Query::GradientSum { .. });
-        let asked = self.questions(config);
-        let Some(first) = asked.iter().position(is_gradient) else {
+        let Some(first) = self.questions(config).iter().position(is_gradient) else {
             return;
         };
-        self.totals[first].1[1] = unit;
-        // The point after a step along the unit vector.
+        self.totals[first].1 = up.to_vec();
+        // The point after a step of this length.
         let Some(Query::GradientSum { at, .. }) = self.questions(config).get(first + 1).cloned()
         else {
             return;
         };
-        let factor = MARGIN / libm::sin(PHI) / -at[1];
-        self.totals[first].1[1] = (unit * factor).min(LARGEST);
+        let longest = LARGEST / norm(&up);
+        let factor = (MARGIN / libm::sin(PHI) / norm(&at)).min(longest);
+        self.totals[first].1 = up.iter().map(|x| x * factor).collect();
     }
 
     /// Returns the questions that these totals lead to, whatever the victim's answers are.

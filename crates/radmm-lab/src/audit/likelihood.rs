@@ -185,6 +185,7 @@ impl Derivatives {
 fn ln_density(law: &NoiseDistribution, noise: &[f64]) -> f64 {
     match *law {
         NoiseDistribution::Gamma { rate } => -rate * norm(noise),
+        NoiseDistribution::Laplace { rate } => -rate * noise.iter().map(|e| e.abs()).sum::<f64>(),
         NoiseDistribution::Gaussian { sigma } => -(norm(noise) / sigma).powi(2) / 2.0,
     }
 }
@@ -212,6 +213,7 @@ fn vector(values: &[f64]) -> Vector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use radmm::privacy::SlopeCurve;
     use radmm::problem::Loss;
     use radmm::protocol::metric::Metric;
 
@@ -224,6 +226,7 @@ mod tests {
                 ridge: 0.5,
                 nodes: 2,
                 tolerance: 1e-10,
+                shape: None,
             },
         }
     }
@@ -263,30 +266,40 @@ mod tests {
     fn densities_of_answers_add_up_to_one() {
         // The midpoint rule over the plane, cells of a fortieth; the tails beyond are below e^−20.
         let hypothesis = hypothesis(Loss::Logistic);
-        let law = NoiseDistribution::Gamma { rate: 2.0 };
         let query = Query::Minimise {
             quadratic: 2.0,
             linear: vec![0.4, -0.3],
             near: vec![0.0; 2],
         };
-        let event = PrivacyEvent::from(IdealRelease::Objective {
-            sensitivity: 2.0,
-            spread: 0.1,
-            one_signed: true,
-            law,
-        });
         let cell = 1.0 / 40.0;
-        let mut sum = 0.0;
-        for i in -400..400 {
-            for j in -400..400 {
-                let f = [(f64::from(i) + 0.5) * cell, (f64::from(j) + 0.5) * cell];
-                let explained = hypothesis.implied_noise(&query, &event, &f).unwrap();
-                sum += explained.ln_density.exp() * cell * cell;
+        let sum = |law| {
+            let event = PrivacyEvent::from(IdealRelease::Objective {
+                sensitivity: 2.0,
+                spread: 0.1,
+                curve: SlopeCurve::Logistic,
+                law,
+            });
+            let mut sum = 0.0;
+            for i in -400..400 {
+                for j in -400..400 {
+                    let f = [(f64::from(i) + 0.5) * cell, (f64::from(j) + 0.5) * cell];
+                    let explained = hypothesis.implied_noise(&query, &event, &f).unwrap();
+                    sum += explained.ln_density.exp() * cell * cell;
+                }
             }
+            sum
+        };
+        for (law, whole) in [
+            // ∫ exp(−α‖e‖₂) over the plane is 2π/α², and ∫ exp(−α‖e‖₁) is (2/α)².
+            (
+                NoiseDistribution::Gamma { rate: 2.0 },
+                std::f64::consts::TAU / 4.0,
+            ),
+            (NoiseDistribution::Laplace { rate: 2.0 }, 1.0),
+        ] {
+            let share: f64 = sum(law) / whole;
+            assert!((share - 1.0).abs() < 1e-3, "{law:?}: {share}");
         }
-        // ∫ exp(−α‖e‖) over the plane is 2π/α².
-        let whole = std::f64::consts::TAU / 4.0;
-        assert!((sum / whole - 1.0).abs() < 1e-3, "{}", sum / whole);
     }
 
     #[test]

@@ -170,6 +170,7 @@ mod tests {
             ridge: 1.0,
             nodes: 2,
             tolerance: 1e-8,
+            shape: None,
         },
         mechanism: Mechanism::None,
         rows: 10,

@@ -2,10 +2,13 @@
 //!
 //! A price depends on `C/B`, `m` and the noise alone. So the victim has two rows and a weight of `2C/B`. A query to it costs
 //! exactly as much as one to the party's rows, and takes microseconds.
+//!
+//! That of Laplace noise depends on the shape of rows too: it is `√k` or `√d` times as large, and `√2` times at the victim. The
+//! victim's rate is larger by the ratio.
 
 use radmm::graph::NodeId;
-use radmm::privacy::Mechanism;
-use radmm::problem::Problem;
+use radmm::privacy::{Mechanism, NoiseFamily};
+use radmm::problem::{Problem, RowShape};
 use radmm::protocol::query::Query;
 use radmm_study::number_format::count;
 use radmm_study::pricing::PartyQueries;
@@ -72,6 +75,7 @@ fn victim(experiment: &Experiment, id: NodeId, mechanism: Mechanism) -> VictimCo
     let instance = experiment.instance();
     let problem = instance.problem(id);
     let rows = experiment.table().parties[id.0 as usize].shard.rows();
+    let in_plane = RowShape::dense(2);
     VictimConfig {
         method: study.algorithm.method.clone(),
         graph: experiment.graph().clone(),
@@ -79,12 +83,28 @@ fn victim(experiment: &Experiment, id: NodeId, mechanism: Mechanism) -> VictimCo
         total_rows: instance.total_rows(),
         problem: Problem {
             weight: problem.weight * ROWS as f64 / rows as f64,
+            shape: Some(in_plane),
             ..problem
         },
-        mechanism,
+        mechanism: equally_priced(mechanism, problem.shape.unwrap_or(in_plane), in_plane),
         bound: study.privacy.bound,
         delta: study.privacy.delta,
         iterations: study.algorithm.iterations,
         neighbours: NeighbourBehaviour::Steady,
+    }
+}
+
+/// Returns the mechanism that costs on rows of one shape what another costs on rows of another shape.
+fn equally_priced(mechanism: Mechanism, from: RowShape, to: RowShape) -> Mechanism {
+    let coordinates = match mechanism {
+        Mechanism::Output { .. } => RowShape::columns,
+        _ => RowShape::max_nonzeros,
+    };
+    match mechanism.noise() {
+        Some(noise) if noise.family() == NoiseFamily::Laplace => {
+            let ratio = f64::from(coordinates(&to)) / f64::from(coordinates(&from));
+            mechanism.with_noise(noise.scaled(ratio.sqrt()))
+        }
+        _ => mechanism,
     }
 }

@@ -94,6 +94,7 @@ fn pure_objective_perturbation_loses_at_least_sixty_percent_of_what_it_claims() 
 fn halved(mechanism: Mechanism) -> Mechanism {
     let half = |law: NoiseDistribution| match law {
         NoiseDistribution::Gamma { rate } => NoiseDistribution::Gamma { rate: 2.0 * rate },
+        NoiseDistribution::Laplace { rate } => NoiseDistribution::Laplace { rate: 2.0 * rate },
         NoiseDistribution::Gaussian { sigma } => NoiseDistribution::Gaussian { sigma: sigma / 2.0 },
     };
     match mechanism {
@@ -157,6 +158,25 @@ fn a_price_without_the_curvature_of_the_loss_is_refuted() {
     assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
 }
 
+/// The √k of objective and gradient perturbation, and the √d of output perturbation: both are √2 in the plane.
+#[test]
+fn a_price_of_laplace_noise_by_the_euclidean_norm_is_refuted() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    for mechanism in [
+        Mechanism::objective(law(1.0)),
+        // m = 2ηV, and a little.
+        Mechanism::output(law(40.0)),
+        Mechanism::gradient(law(1.0)),
+    ] {
+        let case = case(victim(mechanism, Loss::Logistic, 1));
+        let whole = claimed(&case);
+        assert_eq!(judged(&case, RUNS, whole).verdict, AuditVerdict::Holds);
+        let part = whole.with_epsilon(whole.total.epsilon / 2f64.sqrt());
+        let seen = judged(&case, RUNS, part);
+        assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
+    }
+}
+
 #[test]
 fn two_parties_that_share_a_noise_key_are_found() {
     assert_eq!(run(&accomplice(2)).verdict, AuditVerdict::Holds);
@@ -183,8 +203,6 @@ fn sum_case(label: &str, family: NoiseFamily) -> AuditCase {
     sums().into_iter().find(is_it).unwrap()
 }
 
-const FAMILIES: [NoiseFamily; 2] = [NoiseFamily::Gamma, NoiseFamily::Gaussian];
-
 #[test]
 fn sums_with_gaussian_noise_lose_nearly_all_that_they_claim() {
     // Of the 10,000 victims 5,000 are counted: μ is known to ±0.05, and is 0.9 to 1. The gradient at the origin has half of the
@@ -194,7 +212,7 @@ fn sums_with_gaussian_noise_lose_nearly_all_that_they_claim() {
         ("Gram matrix", 0.85),
         ("mean row", 0.85),
         ("hostile metric", 0.85),
-        ("3 gradients", 0.75),
+        ("3 gradients", 0.7),
         ("mean row, 3", 0.85),
         ("Gram, 3", 0.85),
     ] {
@@ -220,12 +238,17 @@ fn claimed_with_sensitivity_over(case: &AuditCase, factor: f64) -> Claim {
 
 #[test]
 fn a_gram_sensitivity_of_one_and_a_row_sum_without_its_factor_are_refuted() {
-    for family in FAMILIES {
-        for (label, factor) in [("Gram matrix", 2f64.sqrt()), ("mean row", 2.0)] {
-            let case = sum_case(label, family);
-            let seen = judged(&case, RUNS, claimed_with_sensitivity_over(&case, factor));
-            assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
-        }
+    let faults = [
+        ("Gram matrix", NoiseFamily::Gamma, 2f64.sqrt()),
+        ("Gram matrix", NoiseFamily::Gaussian, 2f64.sqrt()),
+        ("mean row", NoiseFamily::Gamma, 2.0),
+        ("mean row", NoiseFamily::Laplace, 2.0),
+        ("mean row", NoiseFamily::Gaussian, 2.0),
+    ];
+    for (label, family, factor) in faults {
+        let case = sum_case(label, family);
+        let seen = judged(&case, RUNS, claimed_with_sensitivity_over(&case, factor));
+        assert_eq!(seen.verdict, AuditVerdict::Fails, "{seen:?}");
     }
 }
 
@@ -242,7 +265,10 @@ fn judged_by_shorter(whole: &AuditCase, iterations: u32) -> AttackResult {
 #[test]
 fn two_questions_for_the_price_of_one_are_found() {
     for metric in [MetricKind::Mean, MetricKind::Gram] {
-        for law in NOISE_FOR_ONE_STEP {
+        let has_price = |law: &NoiseDistribution| {
+            law.family() != NoiseFamily::Laplace || metric == MetricKind::Mean
+        };
+        for law in NOISE_FOR_ONE_STEP.into_iter().filter(has_price) {
             let whole = case(sum_victim(law, WIDE_HINGE, metric, 0.5, 1));
             let seen = run(&whole);
             assert_eq!(seen.verdict, AuditVerdict::Holds, "{seen:?}");

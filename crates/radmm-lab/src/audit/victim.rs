@@ -5,6 +5,9 @@
 //! `fᵀz = ±f₁ cos φ + f₂ sin φ` is far below zero for both rows, both slopes are −1, and the gradients differ by
 //! `2·cos φ·C/B`, nearly all of `S = 2C/B`.
 //!
+//! Laplace noise is priced by the ℓ₁ norm. For it both axes are turned by 45°: the rows then differ along `(1, 1)/√2`, and their ℓ₁
+//! norms are nearly `√2`, the largest of two non-zeros.
+//!
 //! A Gram matrix differs most between orthogonal rows: `φ` is 45° there, and the neighbours choose a metric in which the rows are
 //! nearly opposite all the same (`hostile_totals.rs`).
 //!
@@ -21,7 +24,8 @@ use radmm::curator::{
 use radmm::graph::{Graph, NodeId};
 use radmm::node::{InvalidStart, Node, NodeConfig, ProtocolError};
 use radmm::privacy::{
-    Bound, Budget, Guarantee, InvalidBudget, Ledger, Mechanism, NoiseDistribution, NoiseScaling,
+    Bound, Budget, Guarantee, InvalidBudget, Ledger, Mechanism, NoiseDistribution, NoiseFamily,
+    NoiseScaling,
 };
 use radmm::problem::{Problem, RowCount};
 use radmm::protocol::message::Message;
@@ -125,11 +129,15 @@ impl VictimConfig {
     /// Prepares everything that is the same for all runs.
     pub(super) fn prepare(self) -> Victim {
         let (sine, cosine) = libm::sincos(self.angle());
-        let rows = |dataset| match (self.neighbours, dataset) {
-            (NeighbourBehaviour::AtOrigin, Dataset::Right) => vec![[0.0; 2], [1.0, 0.0]],
-            (NeighbourBehaviour::AtOrigin, Dataset::Left) => vec![[0.0; 2], [0.0; 2]],
-            (_, Dataset::Right) => vec![PUBLIC, [cosine, sine]],
-            (_, Dataset::Left) => vec![PUBLIC, [-cosine, sine]],
+        let axes = Axes::of(&self.mechanism);
+        let rows = |dataset| {
+            let pair = match (self.neighbours, dataset) {
+                (NeighbourBehaviour::AtOrigin, Dataset::Right) => [[0.0; 2], [1.0, 0.0]],
+                (NeighbourBehaviour::AtOrigin, Dataset::Left) => [[0.0; 2], [0.0; 2]],
+                (_, Dataset::Right) => [PUBLIC, [cosine, sine]],
+                (_, Dataset::Left) => [PUBLIC, [-cosine, sine]],
+            };
+            pair.map(|row| axes.turn(row)).to_vec()
         };
         let hypotheses = Dataset::BOTH.map(|dataset| Hypothesis {
             rows: rows(dataset),
@@ -147,6 +155,7 @@ impl VictimConfig {
             hypotheses,
             shards,
             far,
+            axes,
             totals,
         }
     }
@@ -205,7 +214,7 @@ impl VictimConfig {
             (least.min(m), most.max(m))
         });
         let length = |law: &NoiseDistribution| match *law {
-            NoiseDistribution::Gamma { rate } => 2.0 / rate,
+            NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate } => 2.0 / rate,
             NoiseDistribution::Gaussian { sigma } => sigma,
         };
         let spread = match &self.mechanism {
@@ -240,8 +249,37 @@ pub(super) struct Victim {
     pub hypotheses: [Hypothesis; 2],
     shards: [Arc<Shard>; 2],
     far: f64,
+    axes: Axes,
     /// The totals that the neighbours choose, where sums are taken.
     totals: Option<HostileTotals>,
+}
+
+/// The axes along which an attack is set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Axes {
+    /// Those of the columns.
+    Columns,
+    /// The diagonals, along which ℓ₁ norms are largest.
+    Diagonals,
+}
+
+impl Axes {
+    pub(super) fn of(mechanism: &Mechanism) -> Self {
+        match mechanism.noise().map(|noise| noise.family()) {
+            Some(NoiseFamily::Laplace) => Self::Diagonals,
+            Some(NoiseFamily::Gamma | NoiseFamily::Gaussian) | None => Self::Columns,
+        }
+    }
+
+    /// Returns a point in terms of columns.
+    pub(super) fn turn(self, [along, across]: Vector) -> Vector {
+        match self {
+            Self::Columns => [along, across],
+            Self::Diagonals => {
+                [along - across, along + across].map(|x| x * std::f64::consts::FRAC_1_SQRT_2)
+            }
+        }
+    }
 }
 
 /// The releases of one run of a victim.
@@ -291,7 +329,7 @@ impl Victim {
             id: config.id,
             neighbours: neighbours.to_vec(),
             iterations: config.iterations,
-            start: vec![0.0, -self.far],
+            start: self.axes.turn([0.0, -self.far]).to_vec(),
             algorithm: config.algorithm(2),
             curator: Curator::simulated(self.shards[dataset as usize].clone(), curator_config)?
                 .with_warm_start(WarmStart::default()),
@@ -342,7 +380,7 @@ impl Victim {
             | NeighbourBehaviour::Reversing
             | NeighbourBehaviour::AtOrigin => -self.far,
         };
-        let release = Release::rounded(&[0.0, up]);
+        let release = Release::rounded(&self.axes.turn([0.0, up]));
         release.expect("within the grid: its size is limited")
     }
 }

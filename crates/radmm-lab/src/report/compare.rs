@@ -1,6 +1,7 @@
 //! The page of `radmm compare`.
 
 use radmm::privacy::{Bound, Guarantee};
+use radmm::problem::RowCount;
 use radmm_report::{
     Axis, Block, DotPlot, DotRow, Figure, Headline, Page, Panel, Point, Section, Series, Style,
     TextTable,
@@ -10,6 +11,7 @@ use radmm_study::number_format::{count, delta, epsilon, number, percent, thousan
 use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
+use crate::centralised::{optimum_text, optimum_title};
 use crate::compare::{Comparison, ComparisonResult};
 use crate::stats::SampleStats;
 
@@ -137,7 +139,10 @@ impl ComparisonResult {
                 format!(
                     "**{}**. For comparison: {}.",
                     best.name,
-                    accuracy_references(experiment, self.pooled_accuracy())
+                    accuracy_references(
+                        experiment,
+                        self.optimum_accuracy().map(|(_, share)| share)
+                    )
                 ),
             ));
         }
@@ -165,12 +170,14 @@ impl ComparisonResult {
         self.candidates.iter().any(|one| one.held_out.is_some())
     }
 
-    fn pooled_accuracy(&self) -> Option<f64> {
-        let pooled = self.centralised.as_ref()?;
-        Some(match &pooled.held_out {
+    /// Returns the accuracy of the optimum without noise, and what counts alike in it.
+    fn optimum_accuracy(&self) -> Option<(RowCount, f64)> {
+        let optimum = self.centralised.as_ref()?;
+        let accuracy = match &optimum.held_out {
             Some(score) => score.accuracy.mean,
-            None => pooled.accuracy_everywhere,
-        })
+            None => optimum.accuracy_everywhere,
+        };
+        Some((optimum.count, accuracy))
     }
 
     /// Returns all candidates with their indices, the most accurate first.
@@ -249,13 +256,14 @@ impl ComparisonResult {
                 colour,
             }
         };
-        let pooled = self.pooled_accuracy();
-        let references = pooled.map(|share| ("pooled, no noise".to_owned(), 100.0 * share));
-        let reference = pooled.map(|share| {
-            format!(
-                " The dashed line is one party with all rows and no noise, {}.",
-                percent(share)
-            )
+        let optimum = self.optimum_accuracy();
+        let references = optimum.map(|(count, share)| {
+            let title = optimum_title(count).to_owned();
+            (title, 100.0 * share)
+        });
+        let reference = optimum.map(|(count, share)| {
+            let which = optimum_text(count);
+            format!(" The dashed line is {which}: {}.", percent(share))
         });
         let on = match self.on_held_out() {
             true => "the rows held out",
@@ -325,12 +333,12 @@ impl ComparisonResult {
         for name in &self.unattainable {
             rows.push(vec![name.clone(), "unattainable at this total".to_owned()]);
         }
-        if let Some(pooled) = &self.centralised {
+        if let Some(optimum) = &self.centralised {
             rows.push(quality_row(
-                "pooled, no noise",
-                on_held_out.then_some(pooled.held_out.as_ref()),
-                percent(pooled.accuracy_everywhere),
-                number(pooled.loss),
+                optimum_title(optimum.count),
+                on_held_out.then_some(optimum.held_out.as_ref()),
+                percent(optimum.accuracy_everywhere),
+                number(optimum.loss),
             ));
         }
         TextTable {
@@ -360,7 +368,7 @@ impl ComparisonResult {
             ]
         });
         TextTable {
-            caption: "Noise is the rate of gamma noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
+            caption: "Noise is the rate of gamma or Laplace noise (large: little noise) or σ of Gaussian noise (small: little noise)".to_owned(),
             header: ["", "algorithm", "total ε", "bound", "noise", "data steps", "messages"]
                 .map(str::to_owned)
                 .into(),

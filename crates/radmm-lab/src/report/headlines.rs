@@ -5,6 +5,7 @@ use radmm_report::Headline;
 use radmm_study::PrivacySection;
 use radmm_study::number_format::{delta, epsilon, percent};
 
+use crate::centralised::optimum_text;
 use crate::experiment::Experiment;
 use crate::result_file::caveat;
 
@@ -52,17 +53,13 @@ pub(super) fn majority(experiment: &Experiment) -> f64 {
     positive.max(rows - positive) as f64 / rows as f64
 }
 
-/// Formats the references of an accuracy: pooled training without noise, and the majority class.
-pub(super) fn accuracy_references(experiment: &Experiment, pooled: Option<f64>) -> String {
+/// Formats the references of an accuracy: the optimum without noise, and the majority class.
+pub(super) fn accuracy_references(experiment: &Experiment, optimum: Option<f64>) -> String {
     let majority = percent(majority(experiment));
-    let pooled = pooled.map(|share| {
-        format!(
-            "**{}** for one party with all rows and no noise; ",
-            percent(share)
-        )
-    });
+    let which = optimum_text(experiment.study().problem.count);
+    let optimum = optimum.map(|share| format!("**{}** for {which}; ", percent(share)));
     format!(
         "{}{majority} of the training rows are of the more frequent class",
-        pooled.unwrap_or_default()
+        optimum.unwrap_or_default()
     )
 }

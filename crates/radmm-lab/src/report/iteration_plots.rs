@@ -7,6 +7,7 @@ use radmm_report::{Axis, Figure, Panel, Point, Series, Style};
 use radmm_study::number_format::{count, delta, thousands};
 
 use crate::baseline::Baseline;
+use crate::centralised::optimum_title;
 use crate::outcome::{FinalState, Outcome, Repetition};
 
 /// The most points of a line; more cannot be seen.
@@ -19,7 +20,7 @@ const OWN: usize = 0;
 const RECYCLED: usize = 5;
 const ALONE: usize = 3;
 const AVERAGED: usize = 2;
-const POOLED: usize = 6;
+const OPTIMUM: usize = 6;
 
 /// Returns accuracy, beside privacy if there is any; then loss.
 pub(super) fn figures(outcome: &Outcome) -> Vec<Figure> {
@@ -107,7 +108,7 @@ struct Measure {
     of: fn(&Snapshot) -> f64,
     /// Its value at the end of a baseline, of the models that parties really have.
     end: fn(&FinalState) -> f64,
-    /// Its value for one party with all rows and no noise.
+    /// Its value for the optimum without noise.
     optimum: fn(&Optimum) -> f64,
 }
 
@@ -168,7 +169,7 @@ impl Measure {
         panel.with_robust_y_axis()
     }
 
-    /// Returns the ends of the baselines, and of pooled training, as horizontal lines.
+    /// Returns the ends of the baselines, and the optimum, as horizontal lines.
     fn levels(&self, outcome: &Outcome) -> Vec<Series> {
         let mut levels = Vec::new();
         for other in outcome
@@ -186,7 +187,8 @@ impl Measure {
             levels.push(level(baseline.title(), colour, mean));
         }
         if let Some(optimum) = &outcome.centralised {
-            levels.push(level("pooled, no noise", POOLED, (self.optimum)(optimum)));
+            let title = optimum_title(outcome.count);
+            levels.push(level(title, OPTIMUM, (self.optimum)(optimum)));
         }
         levels
     }

@@ -58,7 +58,7 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
     let (study, table) = (experiment.study(), experiment.table());
     let run = iteration_plots::longest(&outcome.repetitions);
     let ends = ends(&outcome.repetitions);
-    let (label, rows, accuracy, pooled) = match held_out(&ends) {
+    let (label, rows, accuracy, optimum) = match held_out(&ends) {
         Some(accuracy) => (
             "held-out accuracy",
             format!("on {} that nobody trained on", rows(table.counts.held_out)),
@@ -85,7 +85,7 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
             accuracy.format_with(percent),
             format!(
                 "{rows}{spread}. For comparison: {}.",
-                accuracy_references(experiment, pooled)
+                accuracy_references(experiment, optimum)
             ),
         ),
         total_epsilon(outcome.total(), &study.privacy),

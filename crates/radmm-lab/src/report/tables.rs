@@ -5,10 +5,12 @@ use std::fmt::Write;
 use radmm::curator::HeldOutScore;
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
+use radmm::problem::RowCount;
 use radmm_report::TextTable;
 use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 use crate::baseline::Baseline;
+use crate::centralised::optimum_title;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::stats::SampleStats;
@@ -16,7 +18,7 @@ use crate::stats::SampleStats;
 /// The most parties that a table lists; result.json has all of them.
 const PARTIES: usize = 20;
 
-/// Returns the study's algorithm beside training alone, averaging once, and one party with all rows, accuracy first. Where rows
+/// Returns the study's algorithm beside training alone, averaging once, and the optimum without noise, accuracy first. Where rows
 /// are held out, accuracy on them takes the place of accuracy on each party's own rows.
 pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let several = outcome.repetitions.len() > 1;
@@ -40,7 +42,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     }
     if let Some(optimum) = &outcome.centralised {
         let everywhere = percent(optimum.global_fit.accuracy);
-        let mut row = vec!["pooled, no noise".to_owned()];
+        let mut row = vec![optimum_title(experiment.study().problem.count).to_owned()];
         row.extend(match outcome.centralised_held_out {
             None => [
                 everywhere,
@@ -197,6 +199,9 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     ));
     if experiment.table().test.is_none() {
         legend.push("consensus: the largest distance from the mean model".to_owned());
+    }
+    if experiment.study().problem.count == RowCount::Parties {
+        legend.push("optimum: of the losses of all parties, each counting the same".to_owned());
     }
     if experiment.study().privacy.bound == Bound::Paper && !outcome.baselines.is_empty() {
         legend.push(

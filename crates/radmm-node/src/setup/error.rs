@@ -133,7 +133,7 @@ pub enum SetupError {
 fn remedy(after: f64, limit: &Guarantee) -> &'static str {
     match (after.is_infinite(), limit.delta == 0.0) {
         (true, true) => {
-            "Gaussian noise has no pure total: give the limit a delta, or the study gamma noise"
+            "Gaussian noise has no pure total: give the limit a delta, or the study gamma or Laplace noise"
         }
         (true, false) => "without noise there is no total",
         _ => "lower the study's epsilon or its number of data steps, or raise the limit if you may",

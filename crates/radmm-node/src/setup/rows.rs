@@ -8,6 +8,7 @@ use std::sync::Arc;
 use radmm::curator::Shard;
 use radmm::graph::NodeId;
 use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
+use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{RowSource, SiteRows, Study};
 use sha2::{Digest, Sha256};
@@ -44,6 +45,23 @@ pub enum RowsError {
     /// The study's own table is missing or does not match the study.
     #[error(transparent)]
     Table(#[from] StudyRowsError),
+    /// The file has another number of training rows than the study declares for the party.
+    #[error(
+        "{}: {}, and the study declares rows = {declared} for {party}; everybody's weights and noise depend on this number. If \
+         the file is right, correct rows in the study's [[parties]] and have every party agree on the study again",
+        path.display(),
+        count(*found, "training row", "training rows")
+    )]
+    OtherCount {
+        /// The file.
+        path: PathBuf,
+        /// The number of its training rows.
+        found: usize,
+        /// The number that the study declares.
+        declared: usize,
+        /// The party.
+        party: String,
+    },
     /// The share is empty.
     #[error("{0} has no rows: its share of the study's table is empty")]
     Empty(String),
@@ -80,6 +98,16 @@ impl LocalRows {
                 let part = parts
                     .next()
                     .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
+                let party = &study.parties[me.0 as usize];
+                let found = part.shard.rows();
+                if let Some(declared) = party.rows.filter(|rows| *rows != found) {
+                    return Err(RowsError::OtherCount {
+                        path,
+                        found,
+                        declared,
+                        party: party.name.clone(),
+                    });
+                }
                 Ok(Self {
                     shard: part.shard,
                     hash,

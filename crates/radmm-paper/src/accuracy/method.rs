@@ -8,12 +8,12 @@
 //! ADMM                                a ∈ {3e-3, 1e-2, 3e-2, 1e-1, 3e-1}·C, ρ/N ∈ {1e-4, 1e-3}·C, K ∈ {2, 6, 20}
 //! R-ADMM                              the same, with γ ∈ {0.05, 0.5}·a
 //! linearised R-ADMM                   the same, with γ ∈ {1e-2, 3e-2, 1e-1}·C
+//! consensus                           nothing: the public rule
 //! ```
 
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::Graph;
-use radmm_lab::gossip_rounds;
-use radmm_study::{Method, Study};
+use radmm_lab::{Experiment, gossip_rounds};
+use radmm_study::{Method, NoiseFamily};
 use serde::Serialize;
 
 /// A method of the table.
@@ -30,6 +30,8 @@ pub enum AccuracyMethod {
     Recycled,
     /// Linearised R-ADMM, one recycled step a data step.
     Linearised,
+    /// Recycling to consensus, by the public rule.
+    Consensus,
     /// One party with all rows, which answers a single query.
     Centralised,
 }
@@ -66,12 +68,13 @@ const DATA_STEPS: [u32; 3] = [2, 6, 20];
 
 impl AccuracyMethod {
     /// All methods, in the order of the table.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alone,
         Self::Averaged,
         Self::Admm,
         Self::Recycled,
         Self::Linearised,
+        Self::Consensus,
         Self::Centralised,
     ];
 
@@ -83,12 +86,14 @@ impl AccuracyMethod {
             Self::Admm => "ADMM",
             Self::Recycled => "R-ADMM",
             Self::Linearised => "linearised R-ADMM",
+            Self::Consensus => "consensus, by the rule",
             Self::Centralised => "centralised, private",
         }
     }
 
-    /// Returns the parameters with which the method is tried on a study's problem and graph.
-    pub fn parameter_sets(self, study: &Study, graph: &Graph) -> Vec<ParameterSet> {
+    /// Returns the parameters with which the method is tried on a study's problem, graph and parties.
+    pub fn parameter_sets(self, experiment: &Experiment, noise: NoiseFamily) -> Vec<ParameterSet> {
+        let (study, graph) = (experiment.study(), experiment.graph());
         let weight = study.problem.weight;
         let single_query = |iterations, method: fn(f64) -> Method| {
             let parameters = |share: f64| ParameterSet {
@@ -108,9 +113,10 @@ impl AccuracyMethod {
             Self::Alone | Self::Centralised => {
                 single_query(1, |extra_ridge| Method::Local { extra_ridge })
             }
-            Self::Averaged => single_query(1 + gossip_rounds(graph), |extra_ridge| {
-                Method::Average { extra_ridge }
-            }),
+            Self::Averaged => {
+                let rounds = gossip_rounds(&experiment.instance());
+                single_query(1 + rounds, |extra_ridge| Method::Average { extra_ridge })
+            }
             Self::Admm => iterating.each(1, |penalty, _| vec![Method::Admm { penalty }]),
             Self::Recycled => iterating.each(2, |penalty, convexity| {
                 let method = |share: f64| Method::RecycledAdmm {
@@ -120,6 +126,14 @@ impl AccuracyMethod {
                 };
                 DAMPINGS.map(method).to_vec()
             }),
+            Self::Consensus => {
+                let method = Method::consensus(noise, experiment.table().columns.len());
+                vec![ParameterSet {
+                    iterations: method.iterations_on(graph).unwrap_or(1),
+                    method,
+                    ridge: study.problem.ridge,
+                }]
+            }
             Self::Linearised => iterating.each(2, |penalty, _| {
                 let method = |share: f64| Method::RecycledDlm {
                     penalty,

@@ -44,7 +44,7 @@ pub struct AccuracySettings {
     /// The seed of the noise while parameters are chosen.
     pub choosing_seed: u64,
     /// The parameters to be tried; as a rule [`AccuracyMethod::parameter_sets`].
-    pub parameter_sets: fn(AccuracyMethod, &Experiment) -> Vec<ParameterSet>,
+    pub parameter_sets: fn(AccuracyMethod, &Experiment, NoiseFamily) -> Vec<ParameterSet>,
 }
 
 /// The reason why there is no table.
@@ -88,7 +88,6 @@ pub struct SplitTable {
     /// The cells, by total and then by method.
     pub cells: Vec<AccuracyCell>,
     /// The minimiser of the study's own problem, without noise; `None` if it could not be certified.
-    #[serde(rename = "pooled")]
     pub centralised: Option<CentralisedResult>,
 }
 
@@ -157,9 +156,7 @@ impl AccuracySettings {
             repetitions,
             seed: 1,
             choosing_seed: 2,
-            parameter_sets: |method, experiment| {
-                method.parameter_sets(experiment.study(), experiment.graph())
-            },
+            parameter_sets: AccuracyMethod::parameter_sets,
         }
     }
 }
@@ -253,7 +250,7 @@ impl AccuracyExperiment {
         method: AccuracyMethod,
         total: Guarantee,
     ) -> Result<AccuracyCell, RunError> {
-        let parameter_sets = (self.settings.parameter_sets)(method, experiment);
+        let parameter_sets = (self.settings.parameter_sets)(method, experiment, family(total));
         let runs = |parameters: &ParameterSet, seed, repetitions| {
             let mut study = parameters.study(experiment.study(), total);
             study.run.seed = seed;
@@ -318,6 +315,14 @@ fn among_parties(
     }
 }
 
+/// Returns the family of noise for a total.
+fn family(total: Guarantee) -> NoiseFamily {
+    match total.delta > 0.0 {
+        true => NoiseFamily::Gaussian,
+        false => NoiseFamily::Gamma,
+    }
+}
+
 /// Returns the first of the most accurate parameters.
 fn best(tried: &[TriedParameters]) -> Option<&ParameterSet> {
     let mut best: Option<(&ParameterSet, f64)> = None;
@@ -338,12 +343,8 @@ impl ParameterSet {
         study.algorithm.method = self.method.clone();
         study.algorithm.iterations = self.iterations;
         study.problem.ridge = self.ridge;
-        let noise = match total.delta > 0.0 {
-            true => NoiseFamily::Gaussian,
-            false => NoiseFamily::Gamma,
-        };
         study.privacy.noise = Noise::Total(TotalBudget {
-            kind: self.method.noise_kind(noise),
+            kind: self.method.noise_kind(family(total)),
             epsilon: total.epsilon,
         });
         study.privacy.delta = total.delta;

@@ -7,7 +7,9 @@ mod parameter;
 mod public_rule;
 mod registry;
 
+use radmm::algorithm::consensus::period;
 use radmm::algorithm::schedule::Schedule;
+use radmm::graph::{Graph, SpanningTree};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{NoiseFamily, NoiseKind};
@@ -69,6 +71,25 @@ impl Method {
             ParameterValue::Count(recycle) => Some(recycle),
             _ => None,
         }
+    }
+
+    /// Returns `consensus` with everything left to the public rule, for noise of this family and rows of so many columns.
+    pub fn consensus(noise: NoiseFamily, columns: usize) -> Self {
+        let metric = MetricKind::by_rule(Some(noise), columns);
+        Self::Consensus {
+            metric,
+            metric_share: metric.share_by_rule(),
+            metric_ridge: AutoNumber::Auto,
+            steps: metric.steps_by_rule(),
+            step: AutoNumber::Auto,
+            momentum: AutoNumber::Auto,
+        }
+    }
+
+    /// Returns the number of iterations on a graph, if it follows from the parameters.
+    pub fn iterations_on(&self, graph: &Graph) -> Option<u32> {
+        let depth = || SpanningTree::of(graph).depth();
+        Some(self.data_steps()? * period(depth()))
     }
 
     /// Returns the number of data steps, if it is a parameter.

@@ -130,7 +130,7 @@ pub(super) struct PublicFacts {
 }
 
 /// The largest momentum: without noise the rule would ask for one, and the iterates would never settle.
-const LARGEST_MOMENTUM: f64 = 0.95;
+const LARGEST_MOMENTUM: f64 = 0.98;
 
 /// The least ridge of a metric, where there is next to no noise.
 const LEAST_RIDGE: f64 = 1e-6;
@@ -281,8 +281,8 @@ mod tests {
             steps: 120,
             ..SETTINGS
         };
-        let little = plain.resolve(&facts(5.0, &plain));
-        let one = 2.0 * 5f64.sqrt() / (5.0 * 30_162.0);
+        let little = plain.resolve(&facts(0.5, &plain));
+        let one = 2.0 * 5f64.sqrt() / (0.5 * 30_162.0);
         let smooth = 4.0 / 3.0;
         assert!((little.momentum - (1.0 - smooth * 120.0 * one / 1.2)).abs() < 1e-9);
         assert!(matches!(little.step, StepSize::Fixed(step) if (step - smooth).abs() < 1e-9));

@@ -85,6 +85,22 @@ impl NodePosition<'_> {
         Dlm::with_dual(Penalty::common(*penalty), *damping, self.dual.clone())
     }
 
+    fn average(&self, extra_ridge: f64) -> Average {
+        let shares = self.graph.neighbours(self.id).iter();
+        Average::new(extra_ridge, self.graph.metropolis(self.id)).with_shares(
+            self.share(self.id),
+            shares.map(|id| self.share(*id)).collect(),
+        )
+    }
+
+    /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.
+    pub fn share(&self, id: NodeId) -> f64 {
+        // Unknown only where nothing depends on it.
+        let rows = self.rows.get(id.0 as usize).copied().unwrap_or(0);
+        let parties = self.graph.len() as u32;
+        self.count.weight(1.0, parties, rows, self.total_rows)
+    }
+
     fn consensus(&self, settings: &ConsensusSettings) -> Consensus {
         let tree = self.tree.get_or_init(|| SpanningTree::of(self.graph));
         let columns = self.dual.len();
@@ -384,7 +400,7 @@ registry! {
         build |node| Local::new(*extra_ridge),
     }
 
-    /// Every node alone, then the mean of all models.
+    /// Every node alone, then the mean of all models, over rows or over parties.
     Average {
         /// `a`, added to the ridge.
         extra_ridge: f64,
@@ -392,13 +408,14 @@ registry! {
         info {
             name: "average",
             title: "averaged once",
-            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, \
-                        which tends to the mean",
+            iteration: "every node alone in the first iteration, `f_i = Minimise(a, 0)`; from then on gossip, `f_i ← Σ_j w_ij f_j`, the \
+                        first time with the models `f_j·N·B_j/Σ_k B_k` in place of `f_j` where rows count alike; it tends to the mean \
+                        over all rows, or over all parties",
             asks: Asks::Minimisers,
             communicates: true,
             counts_iterations: false,
             no_rate: Some("it does not head for the optimum"),
         },
-        build |node| Average::new(*extra_ridge, node.graph.metropolis(node.id)),
+        build |node| node.average(*extra_ridge),
     }
 }

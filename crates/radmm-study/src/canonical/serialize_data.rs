@@ -61,6 +61,8 @@ pub(crate) struct ColumnMeaning<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     columns: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    nonzeros: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a String>,
     positive: &'a str,
     missing: &'a [String],
@@ -78,6 +80,7 @@ impl<'a> ColumnMeaning<'a> {
         Self {
             format,
             columns: numbered.then_some(schema.numbered),
+            nonzeros: schema.nonzeros,
             label: (!numbered).then_some(&schema.label),
             positive: &schema.positive,
             missing: &schema.missing,

@@ -243,6 +243,11 @@ impl Parameters<'_> {
         let by_rule = MetricKind::by_rule(self.family, self.columns);
         let given = self.section.optional("metric", |entry| {
             let metric = metric(entry)?;
+            if metric == Some(MetricKind::Gram) && self.family == Some(NoiseFamily::Laplace) {
+                return Err(entry.wrong(
+                    "makes rows dense, and laplace noise is for sparse rows; use \"mean\" or \"none\", or gamma noise",
+                ));
+            }
             if metric == Some(MetricKind::Gram) && self.columns > MAX_METRIC_COLUMNS {
                 return Err(entry.wrong(format!(
                     "there are {} columns, and a Gram matrix can have {MAX_METRIC_COLUMNS}; use \"none\"",

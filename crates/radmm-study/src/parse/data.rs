@@ -12,11 +12,12 @@ use crate::error::{Note, StudyError};
 use crate::{RowSource, StudyParty};
 
 /// The keys of `[data]`.
-pub(crate) const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 14] = [
     "path",
     "builtin",
     "format",
     "columns",
+    "nonzeros",
     "label",
     "positive",
     "missing",
@@ -29,9 +30,10 @@ pub(crate) const KEYS: [&str; 13] = [
 ];
 
 /// The keys that say what columns mean.
-const MEANING: [&str; 9] = [
+const MEANING: [&str; 10] = [
     "format",
     "columns",
+    "nonzeros",
     "label",
     "positive",
     "missing",
@@ -84,8 +86,12 @@ fn schema(
     if format == Format::Libsvm {
         return numbered(section, columns);
     }
-    if let Some(entry) = section.get("columns") {
-        return Err(entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\""));
+    for name in ["columns", "nonzeros"] {
+        if let Some(entry) = section.get(name) {
+            return Err(
+                entry.wrong("is for LIBSVM files alone; remove it, or set format = \"libsvm\"")
+            );
+        }
     }
     let label = label(section, own.as_ref())?;
     let positive = positive(section, own.as_ref().filter(|own| own.label == label))?;
@@ -108,6 +114,7 @@ fn schema(
         numeric: numeric.unwrap_or(own_numeric),
         categorical: categorical.unwrap_or(own_categorical),
         numbered: 0,
+        nonzeros: None,
     };
     check(section, &schema)?;
     note_dropped(section, &schema, notes)?;
@@ -153,6 +160,7 @@ fn numbered(section: &Section<'_>, columns: Option<u32>) -> Result<Schema, Study
         numeric: Vec::new(),
         categorical: Vec::new(),
         numbered: columns,
+        nonzeros: section.optional("nonzeros", |entry| entry.integer(1..=columns))?,
     };
     check_positive(section, &schema)?;
     Ok(schema)

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use radmm::problem::RowCount;
+
 use super::address;
 use super::entry::Entry;
 use super::reader::Section;
@@ -59,6 +61,24 @@ pub(crate) fn read(top: &Section<'_>) -> Result<Vec<StudyParty>, StudyError> {
         return Err(list.wrong("must be two parties or more"));
     }
     Ok(parties)
+}
+
+/// Checks that every party declares its rows, where the weights of all parties depend on them.
+pub(crate) fn check_rows(
+    top: &Section<'_>,
+    parties: &[StudyParty],
+    count: RowCount,
+) -> Result<(), StudyError> {
+    let undeclared = parties.iter().position(|party| party.rows.is_none());
+    let (RowCount::Rows, Some(index), Some(list)) = (count, undeclared, top.get("parties")) else {
+        return Ok(());
+    };
+    let section = list.elements()?[index].table()?;
+    let entry = section.required("name", "what people call this party")?;
+    Err(entry.wrong(
+        "give this party's number of training rows, as in rows = 8101: every row counts the same, so that each party's weight \
+         depends on all of them; or let every party count the same with [problem] count = \"parties\"",
+    ))
 }
 
 /// Checks a party's name, which is used in tables, in logs and before colons.

@@ -46,8 +46,9 @@ const ENTRY_POINTS: [(&str, Option<EntryPoint>); 4] = [
     ("gradient", Some(EntryPoint::Gradient)),
 ];
 
-pub(crate) const FAMILIES: [(&str, NoiseFamily); 2] = [
+pub(crate) const FAMILIES: [(&str, NoiseFamily); 3] = [
     ("gamma", NoiseFamily::Gamma),
+    ("laplace", NoiseFamily::Laplace),
     ("gaussian", NoiseFamily::Gaussian),
 ];
 
@@ -115,8 +116,8 @@ pub(crate) fn read(
         None => Amount::Noise(amount(&section, family, notes)?),
     };
     let delta = match family {
-        NoiseFamily::Gamma => {
-            section.note_unused("delta", "gamma noise", notes);
+        NoiseFamily::Gamma | NoiseFamily::Laplace => {
+            section.note_unused("delta", &noise_text(family), notes);
             0.0
         }
         NoiseFamily::Gaussian => delta(&section)?,
@@ -174,23 +175,27 @@ fn only_total(section: &Section<'_>, epsilon: f64) -> Result<f64, StudyError> {
     Ok(epsilon)
 }
 
-/// Reads the rate of gamma noise, or the σ of gaussian noise.
+fn noise_text(family: NoiseFamily) -> String {
+    format!("{} noise", family.name())
+}
+
+/// Reads the rate of gamma or Laplace noise, or the σ of gaussian noise.
 fn amount(
     section: &Section<'_>,
     family: NoiseFamily,
     notes: &mut Vec<Note>,
 ) -> Result<f64, StudyError> {
-    let or_total = "; or epsilon, a total to find it for";
+    let (or_total, noise) = ("; or epsilon, a total to find it for", noise_text(family));
     match family {
-        NoiseFamily::Gamma => {
-            section.note_unused("sigma", "gamma noise", notes);
-            let meaning = format!("the rate α of gamma noise, a positive number{or_total}");
+        NoiseFamily::Gamma | NoiseFamily::Laplace => {
+            section.note_unused("sigma", &noise, notes);
+            let meaning = format!("the rate α of {noise}, a positive number{or_total}");
             section.required("rate", &meaning)?.number(RATE)
         }
         NoiseFamily::Gaussian => {
-            section.note_unused("rate", "gaussian noise", notes);
+            section.note_unused("rate", &noise, notes);
             let meaning =
-                format!("the standard deviation σ of gaussian noise, a positive number{or_total}");
+                format!("the standard deviation σ of {noise}, a positive number{or_total}");
             section.required("sigma", &meaning)?.number(SIGMA)
         }
     }

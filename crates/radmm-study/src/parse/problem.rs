@@ -5,20 +5,24 @@ use radmm::problem::{Loss, Problem, RowCount};
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
 use super::reader::Section;
-use crate::ProblemSection;
 use crate::error::{Note, StudyError};
+use crate::{Method, ProblemSection};
 
 const KEYS: [&str; 5] = ["loss", "width", "count", "weight", "ridge"];
 
 /// The half-width of the smooth hinge's rounded part, unless given.
-const DEFAULT_WIDTH: f64 = 0.5;
+const DEFAULT_WIDTH: f64 = 1.0;
 
 pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSection, StudyError> {
     let section = top.section("problem", &KEYS)?;
     let loss = loss(&section)?;
-    if !matches!(loss, Loss::SmoothHinge { .. }) {
-        let others = ["loss", "count", "weight", "ridge"];
-        section.note_all_but(&others, "a loss without a width", notes);
+    let without_width = match loss {
+        Loss::Logistic => Some("logistic"),
+        Loss::CutLogistic => Some("cut-logistic"),
+        Loss::SmoothHinge { .. } => None,
+    };
+    if let Some(name) = without_width {
+        section.note_unused("width", name, notes);
     }
     Ok(ProblemSection {
         loss,
@@ -26,7 +30,7 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSe
             .optional("count", |entry| {
                 entry.choice(&[("rows", RowCount::Rows), ("parties", RowCount::Parties)])
             })?
-            .unwrap_or(RowCount::Parties),
+            .unwrap_or(RowCount::Rows),
         weight: section
             .required("weight", "the loss weight C, a positive number")?
             .number(POSITIVE)?,
@@ -52,7 +56,8 @@ pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
     Ok(loss.unwrap_or(Loss::Logistic))
 }
 
-/// Rejects a problem whose minimisers double precision does not find to the tolerance, with the key that is to blame.
+/// Rejects a problem whose minimisers double precision does not find to the tolerance, with the key that is to blame. Where rows
+/// count alike, the parties' weights have the mean `C`.
 pub(crate) fn check(
     top: &Section<'_>,
     problem: &ProblemSection,
@@ -65,6 +70,7 @@ pub(crate) fn check(
             ridge: problem.ridge,
             nodes: 1,
             tolerance,
+            shape: None,
         };
         problem.least_tolerance()
     };
@@ -93,4 +99,19 @@ pub(crate) fn check(
     Err(entry.wrong(format!(
         "minimisers cannot be found to a tolerance of {tolerance:e} in double precision: {remedy}{or}"
     )))
+}
+
+/// Rejects parties that count alike for an algorithm in which rows do.
+pub(crate) fn check_count(
+    top: &Section<'_>,
+    problem: &ProblemSection,
+    method: &Method,
+) -> Result<(), StudyError> {
+    let rows_alike = matches!(method, Method::Consensus { .. });
+    match top.section("problem", &KEYS)?.get("count") {
+        Some(entry) if rows_alike && problem.count == RowCount::Parties => {
+            Err(entry.wrong("every row counts the same in consensus; leave it out"))
+        }
+        _ => Ok(()),
+    }
 }

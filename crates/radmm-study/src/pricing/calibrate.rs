@@ -176,7 +176,7 @@ fn with_noise(template: &Mechanism, k: f64) -> Mechanism {
         return Mechanism::None;
     };
     let amount = match noise.family() {
-        NoiseFamily::Gamma => libm::exp2(k),
+        NoiseFamily::Gamma | NoiseFamily::Laplace => libm::exp2(k),
         NoiseFamily::Gaussian => libm::exp2(-k),
     };
     template.with_noise(noise.family().with_amount(amount))
@@ -195,7 +195,7 @@ pub fn for_one_answer(template: &Mechanism) -> Mechanism {
 mod tests {
     use super::*;
     use radmm::privacy::{NoiseDistribution, NoiseScaling};
-    use radmm::problem::Loss;
+    use radmm::problem::{Loss, RowShape};
 
     fn problem(ridge: f64) -> Problem {
         Problem {
@@ -204,6 +204,7 @@ mod tests {
             ridge,
             nodes: 5,
             tolerance: 1e-10,
+            shape: None,
         }
     }
 
@@ -249,9 +250,38 @@ mod tests {
         else {
             panic!("{found:?}")
         };
-        // S·α + ln(1 + x) and a thousandth of it are ε, with S = 0.04, x = 0.5/(100·1).
-        let exact = (0.7 / ON_GRID - libm::log(1.005)) / 0.04;
+        // S = 0.04 and x = 0.5/(100·1), below S·α/8: the bend of the logistic loss is free, but for its part in the price of
+        // the grid, a 1024th of S·α + ln(1 + x).
+        let exact = (0.7 - libm::log(1.005) / 1024.0) / ON_GRID / 0.04;
         assert!((rate / exact - 1.0).abs() < 1e-12, "{rate} {exact}");
+    }
+
+    /// Rows have at most 9 non-zeros in 25 columns.
+    #[test]
+    fn calibrated_laplace_noise_spends_exactly_the_total() {
+        let problem = problem(5.0).with_shape(RowShape::new(25, 9));
+        let law = NoiseDistribution::laplace(1.0);
+        // S·√k·α + ln(1 + x) for objectives, and S/m·√d·α for outputs, with S = 0.04, m = 1, x = 0.5/(100·1).
+        for (template, exact) in [
+            (
+                Mechanism::objective(law),
+                (0.7 / ON_GRID - libm::log(1.005)) / (0.04 * 3.0),
+            ),
+            (Mechanism::output(law), 0.7 / ON_GRID / (0.04 * 5.0)),
+        ] {
+            let found = one_query(&template, guarantee(0.7, 0.0), &problem, 100);
+            let noise = found.and_then(|found| found.noise()).expect("noise");
+            assert_eq!(noise.family(), NoiseFamily::Laplace);
+            let rate = noise.amount();
+            assert!((rate / exact - 1.0).abs() < 1e-12, "{rate} {exact}");
+        }
+    }
+
+    #[test]
+    fn laplace_noise_on_rows_of_unknown_shape_is_not_calibrated() {
+        let template = Mechanism::objective(NoiseDistribution::laplace(1.0));
+        let found = one_query(&template, guarantee(0.7, 0.0), &problem(5.0), 100);
+        assert_eq!(found, None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Noise against signal: a warning, before a row is read, where noise is likely to exceed what the rows can say.
 //!
-//! The rows' part of a gradient, `(C/B) Σ L'(fᵀz)·z`, has a norm of at most `C`. Noise with density ∝ exp(−α‖e‖) has the norm
-//! `d/α` on average, `N(0, σ²I)` about `σ√d`, in `d` columns. In units of that gradient it is
+//! The rows' part of a gradient, `(C_i/B_i) Σ L'(fᵀz)·z`, has a norm of at most `C_i·s_max`. The `C_i` have the mean `C`; where
+//! rows count alike, all parties have the same noise, and a small party borrows its signal from the others. Noise with density ∝
+//! exp(−α‖e‖₂) has the norm `d/α` on average, with density ∝ exp(−α‖e‖₁) about `√(2d)/α`, `N(0, σ²I)` about `σ√d`, in `d` columns.
+//! In units of that gradient it is
 //!
 //! ```text
 //! objective   ‖e‖, or a·‖e‖ if it grows with the penalty
@@ -36,7 +38,7 @@ pub struct ExcessiveNoise {
     pub rows: usize,
     /// The expected norm of its noise, in units of the gradient, in its noisiest data step.
     pub noise: f64,
-    /// `C`, the largest norm that its rows' gradient can have.
+    /// `C·s_max`, the largest norm that a party's gradient can have, in the mean over the parties.
     pub signal: f64,
     /// The number of parties with excessive noise.
     pub parties: usize,
@@ -56,6 +58,7 @@ impl Plan<'_> {
                 };
                 let norm = match law {
                     NoiseDistribution::Gamma { rate } => columns / rate,
+                    NoiseDistribution::Laplace { rate } => (2.0 * columns).sqrt() / rate,
                     NoiseDistribution::Gaussian { sigma } => sigma * columns.sqrt(),
                 };
                 let in_gradients = |query: &Query| match (&noise[i], query) {
@@ -76,9 +79,15 @@ impl Plan<'_> {
         )
     }
 
+    /// Returns `C·s_max`, the largest norm that a party's gradient can have, in the mean over the parties.
+    pub fn signal(&self) -> f64 {
+        let problem = &self.instance().study.problem;
+        problem.weight * problem.loss.largest_slope()
+    }
+
     /// Returns the party with most noise and the number of parties with excessive noise; `None` if there are none.
     pub fn excessive_noise(&self, noise: &[Mechanism]) -> Option<ExcessiveNoise> {
-        let signal = self.instance().study.problem.weight;
+        let signal = self.signal();
         let norms = self.noise_norms(noise);
         let excessive = norms
             .iter()
@@ -99,8 +108,8 @@ impl fmt::Display for ExcessiveNoise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the noise is likely to drown the signal: at {}, with {}, its norm is about {}, {} times the largest that the rows' gradient \
-             can have, C = {}",
+            "the noise is likely to drown the signal: at {}, with {}, its norm is about {}, {} times the largest that a party's gradient \
+             can have, {}",
             self.party,
             count(self.rows, "row", "rows"),
             brief(self.noise),

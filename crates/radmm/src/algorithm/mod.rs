@@ -44,7 +44,11 @@ impl View<'_> {
 
     /// Returns `w_ii f_i + Σ_j w_ij f_j` for the neighbours' weights `w_ij` and `w_ii = 1 − Σ_j w_ij`.
     pub fn mix(&self, weights: &[f64]) -> Vec<f64> {
-        let own_weight = 1.0 - weights.iter().sum::<f64>();
+        self.combine(1.0 - weights.iter().sum::<f64>(), weights)
+    }
+
+    /// Returns `w_ii f_i + Σ_j w_ij f_j` for any weights, the neighbours' in ascending order of their numbers.
+    pub fn combine(&self, own_weight: f64, weights: &[f64]) -> Vec<f64> {
         let mut mixed: Vec<f64> = self.own.iter().map(|own| own_weight * own).collect();
         for (release, weight) in self.neighbours.iter().zip(weights) {
             for (mixed, theirs) in mixed.iter_mut().zip(release.values()) {

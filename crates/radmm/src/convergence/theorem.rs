@@ -1,18 +1,19 @@
-//! The paper's sufficient condition for convergence (Theorem III.1), decided for a graph, `η`, `γ` and `M`.
+//! The paper's sufficient condition for convergence (Theorem III.1), decided for a graph, `η`, `γ` and `M_i`.
 //!
-//! With degrees `D`, adjacency `A`, `D̃ = diag(2ηV_i + γ)`, `σ` its least entry, and gradients of Lipschitz constant
-//! `M = C·c₁ + ρ/N` (public, since rows have norm at most one), the condition asks for some `L > 0`, `μ > 1` with
+//! With degrees `D`, adjacency `A`, `D̃ = diag(2ηV_i + γ)`, `σ` its least entry, and gradients of Lipschitz constants
+//! `M_i = C_i·c₁ + ρ/N` (public, since rows have norm at most one), `D_M = diag(M_i²)`, the condition asks for some `L > 0`,
+//! `μ > 1` with
 //! ```text
-//! I + η(D+A)D̃⁻¹ ≻ Lμ/(2ση) · M²(D−A)⁺
-//! η(D+A) ≻ η(D+A)D̃⁻¹η(D−A) + (2/L) η(D+A)D̃⁻¹η(D+A) + Lμ/(2σ(μ−1)) · M² I
+//! I + η(D+A)D̃⁻¹ ≻ Lμ/(2ση) · D_M(D−A)⁺
+//! η(D+A) ≻ η(D+A)D̃⁻¹η(D−A) + (2/L) η(D+A)D̃⁻¹η(D+A) + Lμ/(2σ(μ−1)) · D_M
 //! ```
 //! where `X ≻ Y` says that the symmetric part of `X − Y` is positive definite. It is about R-ADMM with one recycled step a data
 //! step and constant `η`, `γ`. docs/algorithm.md says what we think of its proof.
 //!
-//! The search misses nothing. `L` and `μ` enter the first inequality as `p = Lμ` alone, an upper bound on `p`. At a given
-//! `L` a larger `p` only helps the second, whose last factor is `pL/(p−L)`; so `p` is taken just below its bound. What is
-//! left of the second is concave in `L`: `−1/L` times a positive semidefinite matrix and `−pL/(p−L)` both are, and so is
-//! the least eigenvalue. One golden-section search over `L` decides.
+//! The search misses nothing. `L` and `μ` enter the first inequality as `p = Lμ` alone, linearly, so that it is an upper bound
+//! on `p`. At a given `L` a larger `p` only helps the second, whose last factor is `pL/(p−L)`; so `p` is taken just below its
+//! bound. What is left of the second is concave in `L`: `−1/L` times a positive semidefinite matrix and `−pL/(p−L)` times
+//! `D_M` both are, and so is the least eigenvalue. One golden-section search over `L` decides.
 //!
 //! The values found are then proved: see [`Certificate`].
 
@@ -88,8 +89,11 @@ pub struct Condition {
     degrees: Vec<f64>,
     adjacent: Vec<bool>,
     eta: f64,
+    /// `M`, the greatest `M_i`.
     lipschitz: f64,
-    /// `(D−A)⁺`, its error and its largest eigenvalue.
+    /// `Q = D_M/M²`.
+    curvatures: Symmetric,
+    /// The symmetric part of `Q(D−A)⁺`, its error and its largest eigenvalue, which is positive like its trace.
     pseudo_inverse: Symmetric,
     error: f64,
     spread: f64,
@@ -108,8 +112,8 @@ struct AtDamping {
 }
 
 impl Condition {
-    /// Creates the condition at `η > 0` and `M > 0`, unless it cannot hold whatever `γ` is.
-    pub fn new(graph: &Graph, eta: f64, lipschitz: f64) -> Result<Self, Uncertifiable> {
+    /// Creates the condition at `η > 0` and `M_i > 0`, one for each node, unless it cannot hold whatever `γ` is.
+    pub fn new(graph: &Graph, eta: f64, lipschitz: &[f64]) -> Result<Self, Uncertifiable> {
         let n = graph.len();
         if graph.is_bipartite() {
             return Err(Uncertifiable::Bipartite);
@@ -118,9 +122,14 @@ impl Condition {
             return Err(Uncertifiable::TooManyNodes { nodes: n });
         }
         let moderate = |x: f64| (FARTHEST.recip()..=FARTHEST).contains(&x);
-        if !(moderate(eta) && moderate(eta / lipschitz)) {
+        let extreme = |lipschitz: &&f64| !(moderate(eta) && moderate(eta / **lipschitz));
+        if let Some(&lipschitz) = lipschitz.iter().find(extreme) {
             return Err(Uncertifiable::Overflow { eta, lipschitz });
         }
+        let greatest = lipschitz.iter().copied().fold(0.0, f64::max);
+        // Relative to the greatest, rounded up; one where all are equal.
+        let share = |m: f64| ((m / greatest) * (m / greatest)).next_up().min(1.0);
+        let shares: Vec<f64> = lipschitz.iter().map(|m| share(*m)).collect();
         let mut adjacent = vec![false; n * n];
         for (NodeId(i), NodeId(j)) in graph.edges() {
             adjacent[i as usize * n + j as usize] = true;
@@ -137,12 +146,14 @@ impl Condition {
             }
         });
         let (inverse, error) = whole.inverse().ok_or(Uncertifiable::IllConditioned)?;
-        let pseudo_inverse = Symmetric::part_of(n, |i, j| inverse.at(i, j) - mean);
+        let pseudo_inverse = Symmetric::part_of(n, |i, j| shares[i] * (inverse.at(i, j) - mean));
+        let diagonal = |i: usize, j: usize| if i == j { shares[i] } else { 0.0 };
         Ok(Self {
             degrees,
             adjacent,
             eta,
-            lipschitz,
+            lipschitz: greatest,
+            curvatures: Symmetric::part_of(n, diagonal),
             error: error + 4.0 * f64::EPSILON * inverse.norm(),
             spread: pseudo_inverse.largest_eigenvalue(),
             pseudo_inverse,
@@ -239,7 +250,7 @@ impl Condition {
             let difference = at.first.plus(-p * unit, &self.pseudo_inverse);
             difference.surely_positive(self.first_error(at, p * unit))
         };
-        // Along the eigenvector of the largest eigenvalue of (D−A)⁺ the inequality fails from here on.
+        // Along the eigenvector of the largest eigenvalue of Q(D−A)⁺ the inequality fails from here on.
         let mut high = at.first.largest_eigenvalue() / (unit * self.spread);
         let mut low = 0.0;
         if !(high.is_finite() && holds(low)) {
@@ -264,7 +275,7 @@ impl Condition {
             let l = l_at(u);
             // pL/(p−L) with p − L = p/(1 + e^u), which does not cancel.
             let last = c * l * (1.0 + libm::exp(u));
-            at.second.plus(-1.0 / l, &at.quadratic).least_eigenvalue() - last
+            self.second_difference(at, l, last).least_eigenvalue()
         };
         let golden = (5f64.sqrt() - 1.0) / 2.0;
         let (mut low, mut high) = (-60.0, 30.0);
@@ -291,7 +302,7 @@ impl Condition {
         let factor = l * mu * c / self.eta;
         let first = at.first.plus(-factor, &self.pseudo_inverse);
         let last = l * mu * c / (mu - 1.0);
-        let second = at.second.plus(-1.0 / l, &at.quadratic).shifted(-last);
+        let second = self.second_difference(at, l, last);
         // Every entry is a sum of at most N products, rounded a few times on the way; D+A and D−A have spectral norms, taken
         // entry by entry without signs, of at most twice the largest degree. μ − 1 loses digits where μ is near one.
         let twice = 2.0 * self.degrees.iter().copied().fold(0.0, f64::max) * self.eta;
@@ -307,6 +318,13 @@ impl Condition {
             first_margin: first.least_eigenvalue(),
             second_margin: second.least_eigenvalue(),
         })
+    }
+
+    /// Returns the second inequality's difference, `last` being the factor of `Q`.
+    fn second_difference(&self, at: &AtDamping, l: f64, last: f64) -> Symmetric {
+        at.second
+            .plus(-1.0 / l, &at.quadratic)
+            .plus(-last, &self.curvatures)
     }
 
     /// Bounds what rounding did to the first inequality's difference.

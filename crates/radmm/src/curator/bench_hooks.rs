@@ -4,6 +4,7 @@
 //! on.
 
 use super::kernel::{hessian, passes};
+use super::row_sums::gram_unit;
 use super::rows::chunk::Chunk;
 use super::rows::shard::Shard;
 use super::solver::double_double::Point;
@@ -77,5 +78,15 @@ impl MeasuredRows {
             hessian::add(self.simd, chunk, &curvatures, &mut hessian);
         }
         hessian[0]
+    }
+
+    /// Computes the Gram matrix; returns its first entry.
+    pub fn gram(&self, f: &[f64]) -> f64 {
+        let mut gram = vec![0.0; f.len() * f.len()];
+        let unit = gram_unit(self.shard.rows());
+        for chunk in self.shard.chunks() {
+            hessian::add_gram(self.simd, chunk, unit, &mut gram);
+        }
+        gram[0]
     }
 }

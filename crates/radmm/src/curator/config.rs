@@ -3,8 +3,9 @@
 use thiserror::Error;
 
 use super::noise_key::NoiseKey;
-use crate::privacy::{Ledger, Mechanism, NoiseDistribution};
-use crate::problem::{Loss, Problem};
+use super::rows::shard::Shard;
+use crate::privacy::{Ledger, Mechanism};
+use crate::problem::{Loss, Problem, RowShape};
 
 /// The reason why a configuration is invalid.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -38,6 +39,22 @@ pub enum InvalidCuratorConfig {
     TooManyRows {
         /// The number of rows.
         rows: usize,
+    },
+    /// The rows have another number of columns than the problem says.
+    #[error("the rows have {found} columns, and the problem says {expected}")]
+    WrongColumns {
+        /// The number of columns of the rows.
+        found: usize,
+        /// The number of columns of the problem.
+        expected: u32,
+    },
+    /// A row has more non-zeros than the problem allows. Laplace noise is priced by that number.
+    #[error(
+        "a row has more than the {limit} non-zeros that all parties agreed on: raise the limit"
+    )]
+    TooManyNonZeros {
+        /// The largest number of non-zeros that is allowed.
+        limit: u32,
     },
     /// The rows are shared and the noise is secret. Shared rows could be queried more often than one ledger records.
     #[error(
@@ -82,6 +99,29 @@ pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
     }
 }
 
+/// Checks rows against the shape that the problem gives them, and returns their shape.
+// Privacy: the ℓ₁ sensitivity of Laplace noise is proved for rows of this shape. That a row breaks the agreement is told to the
+// owner of the rows, without a number that comes from them.
+pub(super) fn check_shape(
+    shard: &Shard,
+    agreed: Option<RowShape>,
+) -> Result<RowShape, InvalidCuratorConfig> {
+    let columns = shard.columns();
+    let shape = agreed.unwrap_or(RowShape::dense(u32::try_from(columns).unwrap_or(u32::MAX)));
+    if columns != shape.columns() as usize {
+        return Err(InvalidCuratorConfig::WrongColumns {
+            found: columns,
+            expected: shape.columns(),
+        });
+    }
+    match shard.max_nonzeros() <= shape.max_nonzeros() {
+        true => Ok(shape),
+        false => Err(InvalidCuratorConfig::TooManyNonZeros {
+            limit: shape.max_nonzeros(),
+        }),
+    }
+}
+
 /// Checks a configuration. Nothing downstream checks again.
 pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> {
     let problem = &config.problem;
@@ -89,21 +129,16 @@ pub(super) fn check(config: &CuratorConfig) -> Result<(), InvalidCuratorConfig> 
         Loss::Logistic | Loss::CutLogistic => 1.0,
         Loss::SmoothHinge { width } => width,
     };
-    let noise_parameter = match config.mechanism {
-        Mechanism::None => 1.0,
-        Mechanism::Objective { law, .. }
-        | Mechanism::Output { law }
-        | Mechanism::Gradient { law } => match law {
-            NoiseDistribution::Gamma { rate } => rate,
-            NoiseDistribution::Gaussian { sigma } => sigma,
-        },
-    };
+    let noise = config.mechanism.noise();
     for (what, value) in [
         ("loss weight", problem.weight),
         ("ridge", problem.ridge),
         ("number of nodes", f64::from(problem.nodes)),
         ("width of the hinge", width),
-        ("rate or sigma of the noise", noise_parameter),
+        (
+            "rate or sigma of the noise",
+            noise.map_or(1.0, |noise| noise.amount()),
+        ),
         ("tolerance", problem.tolerance),
     ] {
         if !(value.is_finite() && value > 0.0) {

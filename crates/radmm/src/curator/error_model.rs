@@ -251,6 +251,7 @@ mod tests {
         ridge: 1.0,
         nodes: 1,
         tolerance: 1e-15,
+        shape: None,
     };
 
     fn plain(problem: &Problem, columns: usize) -> ErrorModel<'_> {

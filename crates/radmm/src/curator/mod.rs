@@ -164,9 +164,13 @@ impl Curator {
         Self::with_rows(shard, config)
     }
 
-    fn with_rows(shard: Arc<Shard>, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
+    fn with_rows(
+        shard: Arc<Shard>,
+        mut config: CuratorConfig,
+    ) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
         config::check_rows(shard.rows())?;
+        config.problem.shape = Some(config::check_shape(&shard, config.problem.shape)?);
         Ok(Self {
             shard,
             executor: Arc::new(Sequential),
@@ -316,7 +320,7 @@ impl Curator {
         check(query, self.columns(), &self.config.problem)?;
         let (problem, rows) = (&self.config.problem, self.shard.rows());
         let event = self.config.mechanism.price(query, problem, rows)?;
-        if event != recorded.event || recorded.iteration != iteration {
+        if !event.is_recorded_as(&recorded.event) || recorded.iteration != iteration {
             return Err(mismatch);
         }
         self.last_answered = iteration;

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
 
-use crate::privacy::{IdealRelease, PrivacyEvent};
+use crate::privacy::{IdealRelease, NoiseFamily, PrivacyEvent};
 use crate::problem::{Loss, Problem};
 use crate::protocol::query::Query;
 
@@ -91,12 +91,21 @@ impl NoiseKey {
                 absorb(6, &[sensitivity, law.parameter()])
             }
         }
+        // A rate alone does not tell Laplace noise from gamma noise.
+        if let IdealRelease::Objective { law, .. } | IdealRelease::Additive { law, .. } =
+            inputs.event.ideal
+            && law.family() == NoiseFamily::Laplace
+        {
+            absorb(20, &[]);
+        }
         let Problem {
             loss,
             weight,
             ridge,
             nodes,
             tolerance,
+            // It enters through the sensitivity.
+            shape: _,
         } = *inputs.problem;
         match loss {
             Loss::Logistic => absorb(7, &[]),
@@ -124,7 +133,7 @@ pub(super) struct SeedInputs<'a> {
 mod tests {
     use super::*;
     use crate::curator::independence::{assert_pairwise_independent, assert_sizes_are_distinct};
-    use crate::privacy::NoiseDistribution;
+    use crate::privacy::{NoiseDistribution, SlopeCurve};
     use std::collections::BTreeSet;
 
     /// Kolmogorov–Smirnov test at n samples: under the null, P(√n·D > 2.7) < 2·e^(−2·2.7²) < 1e-6. Seeds are fixed, so
@@ -168,6 +177,7 @@ mod tests {
         ridge: 1.0,
         nodes: 2,
         tolerance: 1e-10,
+        shape: None,
     };
 
     fn generator(
@@ -259,6 +269,27 @@ mod tests {
         });
     }
 
+    fn laplace_cdf(x: f64) -> f64 {
+        match x < 0.0 {
+            true => 0.5 * x.exp(),
+            false => 1.0 - 0.5 * (-x).exp(),
+        }
+    }
+
+    #[test]
+    fn laplace_noise_is_laplace_in_every_coordinate() {
+        for (columns, rate) in [(1, 2.0), (4, 0.5), (105, 3.0)] {
+            let all = draws(NoiseDistribution::Laplace { rate }, columns, 20_000);
+            for k in (0..columns).step_by(13) {
+                let values = all.iter().map(|e| e[k]).collect();
+                assert_follows(values, |x| laplace_cdf(rate * x));
+            }
+            // The density depends on the ℓ₁ norm alone.
+            let sizes = all.iter().map(|e| e.iter().map(|e| e.abs()).sum());
+            assert_follows(sizes.collect(), |x: f64| gamma_cdf(columns, rate * x));
+        }
+    }
+
     #[test]
     fn gaussian_noise_is_normal_in_every_coordinate() {
         let all = draws(NoiseDistribution::Gaussian { sigma: 3.0 }, 4, 20_000);
@@ -280,7 +311,11 @@ mod tests {
     }
 
     /// The laws whose coordinates are compared, with the median of a coordinate's size where sizes are independent.
-    const COMPARED: [(NoiseDistribution, Option<f64>); 2] = [
+    const COMPARED: [(NoiseDistribution, Option<f64>); 3] = [
+        (
+            NoiseDistribution::Laplace { rate: 2.0 },
+            Some(std::f64::consts::LN_2 / 2.0),
+        ),
         (
             NoiseDistribution::Gaussian { sigma: 2.0 },
             Some(2.0 * 0.674_489_750_196_081_7),
@@ -301,6 +336,10 @@ mod tests {
         let all = draws(NoiseDistribution::Gaussian { sigma: 2.0 }, 105, 4000);
         let sums = all.iter().map(|e| e.iter().sum::<f64>()).collect();
         assert_follows(sums, |x| normal_cdf(x / (2.0 * 105f64.sqrt())));
+        // That of Laplace noise is nearly normal: its excess kurtosis of 3/105 moves the distribution by less than 1e-3.
+        let all = draws(NoiseDistribution::Laplace { rate: 2.0 }, 105, 4000);
+        let sums = all.iter().map(|e| e.iter().sum::<f64>()).collect();
+        assert_follows(sums, |x| normal_cdf(x / 52.5f64.sqrt()));
     }
 
     #[test]
@@ -436,6 +475,8 @@ mod tests {
             NoiseDistribution::Gaussian { sigma: 2.0 },
             NoiseDistribution::Gamma { rate: 1.0 },
             NoiseDistribution::Gamma { rate: 2.0 },
+            NoiseDistribution::Laplace { rate: 1.0 },
+            NoiseDistribution::Laplace { rate: 2.0 },
         ];
         let mut seen = BTreeSet::new();
         for query in &queries {
@@ -461,7 +502,7 @@ mod tests {
             PrivacyEvent::from(IdealRelease::Objective {
                 sensitivity: 1.0,
                 spread: 0.1,
-                one_signed: true,
+                curve: SlopeCurve::Logistic,
                 law,
             })
         };
@@ -495,6 +536,49 @@ mod tests {
             let e = law.sample(1, &mut generator(&key, 1, &query, &event, &PROBLEM));
             assert!(seen.insert(e[0].to_bits()), "{query:?} {event:?}");
         }
+    }
+
+    /// Seeds as they were before there was Laplace noise, and that of Laplace noise: a resumed party must draw the same.
+    #[test]
+    fn seeds_do_not_change_between_versions() {
+        let key = NoiseKey::secret([7; 32]);
+        let first_word = |law, objective: bool| {
+            let ideal = match objective {
+                true => IdealRelease::Objective {
+                    sensitivity: 1.0,
+                    spread: 0.1,
+                    curve: SlopeCurve::OneSigned,
+                    law,
+                },
+                false => IdealRelease::Additive {
+                    sensitivity: 1.0,
+                    law,
+                },
+            };
+            let event = PrivacyEvent { ideal, slack: 0.5 };
+            let mut rng = generator(&key, 1, &gradient(0.25), &event, &PROBLEM);
+            rand::Rng::next_u64(&mut rng)
+        };
+        let laws = [
+            NoiseDistribution::Gamma { rate: 2.0 },
+            NoiseDistribution::Gaussian { sigma: 2.0 },
+            NoiseDistribution::Laplace { rate: 2.0 },
+        ];
+        let words = laws.map(|law| [first_word(law, false), first_word(law, true)]);
+        let expected = [
+            [6_025_361_639_710_306_561, 12_736_546_888_466_010_651],
+            [8_310_221_421_395_064_378, 13_657_217_128_368_291_507],
+            [10_499_460_731_292_188_991, 15_245_697_727_306_355_035],
+        ];
+        assert_eq!(words, expected);
+        // The shape of rows enters through the sensitivity.
+        let shaped = PROBLEM.with_shape(crate::problem::RowShape::new(9, 3));
+        let event = PrivacyEvent::from(IdealRelease::Exact);
+        let word = |problem| {
+            let mut rng = generator(&key, 1, &gradient(0.25), &event, problem);
+            rand::Rng::next_u64(&mut rng)
+        };
+        assert_eq!(word(&PROBLEM), word(&shaped));
     }
 
     #[test]

@@ -18,9 +18,14 @@ impl NoiseDistribution {
     /// Draws a vector of `columns` coordinates. It is within [`SAMPLING_ERROR`] times its length of a vector that
     /// follows the distribution exactly.
     pub(in crate::curator) fn sample(&self, columns: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
-        let mut noise: Vec<f64> = (0..columns).map(|_| normal(rng)).collect();
+        let coordinate = match self {
+            Self::Gaussian { .. } | Self::Gamma { .. } => normal,
+            Self::Laplace { .. } => laplace,
+        };
+        let mut noise: Vec<f64> = (0..columns).map(|_| coordinate(rng)).collect();
         let factor = match *self {
             Self::Gaussian { sigma } => sigma,
+            Self::Laplace { rate } => 1.0 / rate,
             Self::Gamma { rate } => {
                 // Divided by the largest entry first, so that no square overflows, and none that matters underflows.
                 let largest = noise.iter().fold(0.0, |m: f64, e| m.max(e.abs()));
@@ -40,7 +45,8 @@ impl NoiseDistribution {
 }
 
 /// The distance of a drawn vector from one that follows its distribution exactly, relative to its length: fewer than 16
-/// roundings of half an ulp, since each number is drawn exactly and rounded once, and sums are compensated.
+/// roundings of half an ulp, since each number is drawn exactly and rounded once, and sums are compensated. Where coordinates are
+/// independent they are three: of the coordinate, of the factor, and of their product.
 pub(super) const SAMPLING_ERROR: f64 = 8.0 * f64::EPSILON;
 
 /// Returns a sum of positive numbers whose error does not grow with their count.
@@ -147,6 +153,12 @@ pub(super) fn exponential(rng: &mut impl Rng) -> f64 {
         }
         whole += 1;
     }
+}
+
+/// Draws from the Laplace distribution of rate one: an exponential size, and a fair sign.
+pub(super) fn laplace(rng: &mut impl Rng) -> f64 {
+    let size = exponential(rng);
+    if fair_coin(rng) { size } else { -size }
 }
 
 /// Draws from the standard normal distribution.

@@ -3,7 +3,7 @@
 use super::config::{MAX_ROWS, check_rows};
 use super::*;
 use crate::privacy::{Bound, Budget, Mechanism, NoiseDistribution, NoiseScaling};
-use crate::problem::{Loss, Problem};
+use crate::problem::{Loss, Problem, RowShape};
 
 fn rows() -> Shard {
     let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
@@ -20,6 +20,7 @@ fn config(budget: Budget) -> CuratorConfig {
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
+            shape: None,
         },
         mechanism: Mechanism::Objective {
             law: NoiseDistribution::Gamma { rate: 1.0 },
@@ -40,6 +41,42 @@ fn query(linear: Vec<f64>) -> Query {
         linear,
         near: vec![0.0; 2],
     }
+}
+
+#[test]
+fn rows_with_more_non_zeros_than_agreed_are_rejected() {
+    let shard = |rows: &[&[(u32, f64)]]| {
+        let mut builder = ShardBuilder::new(4, NormPolicy::Unit);
+        for row in rows {
+            builder.push(row, true).unwrap();
+        }
+        builder.finish().unwrap()
+    };
+    let with = |shard: Shard, shape: Option<RowShape>| {
+        let mut config = config(Budget::unlimited(0.0).unwrap());
+        config.problem.shape = shape;
+        Curator::new(shard, config).map(|curator| curator.config.problem.shape)
+    };
+    // The second row has three, one of which is written as a zero.
+    let rows = || shard(&[&[(1, 1.0)], &[(0, 1.0), (1, 0.0), (3, 2.0)]]);
+    let shape = |k| Some(RowShape::new(4, k));
+    assert_eq!(with(rows(), shape(2)), Ok(shape(2)));
+    assert_eq!(with(rows(), shape(3)), Ok(shape(3)));
+    assert_eq!(
+        with(rows(), shape(1)),
+        Err(InvalidCuratorConfig::TooManyNonZeros { limit: 1 })
+    );
+    // One row of many is enough.
+    let mut many: Vec<&[(u32, f64)]> = vec![&[(2, 1.0)]; 1000];
+    many.insert(500, &[(0, 1.0), (1, 1.0), (2, 1.0)]);
+    assert!(with(shard(&many), shape(2)).is_err());
+    // Nothing was agreed on: every column may be filled.
+    assert_eq!(with(rows(), None), Ok(Some(RowShape::dense(4))));
+    let wrong = InvalidCuratorConfig::WrongColumns {
+        found: 4,
+        expected: 5,
+    };
+    assert_eq!(with(rows(), Some(RowShape::dense(5))), Err(wrong));
 }
 
 #[test]

@@ -32,14 +32,6 @@ impl Symmetric {
         }
     }
 
-    /// Returns `self + shift·I`.
-    pub(crate) fn shifted(mut self, shift: f64) -> Self {
-        for k in 0..self.n {
-            self.entries[k * self.n + k] += shift;
-        }
-        self
-    }
-
     /// Returns the entry in row `i` and column `j`.
     pub(crate) fn at(&self, i: usize, j: usize) -> f64 {
         self.entries[i * self.n + j]
@@ -290,7 +282,8 @@ mod tests {
         assert!(matrix.surely_positive(0.999 * least));
         assert!(!matrix.surely_positive(1.001 * least));
         // Singular: rounding may give a tiny positive eigenvalue, which must not be proved.
-        let singular = reflected(&second_difference(20)).shifted(-least);
+        let identity = Symmetric::part_of(20, |i, j| f64::from(u8::from(i == j)));
+        let singular = matrix.plus(-least, &identity);
         assert!(!singular.surely_positive(0.0));
     }
 }

@@ -41,7 +41,7 @@ impl Losses {
             paper: event.paper_loss().ok(),
             renyi: match rules {
                 Rules::Pure => Vec::new(),
-                Rules::All => orders().map(|at| event.renyi_loss(at.q)).collect(),
+                Rules::All => orders().map(|at| event.renyi_loss(pure, at.q)).collect(),
             },
             square: 0.0,
             slack: 0.0,
@@ -292,19 +292,20 @@ pub(super) fn order_for(epsilon: f64, delta: f64) -> f64 {
 }
 
 /// A logarithm, at most: the library is within one ulp.
-fn log_down(x: f64) -> f64 {
+pub(super) fn log_down(x: f64) -> f64 {
     libm::log(x).next_down().next_down()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::SlopeCurve;
 
     fn gamma(rate: f64) -> PrivacyEvent {
         PrivacyEvent::on_grid(IdealRelease::Objective {
             sensitivity: 0.1,
             spread: 0.01,
-            one_signed: true,
+            curve: SlopeCurve::Logistic,
             law: NoiseDistribution::Gamma { rate },
         })
     }

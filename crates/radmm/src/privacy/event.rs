@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::noise_distribution::NoiseDistribution;
 use super::privacy_loss::slack_of;
+use super::slope_curve::SlopeCurve;
 
 /// Which proof prices objective perturbation with gamma noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,18 +32,18 @@ pub enum IdealRelease {
     Exact,
     /// The minimiser of an objective with a random linear term.
     Objective {
-        /// `S`, the largest distance by which one row can move the gradient.
+        /// `S`, the largest distance by which one row can move the gradient: in ℓ₁ for Laplace noise, else in ℓ₂.
         sensitivity: f64,
         /// `x = C·c₁/(B·m)`, the largest relative change of the Hessian's determinant by one row.
         spread: f64,
-        /// Whether the loss's slope has one sign.
-        one_signed: bool,
+        /// The curvature that the loss can have at each slope.
+        curve: SlopeCurve,
         /// The distribution of the linear term.
         law: NoiseDistribution,
     },
     /// An exact answer plus noise.
     Additive {
-        /// The largest distance by which one row can move the answer.
+        /// The largest distance by which one row can move the answer: in ℓ₁ for Laplace noise, else in ℓ₂.
         sensitivity: f64,
         /// The distribution of the noise.
         law: NoiseDistribution,
@@ -56,13 +57,23 @@ impl From<IdealRelease> for PrivacyEvent {
 }
 
 impl PrivacyEvent {
-    /// Creates the event of a release on the grid, whose rounding costs at most a thousandth of its price.
+    /// Creates the event of a release on the grid, whose rounding costs about a thousandth of its price.
     pub fn on_grid(ideal: IdealRelease) -> Self {
         let slack = match ideal {
             IdealRelease::Exact => 0.0,
             _ => slack_of(&ideal),
         };
         Self { ideal, slack }
+    }
+
+    /// Returns whether `recorded` is the charge of this release, by this program or by an earlier one, which knew only the
+    /// signs of slopes and charged more.
+    pub fn is_recorded_as(&self, recorded: &Self) -> bool {
+        let mut earlier = *self;
+        if let IdealRelease::Objective { curve, .. } = &mut earlier.ideal {
+            *curve = curve.without_curvatures();
+        }
+        [*self, earlier].contains(recorded)
     }
 
     pub(super) fn is_well_formed(&self) -> bool {

@@ -24,7 +24,7 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use super::privacy_loss::up;
+use super::privacy_loss::{bisect, up};
 
 /// `√(2π)` and its logarithm.
 const SQRT_2PI: f64 = 2.506_628_274_631_000_5;
@@ -67,6 +67,21 @@ pub(super) fn epsilon(square: f64, log_delta: f64) -> f64 {
         }
     }
     up(up(mu * x) + up(up(mu * mu) / 2.0)).max(0.0)
+}
+
+/// Returns the largest `μ` whose [`epsilon`] is at most this one, rounded down.
+// Privacy: whatever the search does, it ends at a μ whose ε, rounded up, was seen to be kept.
+pub(super) fn mu(most: f64, log_delta: f64) -> f64 {
+    let kept = |mu: f64| epsilon(up(mu * mu), log_delta) <= most;
+    if most == f64::INFINITY {
+        return most;
+    }
+    let mut high = 1.0;
+    // ε is infinite where μ² is.
+    while kept(high) {
+        high *= 2.0;
+    }
+    bisect(0.0, high, kept)
 }
 
 /// Returns `ln δ` at `x ≥ −μ/2`, rounded up.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::composition::Composition;
+use super::composition::{Composition, log_down};
 use super::dataset_account::{AccountRefusal, DatasetAccount};
 use super::event::{Bound, PrivacyEvent};
+use super::gaussian_composition;
 use super::guarantee::Guarantee;
 
 /// A limit on the total `ε`, stated at a `δ`.
@@ -50,6 +51,21 @@ impl Budget {
             epsilon: f64::INFINITY,
             delta,
         })
+    }
+
+    /// Returns the largest `μ` such that Gaussian answers with `Σ (sensitivity/σ)² = μ²` keep to this limit, rounded down; 0 for a
+    /// limit at `δ = 0`, infinite without a limit.
+    ///
+    /// ```
+    /// let total = radmm::privacy::Budget::limited(1.0, 1e-5)?;
+    /// assert_eq!((1e4 * total.gaussian_mu()).floor(), 2680.0);
+    /// # Ok::<(), radmm::privacy::InvalidBudget>(())
+    /// ```
+    pub fn gaussian_mu(&self) -> f64 {
+        match self.delta == 0.0 && self.epsilon.is_finite() {
+            true => 0.0,
+            false => gaussian_composition::mu(self.epsilon, log_down(self.delta)),
+        }
     }
 
     pub(super) fn as_guarantee(self) -> Guarantee {

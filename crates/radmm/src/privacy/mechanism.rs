@@ -8,17 +8,19 @@
 //!             c·Σ_n x_n x_nᵀ  +  e                       sensitivity √2·c
 //!             c·Σ_n x_n  +  e                            sensitivity 2c
 //! ```
-//! with `m = ρ/N + a`. What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts
-//! alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
+//! with `m = ρ/N + a`, in ℓ₂. With Laplace noise sensitivities are in ℓ₁: `√k` times as large for what rows add up to, since a
+//! row of `k` non-zeros has `‖x‖₁ ≤ √k‖x‖₂`, and `√d` times for the output, since minimisers are dense.
+//!
+//! What a step does and what it costs stand side by side here: [`Mechanism::price`] uses public facts alone and runs before a row is read, `Rows::answer` consumes the proof of payment. What finite precision does to an answer
 //! is part of the price: see `grid`.
 
 use serde::Serialize;
 use thiserror::Error;
 
 use super::event::{IdealRelease, PrivacyEvent};
-use super::noise_distribution::NoiseDistribution;
+use super::noise_distribution::{NoiseDistribution, NoiseFamily};
 use super::up;
-use crate::problem::Problem;
+use crate::problem::{Problem, RowShape};
 use crate::protocol::query::Query;
 
 /// The sensitivity of a sum of `x xᵀ`, with off-diagonal entries counted `√2` times: `√2`, and room for rounding.
@@ -79,6 +81,16 @@ pub enum Unanswerable {
     /// Noise in proportion to a penalty of zero would be no noise.
     #[error("noise that grows with the penalty needs a penalty, and this question has none")]
     NoPenalty,
+    /// The price of Laplace noise depends on the numbers of columns and non-zeros.
+    #[error(
+        "Laplace noise is priced by the numbers of columns and of non-zeros of a row, which the problem does not give"
+    )]
+    UnknownShape,
+    /// Rows in a metric are dense, which is where Laplace noise is at its worst.
+    #[error(
+        "Laplace noise is for sparse rows, and rows in a metric are dense: use gamma noise, or no metric"
+    )]
+    DenseRows,
 }
 
 impl Mechanism {
@@ -138,31 +150,50 @@ impl Mechanism {
         rows: usize,
     ) -> Result<IdealRelease, Unanswerable> {
         let sensitivity = problem.sensitivity(rows);
+        let of_rows = |law: NoiseDistribution, sensitivity| {
+            in_norm_of(law.family(), sensitivity, problem, RowShape::max_nonzeros)
+        };
+        let of_dense = |law: NoiseDistribution, sensitivity| {
+            in_norm_of(law.family(), sensitivity, problem, RowShape::columns)
+        };
         match (*self, query) {
             (Self::None, _) => Ok(IdealRelease::Exact),
             (Self::Objective { law, scale }, Query::Minimise { quadratic, .. }) => {
                 let curvature = up(problem.weight * problem.loss.curvature());
                 let below = (rows as f64 * problem.modulus(*quadratic)).next_down();
                 Ok(IdealRelease::Objective {
-                    sensitivity,
+                    sensitivity: of_rows(law, sensitivity)?,
                     spread: up(curvature / below),
-                    one_signed: problem.loss.one_signed_slope(),
+                    curve: problem.loss.slope_curve(),
                     law: Self::linear_term(law, scale, *quadratic)?,
                 })
             }
             (Self::Output { law }, Query::Minimise { quadratic, .. }) => {
+                let sensitivity = up(sensitivity / problem.modulus(*quadratic));
                 Ok(IdealRelease::Additive {
-                    sensitivity: up(sensitivity / problem.modulus(*quadratic)),
+                    // However sparse rows are.
+                    sensitivity: of_dense(law, sensitivity)?,
                     law,
                 })
             }
-            (Self::Gradient { law }, Query::Gradient { .. }) => {
-                Ok(IdealRelease::Additive { sensitivity, law })
-            }
+            (Self::Gradient { law }, Query::Gradient { .. }) => Ok(IdealRelease::Additive {
+                sensitivity: of_rows(law, sensitivity)?,
+                law,
+            }),
+            (
+                Self::Gradient {
+                    law: NoiseDistribution::Laplace { .. },
+                },
+                Query::GramSum { .. }
+                | Query::GradientSum {
+                    metric: Some(_), ..
+                },
+            ) => Err(Unanswerable::DenseRows),
             // Privacy: every row adds a vector of norm s_max at most, in a metric too, where rows have norm one.
             (Self::Gradient { law }, Query::GradientSum { scale, .. }) => {
+                let sensitivity = up(2.0 * problem.loss.largest_slope() * scale);
                 Ok(IdealRelease::Additive {
-                    sensitivity: up(2.0 * problem.loss.largest_slope() * scale),
+                    sensitivity: of_rows(law, sensitivity)?,
                     law,
                 })
             }
@@ -174,7 +205,7 @@ impl Mechanism {
             }
             (Self::Gradient { law }, Query::RowSum { scale, noise }) => {
                 Ok(IdealRelease::Additive {
-                    sensitivity: up(2.0 * scale),
+                    sensitivity: of_rows(law, 2.0 * scale)?,
                     law: law.scaled(*noise),
                 })
             }
@@ -208,6 +239,26 @@ impl Mechanism {
             Self::Objective { .. } => "objective",
             Self::Output { .. } => "output",
             Self::Gradient { .. } => "gradient",
+        }
+    }
+}
+
+/// Returns a sensitivity in the norm of the noise's density, rounded up, given that in ℓ₂ and the number of coordinates in which a
+/// row shows.
+// Privacy: one row of one party is replaced. By Cauchy–Schwarz ‖v‖₁ ≤ √n·‖v‖₂ for a vector of n non-zeros. The gradient moves by
+// multiples of the two rows, each of which has k non-zeros at most; together they may have 2k, but ‖a − b‖₁ ≤ ‖a‖₁ + ‖b‖₁, and S is
+// already the sum of the two lengths. The curator refuses rows that have more. A minimiser moves in all d coordinates.
+fn in_norm_of(
+    family: NoiseFamily,
+    sensitivity: f64,
+    problem: &Problem,
+    coordinates: fn(&RowShape) -> u32,
+) -> Result<f64, Unanswerable> {
+    match family {
+        NoiseFamily::Gamma | NoiseFamily::Gaussian => Ok(sensitivity),
+        NoiseFamily::Laplace => {
+            let shape = problem.shape.ok_or(Unanswerable::UnknownShape)?;
+            Ok(up(sensitivity * up(f64::from(coordinates(&shape)).sqrt())))
         }
     }
 }

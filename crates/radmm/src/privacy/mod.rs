@@ -13,7 +13,7 @@
 //!
 //! | event | pure loss | Rényi loss of order q, `v = S/σ`, `k = (q−1)v` | exact loss |
 //! |---|---|---|---|
-//! | objective perturbation, tight | `S·α + ln(1 + x)` | `ln(1+x) + v²/2 + ln(½ + e^{k²/2} Φ(k))/(q−1)` | – |
+//! | objective perturbation, tight | `S·α/2 + max_s [S·α/2·s + ln(1 + x·k(s))]`, `k(s)` the curvature at slope `s` | the lesser of `ln(1+x) + v²/2 + ln(½ + e^{k²/2} Φ(k))/(q−1)` and, if `(q−1)x < 1`, `q·v²/2 − ln(1 − q(q−1)x²/(1+x))/(q−1)` | – |
 //! | the same, as in the paper | `S·α + 2.8x`, if `x < ½` | – | – |
 //! | noise added to the answer | `S'·α`, `S'` the answer's sensitivity | `q·v²/2`, `v = S'/σ` | normal, mean `v²/2`, variance `v²` |
 //!
@@ -33,6 +33,8 @@ mod composition;
 mod dataset_account;
 mod event;
 mod gaussian_composition;
+#[cfg(test)]
+mod golden_prices;
 mod guarantee;
 mod ledger;
 mod mechanism;
@@ -40,6 +42,7 @@ mod noise_distribution;
 #[cfg(test)]
 mod numerical_check;
 mod privacy_loss;
+mod slope_curve;
 #[cfg(test)]
 mod tests;
 
@@ -53,3 +56,4 @@ pub(crate) use ledger::{LedgerState, StateCache};
 pub use mechanism::{Mechanism, NoiseScaling, Unanswerable};
 pub use noise_distribution::{NoiseDistribution, NoiseFamily};
 pub(crate) use privacy_loss::up;
+pub use slope_curve::SlopeCurve;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! gamma      density ∝ exp(−α‖e‖₂):  ‖e‖ ~ Gamma(shape d, scale 1/α), direction uniform on the sphere
+//! laplace    density ∝ exp(−α‖e‖₁):  independent coordinates, each exponential with a fair sign
 //! gaussian   e ~ N(0, σ²I)
 //! ```
 
@@ -13,6 +14,11 @@ use serde::{Deserialize, Serialize};
 pub enum NoiseDistribution {
     /// Density ∝ exp(−rate·‖e‖₂).
     Gamma {
+        /// `α`.
+        rate: f64,
+    },
+    /// Density ∝ exp(−rate·‖e‖₁): independent coordinates.
+    Laplace {
         /// `α`.
         rate: f64,
     },
@@ -29,15 +35,18 @@ pub enum NoiseDistribution {
 pub enum NoiseFamily {
     /// Density ∝ exp(−rate·‖e‖₂).
     Gamma,
+    /// Density ∝ exp(−rate·‖e‖₁).
+    Laplace,
     /// Independent normal coordinates.
     Gaussian,
 }
 
 impl NoiseFamily {
-    /// Returns the name as studies have it: `gamma` or `gaussian`.
+    /// Returns the name as studies have it: `gamma`, `laplace` or `gaussian`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gamma => "gamma",
+            Self::Laplace => "laplace",
             Self::Gaussian => "gaussian",
         }
     }
@@ -45,7 +54,7 @@ impl NoiseFamily {
     /// Returns whether noise of this family gives pure privacy, `δ = 0`.
     pub fn is_pure(self) -> bool {
         match self {
-            Self::Gamma => true,
+            Self::Gamma | Self::Laplace => true,
             Self::Gaussian => false,
         }
     }
@@ -53,7 +62,7 @@ impl NoiseFamily {
     /// Returns the symbol of the amount: `rate` or `σ`.
     pub fn symbol(self) -> &'static str {
         match self {
-            Self::Gamma => "rate",
+            Self::Gamma | Self::Laplace => "rate",
             Self::Gaussian => "σ",
         }
     }
@@ -62,6 +71,7 @@ impl NoiseFamily {
     pub fn with_amount(self, amount: f64) -> NoiseDistribution {
         match self {
             Self::Gamma => NoiseDistribution::gamma(amount),
+            Self::Laplace => NoiseDistribution::laplace(amount),
             Self::Gaussian => NoiseDistribution::gaussian(amount),
         }
     }
@@ -73,6 +83,11 @@ impl NoiseDistribution {
         Self::Gamma { rate }
     }
 
+    /// Returns Laplace noise of rate `α` in every coordinate.
+    pub fn laplace(rate: f64) -> Self {
+        Self::Laplace { rate }
+    }
+
     /// Returns Gaussian noise of standard deviation `σ`.
     pub fn gaussian(sigma: f64) -> Self {
         Self::Gaussian { sigma }
@@ -82,6 +97,7 @@ impl NoiseDistribution {
     pub fn family(&self) -> NoiseFamily {
         match self {
             Self::Gamma { .. } => NoiseFamily::Gamma,
+            Self::Laplace { .. } => NoiseFamily::Laplace,
             Self::Gaussian { .. } => NoiseFamily::Gaussian,
         }
     }
@@ -89,7 +105,7 @@ impl NoiseDistribution {
     /// Returns `α` or `σ`.
     pub fn amount(&self) -> f64 {
         match *self {
-            Self::Gamma { rate } => rate,
+            Self::Gamma { rate } | Self::Laplace { rate } => rate,
             Self::Gaussian { sigma } => sigma,
         }
     }
@@ -99,6 +115,7 @@ impl NoiseDistribution {
         match *self {
             // E‖e‖² = d(d + 1)/α², spread evenly over d coordinates.
             Self::Gamma { rate } => (columns as f64 + 1.0).sqrt() / rate,
+            Self::Laplace { rate } => std::f64::consts::SQRT_2 / rate,
             Self::Gaussian { sigma } => sigma,
         }
     }
@@ -108,14 +125,15 @@ impl NoiseDistribution {
         let columns = columns as f64;
         match *self {
             Self::Gamma { rate } => (2.0 * columns + 60.0) / rate,
+            Self::Laplace { rate } => laplace_reach(columns) / rate,
             Self::Gaussian { sigma } => sigma * (columns.sqrt() + 11.0),
         }
     }
 
-    /// Returns `α` or `−σ`, so that the sign tells the families apart.
+    /// Returns `α` or `−σ`, so that the sign tells gamma and Gaussian noise apart.
     pub(crate) fn parameter(&self) -> f64 {
         match *self {
-            Self::Gamma { rate } => rate,
+            Self::Gamma { rate } | Self::Laplace { rate } => rate,
             Self::Gaussian { sigma } => -sigma,
         }
     }
@@ -123,7 +141,8 @@ impl NoiseDistribution {
     /// Returns how many times as large this noise is as another of its family; `None` for another family.
     pub fn size_ratio(&self, other: &Self) -> Option<f64> {
         match (*self, *other) {
-            (Self::Gamma { rate }, Self::Gamma { rate: other }) => Some(other / rate),
+            (Self::Gamma { rate }, Self::Gamma { rate: other })
+            | (Self::Laplace { rate }, Self::Laplace { rate: other }) => Some(other / rate),
             (Self::Gaussian { sigma }, Self::Gaussian { sigma: other }) => Some(sigma / other),
             _ => None,
         }
@@ -135,9 +154,63 @@ impl NoiseDistribution {
             Self::Gamma { rate } => Self::Gamma {
                 rate: rate / factor,
             },
+            Self::Laplace { rate } => Self::Laplace {
+                rate: rate / factor,
+            },
             Self::Gaussian { sigma } => Self::Gaussian {
                 sigma: sigma * factor,
             },
         }
+    }
+}
+
+/// Returns a length that `d` independent exponential numbers of mean one exceed with probability below `e^−47`.
+///
+/// Their sum follows a gamma distribution, and is at least their length, so that `2d + 60` will do as for gamma noise. In many
+/// columns this is better: each is at most `T = 48 + ln d`, but for a probability of `d·e^−T = e^−48`. With `λ = 1/4T` and
+/// `e^y ≤ 1 + y + ½y²e^y`,
+///
+/// ```text
+/// E[e^{λX²}; X ≤ T] ≤ 1 + 2λ + ½λ²·E[X⁴e^{X/4}] = 1 + 2λ + 12λ²/(¾)⁵
+/// ```
+/// so that by Chernoff `‖X‖² > 2.3d + 192T` has a probability of at most `e^−48` too, and `2e^−48 < e^−47`.
+fn laplace_reach(columns: f64) -> f64 {
+    let largest = 48.0 + libm::log(columns.max(1.0));
+    (2.0 * columns + 60.0).min((2.3 * columns + 192.0 * largest).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The logarithm of Chernoff's bound on `P(‖X‖ > r)` with every `X ≤ T`, by the midpoint rule for `E[e^{λX²}; X ≤ T]`.
+    fn ln_chernoff(columns: f64, reach: f64) -> f64 {
+        let largest = 48.0 + columns.ln();
+        let lambda = 1.0 / (4.0 * largest);
+        let cell = 1e-3;
+        let cells = (largest / cell) as u32;
+        let density = |k: u32| {
+            let x = (f64::from(k) + 0.5) * cell;
+            (lambda * x * x - x).exp() * cell
+        };
+        let moment: f64 = (0..cells).map(density).sum();
+        columns * moment.ln() - lambda * reach * reach
+    }
+
+    #[test]
+    fn laplace_noise_is_longer_than_its_reach_with_probability_below_e_to_minus_47() {
+        for columns in [1.0, 2.0, 10.0, 105.0, 1e3, 1e5, 1e8] {
+            let reach = laplace_reach(columns);
+            match reach < 2.0 * columns + 60.0 {
+                true => assert!(ln_chernoff(columns, reach) <= -48.0, "{columns}"),
+                // The gamma distribution's tail: e^−x (ex/d)^d.
+                false => {
+                    let tail = -reach + columns * (1.0 + (reach / columns).ln());
+                    assert!(tail < -47.0, "{columns}: {tail}");
+                }
+            }
+        }
+        // Not by orders of magnitude: the typical length is √(2d).
+        assert!(laplace_reach(1e5) < 1.2 * 2e5f64.sqrt());
     }
 }

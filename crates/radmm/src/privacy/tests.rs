@@ -9,7 +9,7 @@ fn objective(sensitivity: f64, spread: f64, law: NoiseDistribution) -> PrivacyEv
     IdealRelease::Objective {
         sensitivity,
         spread,
-        one_signed: true,
+        curve: SlopeCurve::Logistic,
         law,
     }
     .into()
@@ -17,6 +17,10 @@ fn objective(sensitivity: f64, spread: f64, law: NoiseDistribution) -> PrivacyEv
 
 fn gamma(rate: f64) -> NoiseDistribution {
     NoiseDistribution::Gamma { rate }
+}
+
+fn laplace(rate: f64) -> NoiseDistribution {
+    NoiseDistribution::Laplace { rate }
 }
 
 fn gaussian(sigma: f64) -> NoiseDistribution {
@@ -58,9 +62,48 @@ fn gaussian_noise_has_no_pure_guarantee() {
 #[test]
 fn pure_losses_add_up_to_the_closed_form() {
     let events = [objective(0.05, 0.2, gamma(2.0)); 50];
-    let exact = 50.0 * (0.1 + 1.2f64.ln());
+    let exact = 50.0 * logistic_price(0.1, 0.2);
     let epsilon = total(&events, 0.0);
     assert!(epsilon >= exact && epsilon < exact * (1.0 + 1e-13));
+    // A tenth less than slope and curvature apart.
+    assert!(exact < 0.92 * 50.0 * (0.1 + 1.2f64.ln()));
+}
+
+/// The price of gamma noise in the objective of the logistic loss for `A = S·α` and `x`: with `s = (1 + t)/2` and a curvature of
+/// `(1 − t²)/4`, the best `t` solves `A·x·t² + 8x·t = A(1 + x)`, or is 1.
+fn logistic_price(a: f64, x: f64) -> f64 {
+    let root = (16.0 * x * x + a * a * x * (1.0 + x)).sqrt();
+    let t = (a * (1.0 + x) / (root + 4.0 * x)).min(1.0);
+    a / 2.0 * (1.0 + (1.0 + t) / 2.0) + (x * (1.0 - t * t)).ln_1p()
+}
+
+#[test]
+fn records_of_earlier_programs_are_charges_of_the_same_release() {
+    let by = |curve| {
+        PrivacyEvent::from(IdealRelease::Objective {
+            sensitivity: 0.1,
+            spread: 0.2,
+            curve,
+            law: gamma(2.0),
+        })
+    };
+    for now in CURVES {
+        for recorded in CURVES {
+            let older = match now {
+                SlopeCurve::TwoSigned => SlopeCurve::TwoSigned,
+                _ => SlopeCurve::OneSigned,
+            };
+            let same = recorded == now || recorded == older;
+            assert_eq!(
+                by(now).is_recorded_as(&by(recorded)),
+                same,
+                "{now:?} {recorded:?}"
+            );
+            // What an earlier program charged is not less.
+            assert!(!same || by(recorded).pure_loss() >= by(now).pure_loss());
+        }
+    }
+    assert!(!by(SlopeCurve::Logistic).is_recorded_as(&objective(0.1, 0.2, gamma(2.1))));
 }
 
 #[test]
@@ -71,6 +114,32 @@ fn the_papers_bound_is_its_formula() {
     let exact = 2.0 * c / b * (1.4 * 0.25 / m + 2.0);
     let paper = event.paper_loss().unwrap();
     assert!((paper - exact).abs() < 1e-14 && paper >= exact);
+}
+
+#[test]
+fn laplace_noise_costs_what_gamma_noise_of_the_same_sensitivity_costs() {
+    let additive = |law| {
+        PrivacyEvent::on_grid(IdealRelease::Additive {
+            sensitivity: 0.3,
+            law,
+        })
+    };
+    let priced = |law| [objective(0.05, 0.2, law), additive(law)];
+    for (gamma, laplace) in priced(gamma(2.0)).into_iter().zip(priced(laplace(2.0))) {
+        assert_eq!(gamma.slack, laplace.slack);
+        for delta in [0.0, 1e-5] {
+            assert_eq!(total(&[gamma; 7], delta), total(&[laplace; 7], delta));
+        }
+    }
+}
+
+#[test]
+fn the_papers_bound_refuses_laplace_noise() {
+    let mut by_paper = Ledger::new(Budget::unlimited(0.0).unwrap(), Bound::Paper);
+    let refused = by_paper.spend(objective(0.1, 0.1, laplace(2.0)));
+    let reason = "it is about gamma noise";
+    assert_eq!(refused.err(), Some(SpendError::PaperSilent { reason }));
+    assert_eq!(by_paper.charges(), 0);
 }
 
 #[test]
@@ -94,8 +163,14 @@ fn totals_agree_with_high_precision_arithmetic() {
     let two_signed = PrivacyEvent::from(IdealRelease::Objective {
         sensitivity: 0.1,
         spread: 0.2,
-        one_signed: false,
+        curve: SlopeCurve::TwoSigned,
         law: gaussian(1.0),
+    });
+    let apart = PrivacyEvent::from(IdealRelease::Objective {
+        sensitivity: 0.05,
+        spread: 0.002,
+        curve: SlopeCurve::OneSigned,
+        law: gamma(2.0),
     });
     let mut mixed = vec![additive(0.1, gaussian(1.0)); 20];
     mixed.push(additive(1.0, gamma(3.0)));
@@ -110,8 +185,13 @@ fn totals_agree_with_high_precision_arithmetic() {
         ),
         (vec![two_signed; 20], 6.568_765_486_796_067),
         (
-            vec![objective(0.05, 0.002, gamma(2.0)); 50],
-            3.268_711_592_842_605_4,
+            vec![objective(0.02, 0.001, gaussian(1.0)); 100],
+            0.798_883_971_948_454_7,
+        ),
+        (vec![apart; 50], 3.268_711_592_842_605_4),
+        (
+            vec![objective(0.05, 0.2, gamma(2.0)); 20],
+            5.165_162_388_108_785,
         ),
         (mixed, 4.760_057_149_513_881),
     ];
@@ -388,20 +468,28 @@ fn negative_and_nan_events_are_refused() {
     }
 }
 
+const CURVES: [SlopeCurve; 4] = [
+    SlopeCurve::Logistic,
+    SlopeCurve::SmoothHinge,
+    SlopeCurve::OneSigned,
+    SlopeCurve::TwoSigned,
+];
+
 fn any_event() -> impl Strategy<Value = PrivacyEvent> {
     let law = prop_oneof![
         (1e-6f64..1e6).prop_map(gamma),
+        (1e-6f64..1e6).prop_map(laplace),
         (1e-6f64..1e6).prop_map(gaussian)
     ];
-    (1e-9f64..1e3, 0.0f64..1e3, law, any::<bool>(), any::<bool>()).prop_map(
-        |(sensitivity, spread, law, one_signed, additive)| {
+    (1e-9f64..1e3, 0.0f64..1e3, law, 0..4usize, any::<bool>()).prop_map(
+        |(sensitivity, spread, law, curve, additive)| {
             if additive {
                 IdealRelease::Additive { sensitivity, law }.into()
             } else {
                 IdealRelease::Objective {
                     sensitivity,
                     spread,
-                    one_signed,
+                    curve: CURVES[curve],
                     law,
                 }
                 .into()
@@ -438,12 +526,13 @@ proptest! {
     fn less_noise_costs_more(event in any_event(), factor in 1.01f64..100.0) {
         let quieter = |law: NoiseDistribution| match law {
             NoiseDistribution::Gamma { rate } => gamma(rate * factor),
+            NoiseDistribution::Laplace { rate } => laplace(rate * factor),
             NoiseDistribution::Gaussian { sigma } => gaussian(sigma / factor),
         };
         let louder = event;
         let quiet = match event.ideal {
-            IdealRelease::Objective { sensitivity, spread, one_signed, law } =>
-                IdealRelease::Objective { sensitivity, spread, one_signed, law: quieter(law) },
+            IdealRelease::Objective { sensitivity, spread, curve, law } =>
+                IdealRelease::Objective { sensitivity, spread, curve, law: quieter(law) },
             IdealRelease::Additive { sensitivity, law } =>
                 IdealRelease::Additive { sensitivity, law: quieter(law) },
             IdealRelease::Exact => IdealRelease::Exact,

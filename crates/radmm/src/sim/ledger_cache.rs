@@ -101,13 +101,13 @@ impl KnownStates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::{Bound, Budget, IdealRelease, NoiseDistribution};
+    use crate::privacy::{Bound, Budget, IdealRelease, NoiseDistribution, SlopeCurve};
 
     fn event(rate: f64) -> PrivacyEvent {
         PrivacyEvent::on_grid(IdealRelease::Objective {
             sensitivity: 0.1,
             spread: 0.01,
-            one_signed: true,
+            curve: SlopeCurve::Logistic,
             law: NoiseDistribution::Gaussian { sigma: 1.0 / rate },
         })
     }

@@ -17,6 +17,8 @@ pub(super) struct ReplicaState {
     pub(super) node: Node,
     /// Boxed, since few nodes stop.
     pub(super) stopped: Option<Box<SimError>>,
+    /// The iteration that made the model measured last.
+    pub(super) measured: Option<u32>,
     /// The fit of the party's own model.
     pub(super) own: RowFit,
     /// The fit of a common model; of several, their sum.
@@ -35,6 +37,7 @@ impl PartyReplicas {
         let state = |node| ReplicaState {
             node,
             stopped: None,
+            measured: None,
             own: RowFit::default(),
             common: RowFit::default(),
             score: HeldOutScore::default(),
@@ -73,6 +76,7 @@ impl PartyReplicas {
             let curator = state.node.curator();
             let own = curator.row_fit(state.node.model().values());
             (state.common, state.own) = (curator.row_fit(model), own);
+            state.measured = Some(state.node.model_iteration());
         }
     }
 
@@ -83,6 +87,7 @@ impl PartyReplicas {
         let each = models.len() / self.states.len();
         for (state, fits) in self.states.iter_mut().zip(fits.chunks(each)) {
             let sum = |of: fn(&RowFit) -> f64| fits.iter().map(of).sum::<f64>();
+            state.measured = None;
             state.common = RowFit {
                 loss: sum(|fit| fit.loss),
                 accuracy: sum(|fit| fit.accuracy),

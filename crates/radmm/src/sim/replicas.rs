@@ -196,9 +196,15 @@ impl Replicas {
             // The last values are exchanged too, so that the duals are those of T.
             steps.extend(self.exchange(executor));
         }
-        let mean = |&replica: &usize| (replica, self.mean_model(replica));
-        let means: Vec<(usize, Vec<f64>)> = self.running.iter().map(mean).collect();
+        let (changed, same): (Vec<usize>, Vec<usize>) = self.running.iter().partition(|replica| {
+            let mut states = self.parties.iter().map(|party| &party.states[**replica]);
+            states.any(|state| state.measured != Some(state.node.model_iteration()))
+        });
+        let means = self.mean_models(&changed);
         executor.each(&mut self.parties, &|party| party.measure(&means));
+        // Models that did not change keep their measurements.
+        let mut means = [means, self.mean_models(&same)].concat();
+        means.sort_by_key(|(replica, _)| *replica);
         steps.extend(means.iter().map(|(replica, mean)| ReplicaStep {
             replica: *replica,
             result: Ok(self.snapshot(*replica, mean)),
@@ -270,6 +276,12 @@ impl Replicas {
             pairs.map(|(f, p)| (f - p).powi(2)).sum::<f64>().sqrt()
         };
         self.nodes(replica).map(distance).fold(0.0, f64::max)
+    }
+
+    /// `f̄` of each of these replicas.
+    fn mean_models(&self, replicas: &[usize]) -> Vec<(usize, Vec<f64>)> {
+        let mean = |&replica: &usize| (replica, self.mean_model(replica));
+        replicas.iter().map(mean).collect()
     }
 
     /// `f̄`.

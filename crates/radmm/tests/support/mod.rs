@@ -61,6 +61,7 @@ impl Network {
             ridge: self.ridge,
             nodes: self.rows.len() as u32,
             tolerance: self.tolerance,
+            shape: None,
         }
     }
 

@@ -132,6 +132,9 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
             Some(NoiseDistribution::Gamma { rate }) => {
                 format!("noise: gamma, rate {}", brief(rate))
             }
+            Some(NoiseDistribution::Laplace { rate }) => {
+                format!("noise: Laplace, rate {}", brief(rate))
+            }
             Some(NoiseDistribution::Gaussian { sigma }) => {
                 format!("noise: Gaussian, σ {}", brief(sigma))
             }

@@ -5,7 +5,7 @@ mod supervisor;
 use std::path::{Path, PathBuf};
 
 use radmm::privacy::Guarantee;
-use radmm_lab::Experiment;
+use radmm_lab::{Experiment, StudyBill};
 use radmm_node::local_network::{LocalNetwork, LocalNetworkOptions};
 use radmm_study::number_format::{self, epsilon};
 use radmm_study::{ModelFile, RowSource, Study};
@@ -49,7 +49,16 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
         true => PathBuf::from("."),
         false => folder,
     };
-    let options = options(&study, &folder, &name, args.seeded)?;
+    let bill = bill(&study, &folder, &name)?;
+    let rows: Vec<usize> = bill.nodes.iter().map(|node| node.rows).collect();
+    // Without noise the total is infinite, and no limit could be met.
+    let unprotected = study.privacy.unprotected().is_some();
+    let options = LocalNetworkOptions {
+        rows: &rows,
+        seeded: args.seeded || unprotected,
+        // Twice the largest total of a party.
+        limit: (!unprotected).then(|| (20.0 * bill.total.epsilon).ceil() / 10.0),
+    };
     let network = LocalNetwork::prepare(&text, &study, &dir, options)?;
     let finished = Supervisor::new(&network, &folder, &study, args.quiet).run()?;
     if !finished {
@@ -69,24 +78,12 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Chooses seeded noise if there is nothing to protect, and a limit of twice the largest total of a party.
-fn options(
-    study: &Study,
-    folder: &Path,
-    name: &str,
-    seeded: bool,
-) -> Result<LocalNetworkOptions, CommandError> {
-    // Reads the rows, so that errors in them show before any process starts.
+/// Returns what the study costs. Reads the rows, so that errors in them show before any process starts.
+fn bill(study: &Study, folder: &Path, name: &str) -> Result<StudyBill, CommandError> {
     let experiment = Experiment::prepare(study.clone(), folder);
     let experiment = experiment.map_err(|error| CommandError::from_prepare(name, error))?;
     let bill = experiment.bill();
-    let bill = bill.map_err(|cause| CommandError::unattainable_budget(name, cause))?;
-    // Without noise the total is infinite, and no limit could be met.
-    let unprotected = study.privacy.unprotected().is_some();
-    Ok(LocalNetworkOptions {
-        seeded: seeded || unprotected,
-        limit: (!unprotected).then(|| (20.0 * bill.total.epsilon).ceil() / 10.0),
-    })
+    bill.map_err(|cause| CommandError::unattainable_budget(name, cause))
 }
 
 /// Replaces everything but ASCII letters and digits by hyphens.

@@ -220,7 +220,14 @@ impl<'a> Replay<'a> {
         let Transcript {
             node, iterations, ..
         } = *self.transcript;
-        let planned = plan_party(self.study, self.graph, node, self.transcript.rows as usize);
+        let rows = self.transcript.rows as usize;
+        let declared = self.study.parties[node.0 as usize].rows;
+        if let Some(declared) = declared.filter(|declared| *declared != rows) {
+            let what =
+                format!("the transcript is of {rows} rows, and the study declares {declared}");
+            self.fault(node, None, what);
+        }
+        let planned = plan_party(self.study, self.graph, node, rows);
         let (mechanism, planned) = match planned {
             Ok(planned) => planned,
             Err(error) => {
@@ -240,7 +247,7 @@ impl<'a> Replay<'a> {
                     Some(t),
                     "the study charges here, and the transcript does not",
                 ),
-                Some(found) if found != event => self.fault(
+                Some(found) if !event.is_recorded_as(&found) => self.fault(
                     node,
                     Some(t),
                     format!(

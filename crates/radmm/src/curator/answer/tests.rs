@@ -4,8 +4,12 @@ use super::*;
 use crate::curator::noise_key::{NoiseKey, SeedInputs};
 use crate::curator::{NormPolicy, ShardBuilder};
 use crate::exec::Sequential;
-use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
-use crate::problem::Loss;
+use crate::privacy::{
+    Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling, SlopeCurve,
+};
+use crate::privacy::{NoiseFamily, Unanswerable};
+use crate::problem::{Loss, RowShape};
+use crate::protocol::metric::Metric;
 
 /// Rows `(x, label)` in two dimensions.
 type PlaneRows = Vec<([f64; 2], bool)>;
@@ -25,6 +29,7 @@ fn problem(loss: Loss) -> Problem {
         ridge: 0.5,
         nodes: 2,
         tolerance: 1e-12,
+        shape: Some(RowShape::dense(2)),
     }
 }
 
@@ -104,8 +109,9 @@ fn close(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-10)
 }
 
-const LAWS: [NoiseDistribution; 2] = [
+const LAWS: [NoiseDistribution; 3] = [
     NoiseDistribution::Gamma { rate: 1.5 },
+    NoiseDistribution::Laplace { rate: 1.5 },
     NoiseDistribution::Gaussian { sigma: 0.7 },
 ];
 
@@ -144,15 +150,21 @@ fn output_and_gradient_perturbation_add_noise_to_the_exact_answer() {
 
 #[test]
 fn prices_follow_their_formulas() {
-    let problem = problem(Loss::Logistic);
     let law = NoiseDistribution::Gamma { rate: 1.5 };
     // C = 2, B = 50, ρ/N = ¼, a = 3: S = 0.08, m = 3.25, x = 0.5/(50·3.25).
-    let price =
-        |mechanism: Mechanism, query| pure_epsilon(mechanism.price(&query, &problem, 50).unwrap());
+    let price_of = |loss: Loss, mechanism: Mechanism, query| {
+        pure_epsilon(mechanism.price(&query, &problem(loss), 50).unwrap())
+    };
+    let price = |mechanism: Mechanism, query| price_of(Loss::Logistic, mechanism, query);
     let query = || minimise(3.0, [0.0; 2]);
     let scale = NoiseScaling::Fixed;
-    let objective = price(Mechanism::Objective { law, scale }, query());
-    assert!((objective - (0.08 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
+    let mechanism = Mechanism::Objective { law, scale };
+    // Where x is at most S·α/8, the logistic loss costs no more than its noise.
+    let objective = price(mechanism, query());
+    assert!((objective - 0.08 * 1.5).abs() < 1e-15);
+    // Half the slope, and all of the curvature with it.
+    let objective = price_of(Loss::CutLogistic, mechanism, query());
+    assert!((objective - (0.04 * 1.5 + (1.0f64 + 0.5 / 162.5).ln())).abs() < 1e-15);
     let output = price(Mechanism::Output { law }, query());
     assert!((output - 1.5 * 0.08 / 3.25).abs() < 1e-15);
     let gradient = price(
@@ -160,6 +172,151 @@ fn prices_follow_their_formulas() {
         Query::Gradient { at: vec![0.0; 2] },
     );
     assert!((gradient - 1.5 * 0.08).abs() < 1e-15);
+}
+
+/// Rows have at most 9 non-zeros in 25 columns, so that `‖x‖₁ ≤ 3`, and minimisers move by at most `5·S/m` in ℓ₁.
+#[test]
+fn laplace_noise_is_priced_by_the_l1_norm() {
+    let law = NoiseDistribution::Laplace { rate: 1.5 };
+    let sparse = problem(Loss::Logistic).with_shape(RowShape::new(25, 9));
+    let price = |mechanism: Mechanism, query, problem: &Problem| {
+        pure_epsilon(mechanism.price(&query, problem, 50).unwrap())
+    };
+    let minimise = || minimise(3.0, [0.0; 2]);
+    let gradient = || Query::Gradient { at: vec![0.0; 2] };
+    // As above: S = 0.08, m = 3.25.
+    let bend = (1.0f64 + 0.5 / 162.5).ln();
+    for (found, by_hand) in [
+        (
+            price(Mechanism::objective(law), minimise(), &sparse),
+            0.08 * 3.0 * 1.5 + bend,
+        ),
+        (
+            price(Mechanism::output(law), minimise(), &sparse),
+            0.08 / 3.25 * 5.0 * 1.5,
+        ),
+        (
+            price(Mechanism::gradient(law), gradient(), &sparse),
+            0.08 * 3.0 * 1.5,
+        ),
+    ] {
+        assert!(found >= by_hand && found < by_hand * (1.0 + 1e-14));
+    }
+    // Sums over rows, in units of ½, and with twice the noise.
+    let (scale, noise) = (0.5, 2.0);
+    let at = vec![0.0; 2];
+    let sums = [
+        Query::GradientSum {
+            at,
+            scale,
+            metric: None,
+        },
+        Query::RowSum { scale, noise },
+    ];
+    for (query, by_hand) in sums.into_iter().zip([3.0 * 1.5, 3.0 * 1.5 / 2.0]) {
+        let found = price(Mechanism::gradient(law), query, &sparse);
+        assert!(found >= by_hand && found < by_hand * (1.0 + 1e-14));
+    }
+    // In every column.
+    let dense = sparse.with_shape(RowShape::dense(25));
+    let found = price(Mechanism::gradient(law), gradient(), &dense);
+    assert!((found - 0.08 * 5.0 * 1.5).abs() < 1e-15);
+    // A shape that nobody knows has no price, rather than a low one.
+    let unknown = Problem {
+        shape: None,
+        ..sparse
+    };
+    for (mechanism, query) in [
+        (Mechanism::objective(law), minimise()),
+        (Mechanism::output(law), minimise()),
+        (Mechanism::gradient(law), gradient()),
+    ] {
+        let refused = mechanism.price(&query, &unknown, 50);
+        assert_eq!(refused, Err(Unanswerable::UnknownShape));
+    }
+    // Rows in a metric are dense, and a dry run does not know the metric.
+    let metric = Metric::from_gram(2, &[1.0, 0.0, 1.0], 0.1).unwrap();
+    for query in [
+        Query::GramSum { scale, noise },
+        Query::GradientSum {
+            at: vec![0.0; 2],
+            scale,
+            metric: Some(metric.into()),
+        },
+    ] {
+        let refused = Mechanism::gradient(law).price(&query, &sparse, 50);
+        assert_eq!(refused, Err(Unanswerable::DenseRows));
+    }
+}
+
+/// The largest possible change of a gradient: two rows of 9 equal entries, with slopes of −1 and opposite signs.
+#[test]
+fn the_l1_sensitivity_of_a_gradient_is_attained_and_that_of_a_minimiser_is_not_sparse() {
+    let entry = 1.0 / 3.0;
+    let row = |sign: f64, from: u32| -> Vec<(u32, f64)> {
+        (from..from + 9).map(|k| (k, sign * entry)).collect()
+    };
+    let shard = |row: &[(u32, f64)]| {
+        let mut builder = ShardBuilder::new(25, NormPolicy::Clip);
+        builder.push(row, true).unwrap();
+        builder.push(&[(0, 0.1), (24, 0.1)], true).unwrap();
+        builder.finish().unwrap()
+    };
+    let problem = problem(Loss::Logistic).with_shape(RowShape::new(25, 9));
+    let l1 = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
+    let answers = |query: &Query, others: [&[(u32, f64)]; 2]| {
+        others.map(|row| {
+            let rows = Rows {
+                shard: &shard(row),
+                problem: &problem,
+                executor: &Sequential,
+                factors: None,
+            };
+            exact_answer(&rows, query)
+        })
+    };
+    // Far out along a direction in which both rows have a large negative margin: disjoint rows.
+    let (one, other) = (row(1.0, 0), row(1.0, 12));
+    let at: Vec<f64> = vec![-1e4; 25];
+    let [a, b] = answers(&Query::Gradient { at }, [&one, &other]);
+    // C/B·(3 + 3) = S·√k with S = 2C/B = 2.
+    let moved = l1(&a, &b);
+    assert!((moved / 6.0 - 1.0).abs() < 1e-9, "{moved}");
+    let query = Query::Minimise {
+        quadratic: 0.05,
+        linear: vec![0.2; 25],
+        near: vec![0.0; 25],
+    };
+    let [a, b] = answers(&query, [&one, &other]);
+    let (l1, l2) = (l1(&a, &b), norm_of_difference(&a, &b));
+    assert!(l1 <= 5.0 * l2 && l1 > 3.0 * l2, "{l1} {l2}");
+}
+
+fn exact_answer(rows: &Rows<'_>, query: &Query) -> Vec<f64> {
+    match query {
+        Query::Gradient { at } => rows
+            .objective(0.0, &vec![0.0; at.len()])
+            .gradient(at, false),
+        Query::Minimise {
+            quadratic,
+            linear,
+            near,
+        } => {
+            let target = Target {
+                tolerance: 1e-12,
+                doubled: true,
+            };
+            let objective = rows.objective(*quadratic, linear);
+            let found = solver::minimise(&objective, near, &target, &mut WarmStart::default());
+            found.unwrap().point
+        }
+        _ => panic!("{query:?}"),
+    }
+}
+
+fn norm_of_difference(a: &[f64], b: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+    squares.sum::<f64>().sqrt()
 }
 
 #[test]
@@ -185,13 +342,10 @@ fn sensitivities_round_up_and_moduli_down() {
             };
             let query = minimise(quadratic, [0.0; 2]);
             let event = mechanism.price(&query, &problem, rows).unwrap();
-            let IdealRelease::Objective {
-                spread, one_signed, ..
-            } = event.ideal
-            else {
+            let IdealRelease::Objective { spread, curve, .. } = event.ideal else {
                 panic!("{event:?}")
             };
-            assert!(one_signed, "the logistic loss is decreasing");
+            assert_eq!(curve, SlopeCurve::Logistic);
             spread
         };
         // x·B·m ≥ C·c₁ with the rounded m, whose product with B is rounded down once more.
@@ -235,9 +389,20 @@ fn derivatives(rows: &PlaneRows, loss: Loss, a: f64, b: [f64; 2], f: [f64; 2]) -
 
 /// Returns the log density of releasing `f`, up to a constant: the density of the noise that makes `f` optimal, which is
 /// −∇F(f), times the Jacobian of that map.
-fn log_density(rows: &PlaneRows, loss: Loss, rate: f64, b: [f64; 2], f: [f64; 2]) -> f64 {
+fn log_density(
+    rows: &PlaneRows,
+    loss: Loss,
+    law: NoiseDistribution,
+    b: [f64; 2],
+    f: [f64; 2],
+) -> f64 {
     let (g, determinant) = derivatives(rows, loss, 0.2, b, f);
-    determinant.ln() - rate * g[0].hypot(g[1])
+    let of_noise = match law {
+        NoiseDistribution::Gamma { rate } => -rate * g[0].hypot(g[1]),
+        NoiseDistribution::Laplace { rate } => -rate * (g[0].abs() + g[1].abs()),
+        NoiseDistribution::Gaussian { sigma } => -(g[0].hypot(g[1]) / sigma).powi(2) / 2.0,
+    };
+    determinant.ln() + of_noise
 }
 
 /// Returns eight rows, and the same rows with the last one replaced.
@@ -252,13 +417,17 @@ fn neighbours(last: [f64; 2], other: [f64; 2], label: bool) -> (PlaneRows, Plane
 
 #[test]
 fn no_release_is_more_likely_under_a_neighbour_than_the_price_allows() {
-    for loss in [Loss::Logistic, Loss::SmoothHinge { width: 0.5 }] {
+    let hinge = Loss::SmoothHinge { width: 0.5 };
+    for (loss, family) in [
+        (Loss::Logistic, NoiseFamily::Gamma),
+        (Loss::Logistic, NoiseFamily::Laplace),
+        (hinge, NoiseFamily::Gamma),
+        (hinge, NoiseFamily::Laplace),
+    ] {
         let mut largest: f64 = 0.0;
         for (rate, b) in [(0.3, [0.0, 0.0]), (1.5, [0.5, -2.0]), (4.0, [0.0, 9.0])] {
-            let mechanism = Mechanism::Objective {
-                law: NoiseDistribution::Gamma { rate },
-                scale: NoiseScaling::Fixed,
-            };
+            let law = family.with_amount(rate);
+            let mechanism = Mechanism::objective(law);
             let event = mechanism
                 .price(&minimise(0.2, b), &problem(loss), 8)
                 .unwrap();
@@ -273,40 +442,47 @@ fn no_release_is_more_likely_under_a_neighbour_than_the_price_allows() {
                 for u in -40..=40 {
                     for v in -40..=40 {
                         let f = [f64::from(u) * 0.5, f64::from(v) * 0.5];
-                        let loss_here = log_density(&one, loss, rate, b, f)
-                            - log_density(&two, loss, rate, b, f);
-                        assert!(loss_here.abs() <= epsilon, "{loss:?} {rate} {b:?} {f:?}");
+                        let loss_here =
+                            log_density(&one, loss, law, b, f) - log_density(&two, loss, law, b, f);
+                        assert!(loss_here.abs() <= epsilon, "{loss:?} {law:?} {b:?} {f:?}");
                         largest = largest.max(loss_here.abs() / epsilon);
                     }
                 }
             }
         }
         // Shows that the bound is not vacuous.
-        assert!(largest > 0.5, "{loss:?}: {largest}");
+        assert!(largest > 0.5, "{loss:?} {family:?}: {largest}");
     }
 }
 
 #[test]
 fn the_worst_case_comes_close_to_the_price() {
-    // Two nearly opposite rows, and a linear term that moves f to where both slopes are −1.
-    let (rate, phi) = (6.0, 0.05f64);
-    let row = [phi.cos(), phi.sin()];
-    let (one, two) = ([(row, true)], [([-row[0], row[1]], true)]);
-    let (one, two) = (one.to_vec(), two.to_vec());
-    let mechanism = Mechanism::Objective {
-        law: NoiseDistribution::Gamma { rate },
-        scale: NoiseScaling::Fixed,
+    // Two nearly opposite rows, and a linear term that moves f to where both slopes are −1. Laplace noise costs most along the
+    // diagonal, where ‖x‖₁ is largest.
+    let (phi, turned) = (0.05f64, std::f64::consts::FRAC_PI_4);
+    close_to_the_price(NoiseDistribution::Gamma { rate: 6.0 }, phi, 0.0);
+    close_to_the_price(NoiseDistribution::Laplace { rate: 6.0 }, phi, turned);
+}
+
+/// Compares the largest loss for rows at an angle of `±phi` to a direction with the price.
+fn close_to_the_price(law: NoiseDistribution, phi: f64, turn: f64) {
+    let turned = |x: f64, y: f64| {
+        let (sine, cosine) = turn.sin_cos();
+        [cosine * x - sine * y, sine * x + cosine * y]
     };
+    let one = vec![(turned(phi.cos(), phi.sin()), true)];
+    let two = vec![(turned(-phi.cos(), phi.sin()), true)];
+    let mechanism = Mechanism::objective(law);
     let event = mechanism
         .price(&minimise(0.2, [0.0; 2]), &problem(Loss::Logistic), 1)
         .unwrap();
     let epsilon = pure_epsilon(event);
-    let f = [0.0, -200.0];
+    let f = turned(0.0, -200.0);
     // b such that the noise-free optimum of the first data set lies at f: the noise needed there is zero.
     let (g, _) = derivatives(&one, Loss::Logistic, 0.2, [0.0; 2], f);
     let b = [-g[0], -g[1]];
-    let privacy_loss = log_density(&one, Loss::Logistic, rate, b, f)
-        - log_density(&two, Loss::Logistic, rate, b, f);
+    let privacy_loss =
+        log_density(&one, Loss::Logistic, law, b, f) - log_density(&two, Loss::Logistic, law, b, f);
     assert!(
         privacy_loss <= epsilon && privacy_loss > 0.9 * epsilon,
         "{privacy_loss} of {epsilon}"
@@ -453,6 +629,8 @@ fn in_a_real_study_grid_noise_is_negligible() {
         (1750.0, NoiseDistribution::Gamma { rate: 4.0 }),
         (100.0, NoiseDistribution::Gamma { rate: 0.5 }),
         (100.0, NoiseDistribution::Gaussian { sigma: 60.0 }),
+        (100.0, NoiseDistribution::Laplace { rate: 1.0 }),
+        (1750.0, NoiseDistribution::Laplace { rate: 4.0 }),
     ];
     for (weight, law) in laws {
         let problem = Problem {
@@ -460,6 +638,7 @@ fn in_a_real_study_grid_noise_is_negligible() {
             ridge: 1.0,
             nodes: 5,
             tolerance: 1e-10,
+            shape: Some(RowShape::new(105, 14)),
             ..problem(Loss::Logistic)
         };
         let at = vec![0.5; 105];
@@ -486,6 +665,7 @@ fn in_a_real_study_grid_noise_is_negligible() {
             let own_noise = match law {
                 NoiseDistribution::Gaussian { sigma } => sigma,
                 NoiseDistribution::Gamma { rate } => 105f64.sqrt() / rate,
+                NoiseDistribution::Laplace { rate } => 2f64.sqrt() / rate,
             } / m;
             let grid_noise = 2f64.sqrt() * plan.rounding.unwrap().noise_scale();
             assert!(

@@ -188,7 +188,7 @@ mod tests {
                     "{loss:?} at {z}"
                 );
             }
-            assert!(loss.one_signed_slope());
+            assert!(loss.slope_curve().is_one_signed());
         }
     }
 

@@ -103,6 +103,8 @@ pub struct NoRows;
 pub struct Shard {
     columns: usize,
     rows: usize,
+    /// The largest number of non-zeros of a row.
+    max_nonzeros: u32,
     chunks: Vec<Chunk>,
 }
 
@@ -123,8 +125,14 @@ impl Shard {
         Self {
             columns,
             rows,
+            max_nonzeros: 0,
             chunks: vec![Chunk::untouchable(rows)],
         }
+    }
+
+    /// Returns the largest number of non-zeros of a row. It comes from the rows.
+    pub(in crate::curator) fn max_nonzeros(&self) -> u32 {
+        self.max_nonzeros
     }
 
     /// Returns the rows, as `y·x`.
@@ -150,6 +158,7 @@ impl ShardBuilder {
             shard: Shard {
                 columns,
                 rows: 0,
+                max_nonzeros: 0,
                 chunks: Vec::new(),
             },
             open_chunk: ChunkBuilder::new(columns),
@@ -167,6 +176,8 @@ impl ShardBuilder {
             entries: &self.entries,
         });
         self.shard.rows += 1;
+        let nonzeros = self.entries.len() as u32;
+        self.shard.max_nonzeros = self.shard.max_nonzeros.max(nonzeros);
         if self.open_chunk.is_full() {
             self.close_chunk();
         }

@@ -250,6 +250,17 @@ fn the_exponential_sampler_has_no_largest_value() {
 }
 
 #[test]
+fn laplace_samples_are_exponential_samples_with_a_fair_sign() {
+    for whole in [1, 12, 50] {
+        for (coin, sign) in [(0, 1.0), (ONES, -1.0)] {
+            let mut words = words_of_exponential(whole, QUARTER);
+            words.push(coin);
+            assert_eq!(draw_from(words, laplace), sign * (whole as f64 + 0.25));
+        }
+    }
+}
+
+#[test]
 fn the_discrete_laplace_sampler_has_no_largest_value() {
     for scale in [1000, 1 << 20, (1 << 62) - 1] {
         for wholes in (0..=60).chain([700]) {
@@ -297,6 +308,7 @@ fn the_low_bits_of_samples_are_fair() {
     for above in [0.0, 1.0, 2.0] {
         sampled(&normal, above);
         sampled(&exponential, above);
+        sampled(&laplace, above);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::curator::{Curator, CuratorConfig, NoiseKey, Refusal, Shard};
-use crate::privacy::{Bound, IdealRelease, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
+use crate::privacy::{
+    Bound, IdealRelease, Ledger, Mechanism, NoiseDistribution, NoiseScaling, SlopeCurve,
+};
 use crate::problem::{Loss, Problem};
 
 use crate::protocol::query::Query;
@@ -232,7 +234,7 @@ fn the_account_uses_our_bound_even_if_the_study_uses_the_papers() {
     let event = PrivacyEvent::from(IdealRelease::Objective {
         sensitivity: 0.1,
         spread: 0.4,
-        one_signed: true,
+        curve: SlopeCurve::Logistic,
         law: NoiseDistribution::Gamma { rate: 2.0 },
     });
     ledger.spend(event).unwrap();
@@ -316,6 +318,7 @@ fn the_account_refuses_before_a_row_is_read() {
             ridge: 0.1,
             nodes: 2,
             tolerance: 1e-10,
+            shape: None,
         },
         mechanism: Mechanism::Objective {
             law: NoiseDistribution::Gamma { rate: 0.5 },
