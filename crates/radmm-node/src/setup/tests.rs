@@ -3,6 +3,7 @@
 use std::fs;
 
 use radmm::privacy::Guarantee;
+use radmm::problem::RowCount;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use radmm_study::instantiate;
@@ -42,8 +43,16 @@ const PLENTY: f64 = 1e6;
 
 impl TestSite {
     fn new() -> Self {
+        let mut world = World::new("ring", 1);
+        // Alder's file has other rows than the world's alder, and not always as many.
+        world.study.problem.count = RowCount::Parties;
+        world
+            .study
+            .parties
+            .iter_mut()
+            .for_each(|party| party.rows = None);
         let site = Self {
-            world: World::new("ring", 1),
+            world,
             folder: tempfile::tempdir().unwrap(),
             noise: "secret",
             party: None,
@@ -409,6 +418,33 @@ fn a_site_that_names_its_party_accepts_no_other_key() {
         "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
     );
     assert!(!site.state().exists());
+}
+
+#[test]
+fn a_file_with_another_number_of_rows_than_declared_is_rejected() {
+    let mut site = TestSite::new();
+    for count in [RowCount::Rows, RowCount::Parties] {
+        site.world.study.problem.count = count;
+        let declare = |study: &mut Study, rows| {
+            for party in &mut study.parties {
+                party.rows = Some(rows);
+            }
+        };
+        declare(&mut site.world.study, 40);
+        assert_eq!(site.setup().unwrap().rows(), 40);
+        declare(&mut site.world.study, 41);
+        let path = site.folder.path().join("rows.csv");
+        assert_eq!(
+            site.setup().err().unwrap().to_string(),
+            format!(
+                "{}: 40 training rows, and the study declares rows = 41 for alder; everybody's weights and noise depend on this \
+                 number. If the file is right, correct rows in the study's [[parties]] and have every party agree on the study \
+                 again",
+                path.display()
+            )
+        );
+        assert!(!site.state().exists());
+    }
 }
 
 #[test]

@@ -41,6 +41,37 @@ fn undisturbed_parties_compute_what_bare_nodes_compute() {
     }
 }
 
+/// The charges of a disturbed run come from journals, where Laplace noise has a code of its own.
+#[test]
+fn disturbed_parties_with_laplace_noise_compute_what_bare_nodes_compute() {
+    for (seed, privacy) in [
+        (1, "noise = \"laplace\"\nrate = 0.3"),
+        (2, "noise = \"laplace\"\nepsilon = 8"),
+        (
+            3,
+            "noise = \"laplace\"\nepsilon = 8\nmechanism = \"output\"",
+        ),
+    ] {
+        let mut world = World::of(&with_privacy(privacy), seed);
+        world.run(60);
+        assert_eq!(world.models(), world.undisturbed(), "{privacy}");
+        world.assert_ledgers_are_the_plan();
+        let spent = world.hosts[0].party.as_ref().unwrap().spent();
+        assert!(spent.epsilon.is_finite() && spent.delta == 0.0, "{spent:?}");
+    }
+}
+
+/// Returns the study on a ring with these lines in place of its noise.
+pub(crate) fn with_privacy(lines: &str) -> String {
+    let (before, after) = STUDY.split_once("noise = \"gaussian\"").unwrap();
+    let (_, after) = after.split_once("delta = 1e-4").unwrap();
+    let text = format!("{before}{lines}{after}").replace("TOPOLOGY", "ring");
+    match lines.contains("mechanism") {
+        true => text.replacen("mechanism = \"objective\"\n", "", 1),
+        false => text,
+    }
+}
+
 #[test]
 fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
     let mut faults = FaultCounts::default();

@@ -14,7 +14,7 @@ use crate::evidence::transcript::tests::facts;
 use crate::evidence::{SignedStatement, write_result_files};
 use crate::key::SecretKey;
 use crate::machine::SignedMessage;
-use crate::machine::tests::{STUDY, World, consensus, on};
+use crate::machine::tests::{STUDY, World, consensus, on, with_privacy};
 use crate::public_facts::PublicFacts;
 
 /// A study, and the transcripts and statements of its parties.
@@ -187,6 +187,23 @@ fn the_evidence_of_honest_parties_holds() {
 }
 
 #[test]
+fn the_evidence_of_parties_with_laplace_noise_holds() {
+    let evidence = Evidence::of(&with_privacy("noise = \"laplace\"\nrate = 0.3"));
+    let verification = evidence.verification();
+    assert_eq!(verification.faults, []);
+    let text = fs::read_to_string(&evidence.statements[0]).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let statement = &file["statement"];
+    assert_eq!(statement["noise"], "laplace");
+    assert_eq!(statement["rate"], 0.3);
+    // A transcript that claims the cheaper price of gamma noise is found.
+    evidence.edit(0, |lines| {
+        charge(lines, 1)["event"]["noise"] = "gamma".into()
+    });
+    assert!(!evidence.faults().is_empty());
+}
+
+#[test]
 fn an_unfinished_study_holds_up_to_its_last_iteration() {
     let mut world = World::new("ring", 2);
     for (a, b) in world.edges() {
@@ -265,9 +282,13 @@ fn charges_other_than_the_studys_are_found() {
     );
     assert_fault(
         5,
+        "rowan: the transcript is of 1000000 rows, and the study declares ",
+    );
+    assert_fault(
+        6,
         "rowan, iteration 1: the charge is not the study's for 1000000 rows",
     );
-    assert_eq!(faults.len(), 5 + 5, "{faults:?}");
+    assert_eq!(faults.len(), 6 + 5, "{faults:?}");
 }
 
 #[test]
