@@ -107,14 +107,14 @@ pub(super) fn sums() -> Vec<AuditCase> {
         );
         case("3 gradients", whole_run(Loss::Logistic, plain));
         case("mean row", first_answer(MetricKind::Mean));
-        case("mean row, 3", whole_run(WIDE_HINGE, MetricKind::Mean));
+        case("mean + 3", whole_run(WIDE_HINGE, MetricKind::Mean));
         // In a metric rows are dense, which the ℓ₁ norm makes too expensive.
         if one.family() != NoiseFamily::Laplace {
             let gram = MetricKind::Gram;
             case("Gram matrix", first_answer(gram));
             // The Gram matrix costs next to nothing.
-            case("hostile metric", sum_victim(one, WIDE_HINGE, gram, 1e-6, 1));
-            case("Gram, 3", whole_run(WIDE_HINGE, gram));
+            case("in a metric", sum_victim(one, WIDE_HINGE, gram, 1e-6, 1));
+            case("Gram + 3", whole_run(WIDE_HINGE, gram));
         }
     }
     cases.push(sum_accomplice(2));

@@ -151,6 +151,6 @@ fn mechanism_text(victim: &VictimConfig) -> String {
     match victim.problem.loss {
         Loss::Logistic => words,
         Loss::SmoothHinge { .. } => format!("{words} hinge"),
-        Loss::CutLogistic => format!("{words} cut logistic"),
+        Loss::CutLogistic => format!("{words} cut"),
     }
 }

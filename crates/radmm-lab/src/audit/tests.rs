@@ -211,10 +211,10 @@ fn sums_with_gaussian_noise_lose_nearly_all_that_they_claim() {
         ("gradient", 0.85),
         ("Gram matrix", 0.85),
         ("mean row", 0.85),
-        ("hostile metric", 0.85),
+        ("in a metric", 0.85),
         ("3 gradients", 0.7),
-        ("mean row, 3", 0.85),
-        ("Gram, 3", 0.85),
+        ("mean + 3", 0.85),
+        ("Gram + 3", 0.85),
     ] {
         let seen = run(&sum_case(label, NoiseFamily::Gaussian));
         assert_eq!(seen.verdict, AuditVerdict::Holds, "{seen:?}");
@@ -280,7 +280,7 @@ fn two_questions_for_the_price_of_one_are_found() {
 
 #[test]
 fn four_questions_for_the_price_of_three_are_found_under_gaussian_noise() {
-    for label in ["mean row, 3", "Gram, 3"] {
+    for label in ["mean + 3", "Gram + 3"] {
         let whole = sum_case(label, NoiseFamily::Gaussian);
         let last = whole.victim.queries()[3].0;
         let seen = judged_by_shorter(&whole, last - 1);
