@@ -1,7 +1,7 @@
 //! Checks the values of a party without a transcript, as far as its neighbours' transcripts hold the messages that they follow from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use radmm::graph::{Graph, NodeId};
 use radmm::protocol::release::Release;
@@ -22,9 +22,9 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, key: (u32, NodeId), value: &Release, file: &PathBuf) {
+    fn add(&mut self, key: (u32, NodeId), value: &Release, file: &Path) {
         let first = self.values.entry(key);
-        let (before, _) = first.or_insert_with(|| (value.clone(), file.clone()));
+        let (before, _) = first.or_insert_with(|| (value.clone(), file.to_owned()));
         if before != value {
             self.ambiguous.insert(key);
         }
@@ -65,8 +65,8 @@ pub(super) fn check(
             }
         }
     }
-    let fault = |iteration: u32, file: &PathBuf, what: String| Fault {
-        file: file.clone(),
+    let fault = |iteration: u32, file: &Path, what: String| Fault {
+        file: file.to_owned(),
         party: Some(study.parties[party.0 as usize].name.clone()),
         iteration: Some(iteration),
         what,
