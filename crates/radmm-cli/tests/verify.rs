@@ -79,6 +79,37 @@ fn honest_transcripts_and_statements_pass() {
 }
 
 #[test]
+fn a_model_is_compared_with_its_transcript() {
+    let folder = run_study();
+    let model = file("birch", "model.json");
+    let with = ["--model", &model];
+    let output = verify(folder.path(), &PARTIES, &with);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = text(&output.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("birch: compared with the model that follows from its transcript"),
+        "{page}"
+    );
+    let output = verify(folder.path(), &["alder"], &with);
+    assert_eq!(output.status.code(), Some(0));
+    let page = text(&output.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("birch: there is no transcript from which its model follows"),
+        "{page}"
+    );
+    // Another party's weights under birch's name.
+    let alders = fs::read_to_string(folder.path().join(file("alder", "model.json"))).unwrap();
+    let renamed = alders.replace("\"party\": \"alder\"", "\"party\": \"birch\"");
+    assert_ne!(alders, renamed);
+    fs::write(folder.path().join(&model), renamed).unwrap();
+    let output = verify(folder.path(), &PARTIES, &with);
+    assert_eq!(output.status.code(), Some(1));
+    let page = text(&output.stdout);
+    let fault = "birch, iteration 6: the weights are not those that follow";
+    assert!(page.contains(fault), "{page}");
+}
+
+#[test]
 fn parties_without_a_transcript_are_named() {
     let folder = run_study();
     let some = &PARTIES[..2];
@@ -138,6 +169,14 @@ fn wrong_use_has_exit_code_2() {
         &["verify", "alder/transcript.jsonl"],
         &["verify", "--study", "study.toml", "nowhere.jsonl"],
         &["verify", "--study", "no.toml", "alder/transcript.jsonl"],
+        &[
+            "verify",
+            "--study",
+            "study.toml",
+            "alder/transcript.jsonl",
+            "--model",
+            "no.json",
+        ],
     ] {
         assert_eq!(
             radmm(folder.path(), args).status.code(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use radmm::graph::NodeId;
-use radmm_node::evidence::write_evidence;
+use radmm_node::evidence::write_result_files;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::setup::{Folders, PartySetup};
@@ -104,7 +104,7 @@ pub fn run_study() -> TempDir {
     }
     run(&mut parties, &edges);
     for (i, name) in PARTIES.iter().enumerate() {
-        write_evidence(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
+        write_result_files(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
     }
     folder
 }
