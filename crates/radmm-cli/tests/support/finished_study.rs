@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use radmm::graph::NodeId;
-use radmm_node::evidence::write_evidence;
+use radmm_node::evidence::write_result_files;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::setup::{Folders, PartySetup};
@@ -67,10 +67,14 @@ impl Link for SendEnd {
     fn close(&self) {}
 }
 
-/// Runs the study in a temporary folder, with `study.toml` in it.
-pub fn run_study() -> TempDir {
+/// Runs the study in a temporary folder, with `study.toml` in it, after these changes of its text and that of sites.
+pub fn run_study(changes: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut text = STUDY.to_owned();
+    let changed = |text: &str| {
+        let change = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
+        changes.iter().fold(text.to_owned(), change)
+    };
+    let mut text = changed(STUDY);
     for name in PARTIES {
         let own = folder.path().join(name);
         fs::create_dir(&own).unwrap();
@@ -81,7 +85,7 @@ pub fn run_study() -> TempDir {
     }
     fs::write(folder.path().join("study.toml"), &text).unwrap();
     let (study, _) = Study::parse(&text, "study.toml").unwrap();
-    let (site, _) = SiteFile::parse(SITE, "site.toml").unwrap();
+    let (site, _) = SiteFile::parse(&changed(SITE), "site.toml").unwrap();
 
     let mut parties = Vec::new();
     let mut public_facts = Vec::new();
@@ -101,7 +105,7 @@ pub fn run_study() -> TempDir {
     }
     run(&mut parties, &edges);
     for (i, name) in PARTIES.iter().enumerate() {
-        write_evidence(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
+        write_result_files(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
     }
     folder
 }

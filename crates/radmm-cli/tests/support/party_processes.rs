@@ -34,6 +34,16 @@ pub fn clinic(iterations: u32) -> String {
     replace_once(&text, "repetitions = 10", "repetitions = 1")
 }
 
+/// Returns the same study with recycling to consensus: this metric, and so many gradients.
+pub fn consensus(metric: &str, steps: u32) -> String {
+    let text = clinic(30);
+    let (before, rest) = text.split_once("name = \"r-admm\"").unwrap();
+    let (_, after) = rest.split_once("[privacy]").unwrap();
+    let own = format!("name = \"consensus\"\nmetric = \"{metric}\"\nsteps = {steps}");
+    let text = format!("{before}{own}\n\n[privacy]{after}");
+    replace_once(&text, "\"objective\"", "\"gradient\"")
+}
+
 /// Replaces a text that occurs exactly once.
 pub fn replace_once(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");

@@ -4,7 +4,7 @@
 //! most 5 % a claim, if its worst case were attained. The rows are not quite opposite and events are averages, so that the
 //! probability is far below: see docs/audit.md.
 
-use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
 
 use super::attack::Attack;
@@ -239,6 +239,26 @@ fn a_study_is_audited_at_its_own_prices() {
         (audited.honest_runs[0].data, audited.honest_runs[0].recycled),
         (20, 20)
     );
+}
+
+#[test]
+fn a_study_with_laplace_noise_is_audited_at_its_own_prices() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    // Rows fill 7 of 11 columns, and those of the victim 2 of 2.
+    for mechanism in [Mechanism::objective(law(1.0)), Mechanism::output(law(10.0))] {
+        let experiment = clinic(|study| {
+            study.privacy.noise = Noise::Given(mechanism);
+            study.privacy.delta = 0.0;
+            study.algorithm.iterations = 2;
+        });
+        let audited = Audit::for_study(&experiment, 2000, SEED).unwrap();
+        let audited = audited.run(&|_| ()).unwrap();
+        let noise = experiment.noise().unwrap();
+        let course = experiment.cumulative_epsilon(&noise, Bound::Tight).unwrap();
+        let first = &audited.attacks[0];
+        assert!((first.claimed.epsilon / course[1] - 1.0).abs() < 1e-2);
+        assert_eq!(first.verdict, AuditVerdict::Holds, "{first:?}");
+    }
 }
 
 #[test]

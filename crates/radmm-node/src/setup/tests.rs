@@ -3,6 +3,7 @@
 use std::fs;
 
 use radmm::privacy::Guarantee;
+use radmm::problem::RowCount;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use radmm_study::instantiate;
@@ -56,7 +57,14 @@ impl TestSite {
         Self::of(World::of(&study, 1))
     }
 
-    fn of(world: World) -> Self {
+    fn of(mut world: World) -> Self {
+        // Alder's file has other rows than the world's alder, and not always as many.
+        world.study.problem.count = RowCount::Parties;
+        world
+            .study
+            .parties
+            .iter_mut()
+            .for_each(|party| party.rows = None);
         let site = Self {
             world,
             folder: tempfile::tempdir().unwrap(),
@@ -228,7 +236,7 @@ fn the_gaussian_filter_admits_gradients_and_counts_them_exactly() {
     site.clear();
     site.accounting = "gaussian";
     // The reserve is a hundredth of the limit, and counts as spent.
-    site.limit = 1.2 * by_order.total.epsilon;
+    site.limit = 1.06 * by_order.total.epsilon;
     let by_filter = site.bill();
     assert_eq!(by_filter.total, by_order.total);
     assert!(by_filter.after[0].epsilon < 1.05 * by_order.total.epsilon);
@@ -239,7 +247,7 @@ fn the_gaussian_filter_admits_gradients_and_counts_them_exactly() {
     assert!(spent[0].epsilon > 0.0 && spent[0].epsilon < bill.after[0].epsilon);
     drop(party);
     assert_eq!(site.bill().before, spent);
-    // Two such studies are too much.
+    // One more query than this study has is too much.
     site.another_study("second");
     let rejection = site.rejection();
     assert!(
@@ -493,6 +501,33 @@ fn a_site_that_names_its_party_accepts_no_other_key() {
         "site.toml: party = \"elder\": the study has no such party; it has alder, birch, cedar, maple, rowan"
     );
     assert!(!site.state().exists());
+}
+
+#[test]
+fn a_file_with_another_number_of_rows_than_declared_is_rejected() {
+    let mut site = TestSite::new();
+    for count in [RowCount::Rows, RowCount::Parties] {
+        site.world.study.problem.count = count;
+        let declare = |study: &mut Study, rows| {
+            for party in &mut study.parties {
+                party.rows = Some(rows);
+            }
+        };
+        declare(&mut site.world.study, 40);
+        assert_eq!(site.setup().unwrap().rows(), 40);
+        declare(&mut site.world.study, 41);
+        let path = site.folder.path().join("rows.csv");
+        assert_eq!(
+            site.setup().err().unwrap().to_string(),
+            format!(
+                "{}: 40 training rows, and the study declares rows = 41 for alder; everybody's weights and noise depend on this \
+                 number. If the file is right, correct rows in the study's [[parties]] and have every party agree on the study \
+                 again",
+                path.display()
+            )
+        );
+        assert!(!site.state().exists());
+    }
 }
 
 #[test]

@@ -326,11 +326,28 @@ impl Store {
         iteration: u32,
         from: NodeId,
     ) -> Result<Option<SignedMessage>, StoreError> {
+        let mut received = self.received_at(study, iteration)?.into_iter();
+        Ok(received.find(|one| one.message.from == from))
+    }
+
+    /// Returns all values that were received in a study at an iteration, by sender.
+    pub(crate) fn received_at(
+        &self,
+        study: u32,
+        iteration: u32,
+    ) -> Result<Vec<SignedMessage>, StoreError> {
         let Some(at) = record_of(&self.study(study)?.received, iteration) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        let mut received = self.step(at)?.received.into_iter();
-        Ok(received.find(|one| one.message.iteration == iteration && one.message.from == from))
+        let mut received = self.step(at)?.received;
+        received.retain(|one| one.message.iteration == iteration);
+        Ok(received)
+    }
+
+    /// Returns the iterations of a study whose values were received, ascending.
+    pub(crate) fn received_iterations(&self, study: u32) -> Result<Vec<u32>, StoreError> {
+        let received = self.study(study)?.received.iter();
+        Ok(received.map(|(t, _)| *t).collect())
     }
 
     /// Calls `each` with every value that was received in a study, by iteration and sender.
