@@ -174,7 +174,9 @@ fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
             .unwrap();
         assert_eq!((disk.syncs(), disk.is_synced()), (3 + t, true));
     }
-    store.set_renyi_order(7.5).unwrap();
+    store
+        .set_accounting(SiteAccounting::Renyi { order: 7.5 })
+        .unwrap();
     store.append_acks(&study).unwrap();
     assert_eq!((disk.syncs(), disk.is_synced()), (9, true));
     drop(store);
