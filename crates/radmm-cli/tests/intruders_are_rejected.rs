@@ -10,9 +10,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use party_processes::{PartyProcesses, TIMEOUT, clinic};
+use party_processes::{PartyProcesses, TIMEOUT, clinic, consensus};
 use radmm::graph::NodeId;
 use radmm::protocol::message::Message;
+use radmm::protocol::query::gram_width;
 use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, SignedMessage};
@@ -88,7 +89,11 @@ impl Caller {
 
 /// Starts all parties but rowan, for whom they wait.
 fn without_rowan() -> PartyProcesses {
-    let mut parties = PartyProcesses::with_limit(&clinic(6), Some(1000.0));
+    without_rowan_in(&clinic(6))
+}
+
+fn without_rowan_in(study: &str) -> PartyProcesses {
+    let mut parties = PartyProcesses::with_limit(study, Some(1000.0));
     (0..ROWAN).for_each(|party| parties.start(party));
     parties
 }
@@ -270,4 +275,56 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
     }
     parties.start(ROWAN);
     parties.assert_end_as_simulated();
+}
+
+#[test]
+fn a_neighbour_that_lies_in_a_sum_is_named_by_the_party_that_stops() {
+    // Rowan is a leaf of the tree. It asks its rows in iteration 1, and must keep its value in iteration 2.
+    let mut parties = without_rowan_in(&consensus("gram", 2));
+    parties.wait_for_event(ALDER, "connected", &["birch"]);
+    let (study, key) = (parties.study(), parties.key(ROWAN));
+    let caller = Caller::new(&parties, ROWAN, parties.key(ROWAN));
+    let link = caller.link();
+    assert!(link.send(Frame::Hello(hello(&parties)).encode()));
+    let columns = study.data.schema.width();
+    for (iteration, width, value) in [
+        (0, columns, 0.0),
+        (1, gram_width(columns), 5.0),
+        (2, gram_width(columns), 6.0),
+    ] {
+        caller.receive("alder's value", |frame| match frame {
+            Frame::Value(signed) => (signed.message.iteration == iteration).then_some(()),
+            _ => None,
+        });
+        let message = Message {
+            from: NodeId(ROWAN as u32),
+            iteration,
+            release: Release::rounded(&vec![value; width]).unwrap(),
+        };
+        let signed = SignedMessage::new(message, &study.digest(), &key);
+        assert!(link.send(signed.to_bytes()));
+    }
+    let exited = parties.wait(ALDER);
+    assert_eq!(exited.status.code(), Some(1), "{:?}", exited.log);
+    let log = exited.log.join("\n");
+    let lie =
+        "rowan misbehaves: its value of iteration 2 does not follow from the messages before it;";
+    assert!(log.contains(lie), "{log}");
+    // Alder's transcript shows it to everybody, and there is no model.
+    let results = parties.home(ALDER).join("results");
+    assert!(!results.join("model.json").exists());
+    let transcript = results.join("transcript.jsonl");
+    let args = [
+        "verify",
+        "--study",
+        "study.toml",
+        transcript.to_str().unwrap(),
+    ];
+    let output = support::radmm(parties.folder(), &args);
+    assert_eq!(output.status.code(), Some(1));
+    let page = support::text(&output.stdout);
+    let fault =
+        "rowan, iteration 2: the recycled value does not follow from the messages before it\n";
+    assert!(page.contains(fault), "{page}");
+    assert_eq!(page.matches("fault ").count(), 1, "{page}");
 }

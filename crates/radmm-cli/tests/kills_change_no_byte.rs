@@ -14,15 +14,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use party_processes::{ExitedProcess, PartyProcesses, clinic, last_iteration};
+use party_processes::{ExitedProcess, PartyProcesses, clinic, consensus, last_iteration};
 use radmm::graph::NodeId;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-
-const KILLS: usize = 200;
-
-/// Enough for the run to outlast the kills.
-const ITERATIONS: u32 = 1500;
 
 /// The target of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,11 +138,12 @@ fn models(parties: &PartyProcesses) -> Vec<Vec<u8>> {
     (0..parties.count()).map(model).collect()
 }
 
-/// Asserts that all sent and received messages agree, to the byte, and that the charges are those of the schedule.
-fn assert_records_agree(parties: &PartyProcesses, iterations: u32) {
+/// Asserts that all sent and received messages agree, to the byte, and that rows were asked once in every `period` iterations.
+fn assert_records_agree(parties: &PartyProcesses, period: usize) {
     let count = parties.count();
     let stores: Vec<_> = (0..count).map(|party| parties.store(party)).collect();
-    let schedule: Vec<u32> = (1..=iterations).step_by(2).collect();
+    let iterations = parties.study().algorithm.iterations;
+    let schedule: Vec<u32> = (1..=iterations).step_by(period).collect();
     for (party, store) in stores.iter().enumerate() {
         let studies = store.studies();
         assert_eq!(studies.len(), 1);
@@ -175,12 +171,24 @@ fn assert_records_agree(parties: &PartyProcesses, iterations: u32) {
 
 #[test]
 fn two_hundred_kills_change_no_byte_and_charge_nothing_twice() {
-    let mut parties = PartyProcesses::new(&clinic(ITERATIONS));
+    // Enough iterations for the run to outlast the kills.
+    assert_kills_change_nothing(&clinic(1500), 200, 2);
+}
+
+#[test]
+fn kills_change_no_byte_of_sums_along_a_tree() {
+    // On a ring of five a sum takes five iterations.
+    assert_kills_change_nothing(&consensus("gram", 120), 60, 5);
+}
+
+/// Kills processes so many times, in a study that asks rows once in every `period` iterations.
+fn assert_kills_change_nothing(study: &str, kills: usize, period: usize) {
+    let mut parties = PartyProcesses::new(study);
     // First undisturbed, with the same keys.
     parties.start_all();
     parties.wait_all();
     let undisturbed = models(&parties);
-    assert_records_agree(&parties, ITERATIONS);
+    assert_records_agree(&parties, period);
     for party in 0..parties.count() {
         fs::remove_dir_all(parties.home(party).join("state")).unwrap();
         fs::remove_dir_all(parties.home(party).join("results")).unwrap();
@@ -189,7 +197,7 @@ fn two_hundred_kills_change_no_byte_and_charge_nothing_twice() {
     parties.start_all();
     let mut rng = ChaCha20Rng::seed_from_u64(200);
     let mut tally = KillTally::default();
-    while tally.kills < KILLS {
+    while tally.kills < kills {
         let victim = rng.random_range(0..parties.count());
         let aim = aim(&parties, victim, &mut rng);
         if parties.count_notices(victim, "finished") > 0 {
@@ -214,10 +222,10 @@ fn two_hundred_kills_change_no_byte_and_charge_nothing_twice() {
     for ((aim, hit), count) in &tally.hits {
         println!("{count:4} kills aimed at {aim:?}, hit {hit:?}");
     }
-    assert_eq!(tally.kills, KILLS);
-    assert_eq!(tally.hits.values().sum::<usize>(), KILLS);
+    assert_eq!(tally.kills, kills);
+    assert_eq!(tally.hits.values().sum::<usize>(), kills);
     assert_eq!(models(&parties), undisturbed);
-    assert_records_agree(&parties, ITERATIONS);
+    assert_records_agree(&parties, period);
     for party in 0..parties.count() {
         assert_eq!(parties.count_all_notices(party, "lied"), 0);
     }
@@ -234,5 +242,5 @@ fn a_finished_party_that_restarts_exits_without_waiting_for_peers() {
         assert!(parties.wait(party).status.success());
     }
     assert_eq!(models(&parties), before);
-    assert_records_agree(&parties, 4);
+    assert_records_agree(&parties, 2);
 }

@@ -27,7 +27,7 @@ fn verify(folder: &Path, parties: &[&str], more: &[&str]) -> Output {
 
 #[test]
 fn honest_transcripts_and_statements_pass() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let stated = file("cedar", "privacy-statement.json");
     let output = verify(folder.path(), &PARTIES, &["--statement", &stated]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -79,8 +79,39 @@ fn honest_transcripts_and_statements_pass() {
 }
 
 #[test]
+fn a_model_is_compared_with_its_transcript() {
+    let folder = run_study(&[]);
+    let model = file("birch", "model.json");
+    let with = ["--model", &model];
+    let output = verify(folder.path(), &PARTIES, &with);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = text(&output.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("birch: compared with the model that follows from its transcript"),
+        "{page}"
+    );
+    let output = verify(folder.path(), &["alder"], &with);
+    assert_eq!(output.status.code(), Some(0));
+    let page = text(&output.stdout).replace("\n         ", " ");
+    assert!(
+        page.contains("birch: there is no transcript from which its model follows"),
+        "{page}"
+    );
+    // Another party's weights under birch's name.
+    let alders = fs::read_to_string(folder.path().join(file("alder", "model.json"))).unwrap();
+    let renamed = alders.replace("\"party\": \"alder\"", "\"party\": \"birch\"");
+    assert_ne!(alders, renamed);
+    fs::write(folder.path().join(&model), renamed).unwrap();
+    let output = verify(folder.path(), &PARTIES, &with);
+    assert_eq!(output.status.code(), Some(1));
+    let page = text(&output.stdout);
+    let fault = "birch, iteration 6: the weights are not those that follow";
+    assert!(page.contains(fault), "{page}");
+}
+
+#[test]
 fn parties_without_a_transcript_are_named() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let some = &PARTIES[..2];
     let output = verify(folder.path(), some, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -104,7 +135,7 @@ fn parties_without_a_transcript_are_named() {
 
 #[test]
 fn a_missing_charge_is_a_fault_and_fails() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let path = folder.path().join(file("birch", "transcript.jsonl"));
     let whole = fs::read_to_string(&path).unwrap();
     let without = whole
@@ -132,12 +163,20 @@ fn a_missing_charge_is_a_fault_and_fails() {
 
 #[test]
 fn wrong_use_has_exit_code_2() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     for args in [
         &["verify", "--study", "study.toml"][..],
         &["verify", "alder/transcript.jsonl"],
         &["verify", "--study", "study.toml", "nowhere.jsonl"],
         &["verify", "--study", "no.toml", "alder/transcript.jsonl"],
+        &[
+            "verify",
+            "--study",
+            "study.toml",
+            "alder/transcript.jsonl",
+            "--model",
+            "no.json",
+        ],
     ] {
         assert_eq!(
             radmm(folder.path(), args).status.code(),

@@ -122,11 +122,12 @@ fn recycling_saves_the_additional_cost_of_a_query_in_every_iteration() {
     // Nine steps in place of five, at the same price each.
     let ratio = saving.epsilon.unwrap() / bill.total.epsilon;
     assert!((ratio - 9.0 / 5.0).abs() < 1e-12, "{ratio}");
-    // x = 25/(B·(0.1 + 6V)) is below S·α/8 with S = 200/B, so that the bend of the logistic loss is free but on the grid, which
-    // costs a 1024th of S·α + h, h = ln(1 + x): 5(1025·S·α + h) = 9(1025·S·α' + h). The ends of the path have V = 1.
+    // x = κ/(4·(0.1 + 6V)) is below S·α/8 with S = 2κ, κ = 500/Σ B_i, so that the bend of the logistic loss is free but on the
+    // grid, which costs a 1024th of S·α + h, h = ln(1 + x): 5(1025·S·α + h) = 9(1025·S·α' + h). The ends have V = 1.
+    let rows: usize = bill.nodes.iter().map(|node| node.rows).sum();
     let needed = bill.nodes.iter().map(|node| {
-        let (rows, degree) = (node.rows as f64, node.degree as f64);
-        let (s, x) = (200.0 / rows, 25.0 / (rows * (0.1 + 6.0 * degree)));
+        let kappa = 500.0 / rows as f64;
+        let (s, x) = (2.0 * kappa, kappa / 4.0 / (0.1 + 6.0 * node.degree as f64));
         assert!(x < s * 2.0 * 5.0 / 9.0 / 8.0);
         2.0 / ((s * 2.0 * 5.0 - 4.0 * x.ln_1p() / 1025.0) / (9.0 * s))
     });

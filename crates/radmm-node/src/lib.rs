@@ -22,6 +22,7 @@ pub mod evidence;
 pub mod key;
 pub mod local_network;
 pub mod machine;
+mod message_widths;
 pub mod public_facts;
 pub mod runtime;
 pub mod setup;

@@ -33,6 +33,20 @@ pub fn encode(bytes: &[u8]) -> String {
 /// assert_eq!(hex::encode(&[0, 0x9f, 255]), "009fff");
 /// ```
 pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
+    let length = |found| HexError::Length {
+        needed: 2 * N,
+        found,
+    };
+    let digits = text.chars().count();
+    let bytes = decode_any(text).map_err(|error| match error {
+        HexError::Length { .. } => length(digits),
+        other => other,
+    })?;
+    bytes.try_into().map_err(|_| length(digits))
+}
+
+/// Returns the bytes of any even number of lower-case digits.
+pub fn decode_any(text: &str) -> Result<Vec<u8>, HexError> {
     let value = |c: char| match c {
         '0'..='9' | 'a'..='f' => c.to_digit(16).map(|digit| digit as u8),
         _ => None,
@@ -41,17 +55,14 @@ pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], HexError> {
         .chars()
         .map(|c| value(c).ok_or(HexError::Digit(c)))
         .collect::<Result<_, _>>()?;
-    if digits.len() != 2 * N {
-        return Err(HexError::Length {
-            needed: 2 * N,
+    let (pairs, rest) = digits.as_chunks::<2>();
+    match rest {
+        [] => Ok(pairs.iter().map(|[high, low]| high << 4 | low).collect()),
+        _ => Err(HexError::Length {
+            needed: digits.len() + 1,
             found: digits.len(),
-        });
+        }),
     }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

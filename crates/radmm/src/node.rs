@@ -535,6 +535,16 @@ impl Node {
         self.algorithm.width(iteration, self.curator.columns())
     }
 
+    /// Returns whether all parties release the same value at this iteration.
+    pub fn is_common(&self, iteration: u32) -> bool {
+        self.algorithm.is_common(iteration)
+    }
+
+    /// Returns whether the model is the value released last.
+    pub fn releases_model(&self) -> bool {
+        self.algorithm.model().is_none()
+    }
+
     /// Returns `λ_i`, if the algorithm has duals.
     pub fn dual(&self) -> Option<&[f64]> {
         self.algorithm.dual()

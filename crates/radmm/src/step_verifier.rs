@@ -4,7 +4,7 @@
 //! those of the party, to the bit: a recycled release is then a function of earlier ones, and reveals nothing more. A neighbour
 //! can verify so while the study runs, and anyone afterwards.
 
-use crate::algorithm::{Algorithm, Step, View};
+use crate::algorithm::{Algorithm, Step, StepInputs, View};
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
 
@@ -23,6 +23,8 @@ pub struct StepVerifier {
     algorithm: Box<dyn Algorithm>,
     iteration: u32,
     own: Release,
+    /// Whether a value is missing that all later steps depend on.
+    lost: bool,
 }
 
 impl StepVerifier {
@@ -32,6 +34,7 @@ impl StepVerifier {
             algorithm,
             iteration: 0,
             own: start,
+            lost: false,
         }
     }
 
@@ -47,16 +50,55 @@ impl StepVerifier {
 
     /// Returns the step that follows from the neighbours' values of the last iteration. Called once an iteration.
     pub fn expect(&mut self, neighbours: &[Release]) -> ExpectedStep {
+        self.observe(neighbours);
         let view = View {
             iteration: self.iteration,
             own: self.own.values(),
             neighbours,
         };
-        self.algorithm.observe(&view);
         match self.algorithm.next_step(&view) {
             Step::Recycle(values) => ExpectedStep::Recycled(Release::rounded(&values)),
             Step::Ask(query) => ExpectedStep::Asked(query),
         }
+    }
+
+    /// Returns the same as far as it follows from the values that are known, by the neighbours' positions; `None` if it does not.
+    /// Called in place of [`expect`](Self::expect).
+    pub fn expect_from(&mut self, known: &[Option<Release>]) -> Option<ExpectedStep> {
+        let is_known = |k: &usize| known.get(*k).is_some_and(Option::is_some);
+        match self.inputs() {
+            StepInputs::All => self.lost |= !(0..known.len()).all(|k| is_known(&k)),
+            StepInputs::Last(positions) if !positions.iter().all(is_known) => {
+                self.observe(&filled(known));
+                return None;
+            }
+            StepInputs::Last(_) => {}
+        }
+        (!self.lost).then(|| self.expect(&filled(known)))
+    }
+
+    /// Returns whether no further step can be computed, since a value is missing that all of them depend on.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Returns the neighbours' values from which the next step follows.
+    pub fn inputs(&self) -> StepInputs {
+        self.algorithm.inputs(self.iteration)
+    }
+
+    /// Returns whether all parties release the same value at this iteration.
+    pub fn is_common(&self, iteration: u32) -> bool {
+        self.algorithm.is_common(iteration)
+    }
+
+    /// Observes the neighbours' values of the last iteration, after which the study ends.
+    pub fn observe(&mut self, neighbours: &[Release]) {
+        self.algorithm.observe(&View {
+            iteration: self.iteration,
+            own: self.own.values(),
+            neighbours,
+        });
     }
 
     /// Returns the value that follows from an answer; `None` if it is beyond the grid.
@@ -68,6 +110,15 @@ impl StepVerifier {
         };
         let next = self.algorithm.absorb_answer(&view, answer.values());
         Release::rounded(&next)
+    }
+
+    /// Returns the same for a step that [`expect_from`](Self::expect_from) returned for these values.
+    pub fn answered_from(
+        &mut self,
+        known: &[Option<Release>],
+        answer: &Release,
+    ) -> Option<Release> {
+        self.answered(&filled(known), answer)
     }
 
     /// Returns the number of values of a release of this iteration, for rows of `columns` columns.
@@ -88,4 +139,11 @@ impl StepVerifier {
         self.iteration += 1;
         self.own = next;
     }
+}
+
+/// Returns the known values at their positions. No step that is computed reads the others.
+fn filled(known: &[Option<Release>]) -> Vec<Release> {
+    let unknown = || Release::imagined(Vec::new());
+    let values = known.iter().cloned();
+    values.map(|value| value.unwrap_or_else(unknown)).collect()
 }

@@ -11,7 +11,7 @@ mod support;
 use radmm::algorithm::consensus::{
     Consensus, ConsensusParameters, Preconditioner, StepSize, period,
 };
-use radmm::algorithm::{Algorithm, Step, View};
+use radmm::algorithm::{Algorithm, Step, StepInputs, View};
 use radmm::exec::Sequential;
 use radmm::graph::{Graph, NodeId, SpanningTree, Topology};
 use radmm::node::StepKind;
@@ -310,6 +310,66 @@ fn recycled_values_are_computed_again_from_the_messages_of_a_neighbourhood() {
             verifier.expect(&received(released.len() - 1));
             let model = verifier.model().unwrap();
             assert_eq!(model.values(), models[own]);
+        }
+    }
+}
+
+#[test]
+fn a_step_follows_from_the_inputs_that_it_names_and_from_no_others() {
+    let topology = Topology::Grid { width: 5 };
+    let graph = Graph::new(&topology, 10).unwrap();
+    for kind in KINDS {
+        let (released, _) = run(&topology, kind);
+        let mut checked = [0; 3];
+        for i in graph.nodes() {
+            let own = i.0 as usize;
+            let fresh = || Box::new(node(&graph, own, parameters(3, 120, kind), 3));
+            let (mut whole, mut some, mut fewer) = (
+                StepVerifier::new(fresh(), released[0][own].clone()),
+                StepVerifier::new(fresh(), released[0][own].clone()),
+                StepVerifier::new(fresh(), released[0][own].clone()),
+            );
+            for t in 1..released.len() {
+                let of = |j: &NodeId| released[t - 1][j.0 as usize].clone();
+                let all: Vec<Release> = graph.neighbours(i).iter().map(of).collect();
+                let StepInputs::Last(inputs) = some.inputs() else {
+                    panic!("sums along a tree name their inputs")
+                };
+                let with = |keep: &[usize]| -> Vec<Option<Release>> {
+                    let value = |k: usize| keep.contains(&k).then(|| all[k].clone());
+                    (0..all.len()).map(value).collect()
+                };
+                let expected = whole.expect(&all);
+                assert_eq!(some.expect_from(&with(&inputs)), Some(expected));
+                // Without one of them the step is unknown, and the next one is not.
+                let step = fewer.expect_from(&with(inputs.get(1..).unwrap_or_default()));
+                assert_eq!(step.is_none(), !inputs.is_empty());
+                checked[inputs.len().min(2)] += 1;
+                for verifier in [&mut whole, &mut some, &mut fewer] {
+                    verifier.advance(released[t][own].clone());
+                }
+            }
+            assert!(!fewer.is_lost());
+        }
+        // Steps without inputs, with a parent or an only child, and with several children.
+        assert!(checked.iter().all(|count| *count > 5), "{checked:?}");
+    }
+}
+
+#[test]
+fn all_parties_release_the_same_value_where_that_is_said() {
+    for (name, topology) in topologies() {
+        let graph = Graph::new(&topology, 10).unwrap();
+        for kind in KINDS {
+            let (released, _) = run(&topology, kind);
+            let any = node(&graph, 0, parameters(3, 120, kind), 3);
+            let common = |t: &usize| any.is_common(*t as u32);
+            let (same, other): (Vec<usize>, Vec<usize>) = (0..released.len()).partition(common);
+            assert_eq!(same.len(), 3 + usize::from(kind != Preconditioner::None));
+            let equal = |t: &usize| released[*t].iter().all(|value| *value == released[*t][0]);
+            assert!(same.iter().all(equal), "{name}");
+            // The start is common too, and is checked by itself.
+            assert!(!other[1..].iter().any(equal), "{name}");
         }
     }
 }

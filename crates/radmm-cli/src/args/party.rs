@@ -91,8 +91,9 @@ pub(crate) struct UpArgs {
 /// Checks every signature; recomputes every recycled value from earlier messages, to the bit, and every other value from the
 /// answer that was charged; compares the charges with those that the study prescribes for a party with that many neighbours and
 /// rows; checks that no party sent two neighbours different messages, that no transcript ends before messages which others
-/// received from its party, and that every statement is signed by its party and agrees with the transcript. Lists the parties
-/// without a transcript.
+/// received from its party, that every statement is signed by its party and agrees with the transcript, and that the weights of
+/// a model follow from its party's transcript. Lists the parties without a transcript, whose values are checked as far as their
+/// neighbours' transcripts allow.
 ///
 /// Nobody can check that the noise was really drawn and protects, that the rows are real and as many as stated, and that no
 /// other queries were answered from them. Exit code 1 if any check fails.
@@ -100,6 +101,7 @@ pub(crate) struct UpArgs {
 #[command(after_help = "Examples:
   radmm verify --study study.toml alder/transcript.jsonl
   radmm verify --study study.toml */transcript.jsonl --statement alder/privacy-statement.json
+  radmm verify --study study.toml */transcript.jsonl --model alder/model.json
   radmm verify --study study.toml */transcript.jsonl --json | jq .faults")]
 pub(crate) struct VerifyArgs {
     /// The study that the parties agreed on
@@ -113,6 +115,10 @@ pub(crate) struct VerifyArgs {
     /// A privacy-statement.json; may be given several times
     #[arg(long, value_name = "FILE")]
     pub statement: Vec<PathBuf>,
+
+    /// A model.json; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub model: Vec<PathBuf>,
 
     /// Print the findings as JSON instead of the table
     #[arg(long)]

@@ -30,7 +30,10 @@ struct JsonVerdict<'a> {
 pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
     // Quiet: notes on the study are for its authors.
     let study = load::study(Some(&args.study), true)?.study;
-    let verdict = verify(&study, &args.transcripts, &args.statement)?;
+    let mut verdict = verify(&study, &args.transcripts, &args.statement)?;
+    for model in &args.model {
+        verdict.check_model(&study, model)?;
+    }
     match args.json {
         true => files::print(&files::json(&JsonVerdict {
             holds: verdict.holds(),
@@ -77,7 +80,8 @@ fn page(verdict: &Verification, delta: f64) -> String {
     }
     if !verdict.missing.is_empty() {
         let text = format!(
-            "no transcript of {}: only their messages to others were checked, not their charges and totals",
+            "no transcript of {}: only their messages to others were checked, as far as others' transcripts allow, not their \
+             charges and totals",
             verdict.missing.join(", ")
         );
         let _ = writeln!(page, "{}", paragraph("missing", &text));
@@ -100,6 +104,14 @@ fn page(verdict: &Verification, delta: f64) -> String {
             stated.party
         );
         let _ = writeln!(page, "{}", paragraph("stated", &text));
+    }
+    for model in &verdict.models {
+        let compared = match model.compared {
+            true => "compared with the model that follows from its transcript",
+            false => "there is no transcript from which its model follows",
+        };
+        let text = format!("{} of {}: {compared}", model.file.display(), model.party);
+        let _ = writeln!(page, "{}", paragraph("model", &text));
     }
     let _ = writeln!(page, "{}", paragraph("unseen", NOT_CHECKED));
     for fault in &verdict.faults {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use radmm::graph::NodeId;
-use radmm_node::evidence::write_evidence;
+use radmm_node::evidence::write_result_files;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::setup::{Folders, PartySetup};
@@ -44,6 +44,9 @@ delta = 1e-4
 seed = 11
 "#;
 
+/// The complete rows of the hospitals.
+const ROWS: [usize; 5] = [530, 491, 363, 350, 246];
+
 const SITE: &str = r#"
 key = "site.key"
 state = "state"
@@ -67,21 +70,25 @@ impl Link for SendEnd {
     fn close(&self) {}
 }
 
-/// Runs the study in a temporary folder, with `study.toml` in it.
-pub fn run_study() -> TempDir {
+/// Runs the study in a temporary folder, with `study.toml` in it, after these changes of its text and that of sites.
+pub fn run_study(changes: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut text = STUDY.to_owned();
-    for name in PARTIES {
+    let changed = |text: &str| {
+        let change = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
+        changes.iter().fold(text.to_owned(), change)
+    };
+    let mut text = changed(STUDY);
+    for (name, rows) in PARTIES.iter().zip(ROWS) {
         let own = folder.path().join(name);
         fs::create_dir(&own).unwrap();
         let key = SecretKey::generate().unwrap();
         key.write_new(&own.join("site.key")).unwrap();
         let key = Identity::from(key.public());
-        text += &format!("[[parties]]\nname = \"{name}\"\nkey = \"{key}\"\n");
+        text += &format!("[[parties]]\nname = \"{name}\"\nkey = \"{key}\"\nrows = {rows}\n");
     }
     fs::write(folder.path().join("study.toml"), &text).unwrap();
     let (study, _) = Study::parse(&text, "study.toml").unwrap();
-    let (site, _) = SiteFile::parse(SITE, "site.toml").unwrap();
+    let (site, _) = SiteFile::parse(&changed(SITE), "site.toml").unwrap();
 
     let mut parties = Vec::new();
     let mut public_facts = Vec::new();
@@ -101,7 +108,7 @@ pub fn run_study() -> TempDir {
     }
     run(&mut parties, &edges);
     for (i, name) in PARTIES.iter().enumerate() {
-        write_evidence(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
+        write_result_files(&parties[i], &public_facts[i], &folder.path().join(name)).unwrap();
     }
     folder
 }

@@ -34,6 +34,16 @@ pub fn clinic(iterations: u32) -> String {
     replace_once(&text, "repetitions = 10", "repetitions = 1")
 }
 
+/// Returns the same study with recycling to consensus: this metric, and so many gradients.
+pub fn consensus(metric: &str, steps: u32) -> String {
+    let text = clinic(30);
+    let (before, rest) = text.split_once("name = \"r-admm\"").unwrap();
+    let (_, after) = rest.split_once("[privacy]").unwrap();
+    let own = format!("name = \"consensus\"\nmetric = \"{metric}\"\nsteps = {steps}");
+    let text = format!("{before}{own}\n\n[privacy]{after}");
+    replace_once(&text, "\"objective\"", "\"gradient\"")
+}
+
 /// Replaces a text that occurs exactly once.
 pub fn replace_once(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
@@ -112,9 +122,19 @@ impl PartyProcesses {
 
     /// Writes the files of all parties, with a privacy limit, and starts none.
     pub fn with_limit(text: &str, limit: Option<f64>) -> Self {
+        Self::within(tempfile::tempdir().unwrap(), text, limit)
+    }
+
+    /// Writes `rows.csv` and the files of all parties, and starts none.
+    pub fn with_rows(text: &str, rows: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        Self::within(folder, text, None)
+    }
+
+    fn within(folder: TempDir, text: &str, limit: Option<f64>) -> Self {
         let (study, _) = Study::parse(text, "trial.toml").unwrap();
-        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let table = StudyRows::read(&study, folder.path()).unwrap();
         let rows: Vec<usize> = table.parties.iter().map(|p| p.shard.rows()).collect();
         let options = LocalNetworkOptions {
             rows: &rows,

@@ -7,7 +7,7 @@
 use radmm::algorithm::{Algorithm, Step, View};
 use radmm::graph::{NodeId, SpanningTree};
 use radmm::node::{Node, NodeConfig};
-use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseFamily, NoiseScaling};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseFamily, NoiseScaling};
 use radmm::problem::Loss;
 use radmm::protocol::release::SPACING;
 
@@ -485,6 +485,26 @@ fn a_study_is_audited_at_its_own_prices() {
         (audited.honest_runs[0].data, audited.honest_runs[0].recycled),
         (20, 20)
     );
+}
+
+#[test]
+fn a_study_with_laplace_noise_is_audited_at_its_own_prices() {
+    let law = |rate| NoiseDistribution::Laplace { rate };
+    // Rows fill 7 of 11 columns, and those of the victim 2 of 2.
+    for mechanism in [Mechanism::objective(law(1.0)), Mechanism::output(law(10.0))] {
+        let experiment = clinic(|study| {
+            study.privacy.noise = Noise::Given(mechanism);
+            study.privacy.delta = 0.0;
+            study.algorithm.iterations = 2;
+        });
+        let audited = Audit::for_study(&experiment, 2000, SEED).unwrap();
+        let audited = audited.run(&|_| ()).unwrap();
+        let noise = experiment.noise().unwrap();
+        let course = experiment.cumulative_epsilon(&noise, Bound::Tight).unwrap();
+        let first = &audited.attacks[0];
+        assert!((first.claimed.epsilon / course[1] - 1.0).abs() < 1e-2);
+        assert_eq!(first.verdict, AuditVerdict::Holds, "{first:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! | `transcript` | `transcript.jsonl`: every message sent and received, every charge |
 //! | `statement` | `privacy-statement.json`: the party's signed promise |
 //! | `results` | writes both, and `model.json` |
-//! | `verify` | checks transcripts and statements of untrusted parties |
+//! | `verify` | checks transcripts, statements and models of untrusted parties |
 //! | `account_report` | shows and checks the account of a state folder |
 
 mod account_report;
@@ -21,4 +21,6 @@ pub use account_report::{
 pub use results::{ResultsError, write_evidence, write_result_files};
 pub use statement::{SignedStatement, StatementError};
 pub use transcript::{Transcript, TranscriptError};
-pub use verify::{CheckedStatement, CheckedTranscript, Fault, Verification, VerifyError, verify};
+pub use verify::{
+    CheckedModel, CheckedStatement, CheckedTranscript, Fault, Verification, VerifyError, verify,
+};

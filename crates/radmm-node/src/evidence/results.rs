@@ -34,13 +34,17 @@ pub enum ResultsError {
     Total(#[from] TotalError),
 }
 
-/// Writes `model.json`, `privacy-statement.json` and `transcript.jsonl` into a folder, which is made if need be.
+/// Writes `privacy-statement.json`, `transcript.jsonl` and, if the party has finished, `model.json` into a folder, which is made if
+/// need be.
 pub fn write_result_files(
     party: &Party,
     facts: &PublicFacts,
     out: &Path,
 ) -> Result<Vec<PathBuf>, ResultsError> {
     let mut files = write_evidence(party, facts, out)?;
+    if !party.is_finished() {
+        return Ok(files);
+    }
     let trained = Trained {
         party: facts.name().to_owned(),
         iterations: party.iterations(),
@@ -73,8 +77,8 @@ pub fn write_evidence(
     let (store, _) = party.store();
     let balance = match &facts.limit {
         Some(limit) => {
-            let order = store.renyi_order(limit.limits.order());
-            Some(Balance::with_limit(limit, order, &store.charges()?).map_err(TotalError::from)?)
+            let balance = Balance::with_limit(limit, store.accounting(), &store.charges()?);
+            Some(balance.map_err(TotalError::from)?)
         }
         None => None,
     };

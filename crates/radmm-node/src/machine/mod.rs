@@ -11,7 +11,7 @@
 //! | `send` | persist first, then send what each neighbour is due |
 //! | `shutdown` | acknowledgements at the end of a study |
 //! | `misbehaviour` | rejected frames, and the evidence that is kept of them |
-//! | `neighbour_verifier` | recomputation of neighbours' recycled values |
+//! | `neighbour_verifier` | recomputation of neighbours' recycled values, as far as their inputs are known |
 //! | `frame` | encoding of frames |
 //! | `link` | the interface to whatever carries frames |
 
@@ -31,5 +31,6 @@ pub(crate) use frame::{ByteReader, GRID_FORM, read_release, write_release};
 pub use frame::{Frame, Hello, MalformedFrame, PROTOCOL, SignedMessage, value_frame_length};
 pub(crate) use link::Serials;
 pub use link::{Credit, Link, LinkEvent, MAX_UNREAD_FRAMES, Serial};
+pub(crate) use neighbour_verifier::{Finding, NeighbourVerifier};
 pub(crate) use party::PartyParts;
 pub use party::{Party, PartyError, Peer, PeerState};

@@ -93,6 +93,16 @@ pub enum PartyError {
         /// The misbehaviour.
         what: String,
     },
+    /// A neighbour has another value where all parties must have the same one.
+    #[error(
+        "{peer}'s value of iteration {iteration} differs from this party's, and all parties must have the same value there: somebody passed on a wrong one. This difference does not tell who; everyone's transcripts (radmm verify) do. Both values are kept (radmm ledger show), and nothing more is sent: talk to the other parties before you start again"
+    )]
+    NotCommon {
+        /// The neighbour.
+        peer: String,
+        /// The iteration.
+        iteration: u32,
+    },
     /// Replaying the journal leads to another value than the one that was sent.
     #[error(
         "replaying the state does not lead to what was sent at iteration {0}: it was written by another version of the program, or is damaged; nothing was sent"
@@ -189,7 +199,12 @@ impl Party {
             let start = instantiate::start(study, peer.id, columns);
             let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
-                verifier: NeighbourVerifier::new(&instance, me, peer.id, start.clone()),
+                verifier: Some(NeighbourVerifier::new(
+                    &instance,
+                    me,
+                    peer.id,
+                    start.clone(),
+                )),
                 peer,
                 link: None,
                 hello_received: false,
@@ -206,7 +221,7 @@ impl Party {
             });
         }
         let mut party = Self {
-            own: node.model().clone(),
+            own: node.released().clone(),
             node,
             edges,
             key,
@@ -231,27 +246,24 @@ impl Party {
     fn recover(&mut self, mut answers: VecDeque<ChargedAnswer>) -> Result<(), PartyError> {
         let start = self.node.start();
         self.perform(start)?;
-        let mut received = Vec::new();
-        self.store
-            .for_each_received(self.study_record.number, |signed| {
-                received.push(signed);
-                Ok(())
-            })?;
-        for signed in received {
-            let at = signed.message.iteration;
-            let Some(index) = self.edge_of(signed.message.from) else {
-                return Err(PartyError::StateDiverged(at));
-            };
-            self.edges[index].persisted = Some(at);
-            self.edges[index].at = self.edges[index].at.max(at);
-            let mut recall = |t| match answers.front() {
-                Some(next) if next.iteration == t => answers.pop_front(),
-                _ => None,
-            };
-            // A value that was accepted before is accepted again, or this is another program.
-            match self.accept(index, signed, &mut recall)? {
-                Verdict::Accepted => {}
-                Verdict::Rejected(_) => return Err(PartyError::StateDiverged(at)),
+        let study = self.study_record.number;
+        // One iteration is in memory at a time.
+        for at in self.store.received_iterations(study)? {
+            for signed in self.store.received_at(study, at)? {
+                let Some(index) = self.edge_of(signed.message.from) else {
+                    return Err(PartyError::StateDiverged(at));
+                };
+                self.edges[index].persisted = Some(at);
+                self.edges[index].at = self.edges[index].at.max(at);
+                let mut recall = |t| match answers.front() {
+                    Some(next) if next.iteration == t => answers.pop_front(),
+                    _ => None,
+                };
+                // A value that was accepted before is accepted again, or this is another program.
+                match self.accept(index, signed, &mut recall)? {
+                    Verdict::Accepted => {}
+                    Verdict::Rejected(_) => return Err(PartyError::StateDiverged(at)),
+                }
             }
         }
         // Only whole iterations are persisted.
@@ -387,7 +399,8 @@ impl Party {
         self.iterations
     }
 
-    /// Returns the largest distance of a neighbour's value from this party's, at the last iteration that was closed.
+    /// Returns the largest distance of a neighbour's value from this party's, at the last iteration that was closed and whose values
+    /// can be compared: where they are models, or must be the same.
     pub fn consensus(&self) -> f64 {
         self.consensus
     }

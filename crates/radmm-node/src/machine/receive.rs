@@ -6,6 +6,7 @@ use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 
 use super::frame::{Frame, SignedMessage};
+use super::neighbour_verifier::Finding;
 use super::party::{EdgeState, Party, PartyError};
 
 /// The verdict on a value of this iteration.
@@ -111,11 +112,11 @@ impl Party {
 
     /// Returns the reason for which the form of a value is invalid, if it is.
     fn invalid_form(&self, message: &Message) -> Option<String> {
-        let columns = self.node.curator().columns();
         let got = message.release.values().len();
         let t = message.iteration;
-        (got != columns)
-            .then(|| format!("a vector of dimension {got} for iteration {t}; expected {columns}"))
+        let width = self.node.width(t);
+        (got != width)
+            .then(|| format!("a vector of dimension {got} for iteration {t}; expected {width}"))
     }
 
     /// Accepts a value of this iteration unless it cannot be right, and advances the node if it was the last one missing.
@@ -136,24 +137,27 @@ impl Party {
         }
         let value = &signed.message.release;
         let edge = &mut self.edges[index];
-        let follows = match t {
-            0 => Some(*value == edge.start),
-            _ => {
-                let verifier = edge.verifier.as_mut();
-                verifier.and_then(|verifier| verifier.agrees(value))
-            }
+        let finding = match (t, edge.verifier.as_mut()) {
+            (0, _) if *value != edge.start => Finding::Wrong { by_others: false },
+            (0, _) | (_, None) => Finding::Possible,
+            (_, Some(verifier)) => verifier.check(value),
         };
-        match follows {
-            Some(true) => {}
-            Some(false) => {
+        match finding {
+            Finding::Possible => {}
+            Finding::Lost => edge.verifier = None,
+            Finding::Wrong { by_others } => {
                 let bytes = signed.to_bytes();
-                let what = format!(
-                    "its value of iteration {t} does not follow from the messages before it, or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which"
+                let mut what = format!(
+                    "its value of iteration {t} does not follow from the messages before it"
                 );
+                if by_others {
+                    what += ", or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which";
+                }
                 return Err(self.proved_dishonest(index, what, &[&bytes]));
             }
-            None if t > 0 => edge.verifier = None,
-            None => {}
+        }
+        if self.node.is_common(t) && *value != self.own {
+            return Err(self.not_common(index, &signed)?);
         }
         self.inbox.push(signed);
         if self.inbox.len() == self.edges.len() {
@@ -163,7 +167,7 @@ impl Party {
             let outputs = self.node.advance_with(values, recall);
             self.close_iteration();
             self.perform(outputs)?;
-            self.own = self.node.model().clone();
+            self.own = self.node.released().clone();
         }
         Ok(Verdict::Accepted)
     }
@@ -174,8 +178,14 @@ impl Party {
             let pairs = release.values().iter().zip(self.own.values());
             pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
         };
-        let releases = self.inbox.iter().map(|signed| &signed.message.release);
-        self.consensus = releases.map(distance).fold(0.0, f64::max);
+        let closed = self
+            .inbox
+            .first()
+            .map_or(0, |signed| signed.message.iteration);
+        if self.node.releases_model() || self.node.is_common(closed) {
+            let releases = self.inbox.iter().map(|signed| &signed.message.release);
+            self.consensus = releases.map(distance).fold(0.0, f64::max);
+        }
         let value_of = |id: NodeId| match id == self.node.id() {
             true => Some(self.own.clone()),
             false => {

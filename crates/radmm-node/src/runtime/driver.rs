@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use radmm::graph::Graph;
+use radmm_study::Study;
 use thiserror::Error;
 
 use super::metrics::{self, SharedStatus};
@@ -12,6 +14,7 @@ use super::notice::Notice;
 use super::signals::on_stop_signal;
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
+use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
 use crate::store::Store;
 use crate::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
@@ -63,7 +66,8 @@ pub trait Observer {
     /// Takes the current status.
     fn status(&mut self, status: &NodeStatus);
 
-    /// Writes the results of a party that has finished; returns the names of the files.
+    /// Writes the results of a party that has finished, or what others can check of one that stops before; returns the names of the
+    /// files.
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String>;
 }
 
@@ -122,8 +126,6 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
 }
 
 pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
-    let study = setup.study().canonical();
-    let columns = setup.study().data.schema.width();
     let neighbours = setup.neighbours().map(|(peer, address)| PeerEndpoint {
         id: peer.id,
         key: peer.key,
@@ -134,9 +136,15 @@ pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
         key: setup.key().clone(),
         listen: setup.site().listen,
         neighbours: neighbours.collect(),
-        // A study that differs is sent to the peer, and may be longer.
-        largest_frame: value_frame_length(columns).max(study.len() + (1 << 16)),
+        largest_frame: largest_frame(setup.study(), setup.graph()),
     }
+}
+
+/// Returns the length of the longest frame that a study needs: its widest message, or a study that differs from it, which may be
+/// longer than its own.
+fn largest_frame(study: &Study, graph: &Graph) -> usize {
+    let widest = MessageWidths::new(study, graph).largest();
+    value_frame_length(widest).max(study.canonical().len() + (1 << 16))
 }
 
 /// The event loop of a party.
@@ -180,6 +188,14 @@ impl Driver<'_> {
             let stop = matches!(event, LinkEvent::Stop);
             let handled = party.handle(event);
             self.report(party);
+            let disputed = matches!(
+                handled,
+                Err(PartyError::Misbehaved { .. } | PartyError::NotCommon { .. })
+            );
+            if stop || disputed {
+                // The other parties need this one's transcript to find out who sent a wrong value.
+                self.write_results(party);
+            }
             handled?;
             if stop {
                 return Ok(match party.is_finished() {
@@ -199,17 +215,25 @@ impl Driver<'_> {
         let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
         self.observer.status(&status);
         self.shared.set(status);
-        if party.is_finished() && !self.results_written {
-            self.results_written = true;
-            // Neighbours need this party even if its files cannot be written.
-            match self.observer.results(party) {
-                Ok(files) => {
-                    for file in files {
-                        self.observer.notice(&Notice::Wrote { file });
-                    }
+        if party.is_finished() {
+            self.write_results(party);
+        }
+    }
+
+    /// Writes the party's files, unless they are written.
+    fn write_results(&mut self, party: &Party) {
+        if self.results_written {
+            return;
+        }
+        self.results_written = true;
+        // Neighbours need this party even if its files cannot be written.
+        match self.observer.results(party) {
+            Ok(files) => {
+                for file in files {
+                    self.observer.notice(&Notice::Wrote { file });
                 }
-                Err(error) => self.results_error = Some(error),
             }
+            Err(error) => self.results_error = Some(error),
         }
     }
 }
@@ -227,6 +251,23 @@ fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::tests::{World, on, wide_study};
+    use radmm::protocol::query::gram_width;
+
+    #[test]
+    fn frames_are_as_long_as_the_study_needs_and_no_longer() {
+        let limit = |metric: &str| {
+            let world = World::of(&on("ring", &wide_study(metric)), 1);
+            let columns = world.study.data.schema.width();
+            let shortest = world.study.canonical().len() + (1 << 16);
+            (largest_frame(&world.study, &world.graph), columns, shortest)
+        };
+        let (gram, columns, _) = limit("gram");
+        assert_eq!(gram, value_frame_length(gram_width(columns)));
+        let (plain, _, shortest) = limit("none");
+        assert_eq!(plain, shortest);
+        assert!(plain < gram);
+    }
 
     #[test]
     fn a_party_waits_for_acknowledgements_and_lingers_a_limited_time() {

@@ -193,7 +193,7 @@ mod tests {
             }
         }
         assert!(record(&[OBJECTIVE, 3, 1]).is_some());
-        for unknown in [[OBJECTIVE, 4, 0], [OBJECTIVE, 0, 2]] {
+        for unknown in [[OBJECTIVE, 4, 0], [OBJECTIVE, 0, 3]] {
             assert_eq!(record(&unknown), None);
         }
     }

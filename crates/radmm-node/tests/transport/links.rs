@@ -5,9 +5,11 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use radmm_node::machine::LinkEvent;
-use radmm_node::transport::TransportError;
+use radmm::protocol::query::gram_width;
+use radmm_node::machine::{LinkEvent, value_frame_length};
+use radmm_node::transport::{TransportConfig, TransportError};
 
 use crate::party::{KeyHolder, MAX_FRAME, TestParty, free_address, key_holder};
 
@@ -196,6 +198,14 @@ fn invalid_neighbours_are_errors() {
 
 /// Relays bytes between clients and `to`. Once `stopped` is set, it keeps connections open and relays nothing.
 fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
+    slow_relay(to, stopped, Duration::ZERO)
+}
+
+/// The number of bytes that a relay takes at a time.
+const PIECE: usize = 4096;
+
+/// Relays bytes with a pause after each piece.
+fn slow_relay(to: SocketAddr, stopped: Arc<AtomicBool>, pause: Duration) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -208,7 +218,7 @@ fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
             ] {
                 let stopped = stopped.clone();
                 thread::spawn(move || {
-                    let mut bytes = [0; 4096];
+                    let mut bytes = [0; PIECE];
                     loop {
                         let count = from.read(&mut bytes).unwrap_or(0);
                         while stopped.load(Ordering::SeqCst) {
@@ -217,6 +227,7 @@ fn relay(to: SocketAddr, stopped: Arc<AtomicBool>) -> SocketAddr {
                         if count == 0 || into.write_all(&bytes[..count]).is_err() {
                             break;
                         }
+                        thread::sleep(pause);
                     }
                     let _ = into.shutdown(Shutdown::Both);
                 });
@@ -256,4 +267,26 @@ fn a_half_dead_link_goes_down() {
             "{reason}"
         );
     }
+}
+
+#[test]
+fn a_wide_frame_crosses_a_slow_network() {
+    // Half the Gram matrix of 1,000 columns each way, at a megabit a second: it takes longer than a link may be silent.
+    let frame = vec![7; value_frame_length(gram_width(1000)) / 2];
+    let (listening, dialling) = (key_holder(0), key_holder(1));
+    let config = |holder: &KeyHolder, neighbour| TransportConfig {
+        largest_frame: value_frame_length(gram_width(1000)),
+        ..holder.config(vec![neighbour])
+    };
+    let mut there = TestParty::start(config(&listening, dialling.dialling())).unwrap();
+    let pause = Duration::from_secs(1) * PIECE as u32 / 131_072;
+    let address = slow_relay(there.address(), Arc::default(), pause);
+    let mut here = TestParty::start(config(&dialling, listening.at(address))).unwrap();
+    let ((_, link), (_, back)) = (here.up(&listening), there.up(&dialling));
+    let started = Instant::now();
+    assert!(link.send(frame.clone()) && back.send(frame.clone()));
+    there.receives(&dialling, &frame);
+    here.receives(&listening, &frame);
+    assert!(started.elapsed() > Duration::from_secs(12));
+    assert_eq!((there.count("down"), here.count("down")), (0, 0));
 }

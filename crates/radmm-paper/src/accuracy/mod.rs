@@ -35,7 +35,7 @@ pub struct AccuracyExperiment {
 /// The common settings of all methods.
 #[derive(Clone, Debug)]
 pub struct AccuracySettings {
-    /// The totals, one for each column: with `δ = 0` noise is gamma noise, else Gaussian.
+    /// The totals, one for each column: with `δ = 0` noise is Laplace noise, else Gaussian.
     pub totals: Vec<Guarantee>,
     /// The number of runs with the chosen parameters.
     pub repetitions: u32,
@@ -319,7 +319,7 @@ fn among_parties(
 fn family(total: Guarantee) -> NoiseFamily {
     match total.delta > 0.0 {
         true => NoiseFamily::Gaussian,
-        false => NoiseFamily::Gamma,
+        false => NoiseFamily::Laplace,
     }
 }
 

@@ -203,9 +203,10 @@ impl AccuracyTable {
             "**Choice.** For every cell all parameters of a fixed list were tried in one run each (noise from seed {}), and those that \
              classify most of everybody’s training rows correctly were taken; then they were run {} (seed {}). The rule is the same for \
              all; held-out rows have no part in it. The choice reads training rows, and the totals do not cover that.\n\n\
-             **Privacy.** Every party has the least noise at which its whole run costs the total: gamma noise at δ = 0, Gaussian noise \
-             otherwise; in the objective, for linearised R-ADMM in the gradient. “{}” is one party with all rows that answers a single query by \
-             the same mechanism; without noise it is the minimiser of the parties’ common objective, in which each party counts the same.",
+             **Privacy.** Every party has the least noise at which its whole run costs the total: Laplace noise at δ = 0, Gaussian noise \
+             otherwise; in the objective, for linearised R-ADMM in the gradient, for consensus in sums of gradients. “{}” is one party with all rows that answers a single query by \
+             the same mechanism; without noise it is the minimiser of the parties’ common objective, in which every row counts the same. Consensus has no \
+             parameters to choose: a public rule sets them.",
             self.choosing_seed,
             count(self.repetitions as usize, "time", "times"),
             self.seed,
@@ -246,6 +247,9 @@ fn parameter_text(parameters: &ParameterSet, data_steps: u32) -> String {
     let ridge = format!("ρ {}", brief(parameters.ridge));
     let steps = count(data_steps as usize, "data step", "data steps");
     let method = &parameters.method;
+    if method.data_steps().is_some() {
+        return format!("by the rule, {steps}");
+    }
     if let Some(extra_ridge) = method.extra_ridge() {
         return format!("extra ridge {}", brief(extra_ridge));
     }

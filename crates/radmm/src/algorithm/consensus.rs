@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use super::{Algorithm, Step, View};
+use super::{Algorithm, Step, StepInputs, View};
 use crate::graph::TreePosition;
 use crate::linalg::dot::{dot, norm};
 use crate::protocol::metric::Metric;
@@ -57,7 +57,7 @@ pub enum StepSize {
     },
 }
 
-/// What is learnt about the rows before the first gradient. Sizes of noise are relative to that of a gradient.
+/// The question before the first gradient. Sizes of noise are relative to that of a gradient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preconditioner {
     /// Nothing.
@@ -125,6 +125,19 @@ enum Phase {
     Down { level: u32 },
 }
 
+/// A node's own part in an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Asks its rows.
+    Ask,
+    /// Adds its children's values to its own.
+    AddUp,
+    /// Takes over its parent's value, by the parent's position.
+    TakeOver(usize),
+    /// Keeps its value.
+    Keep,
+}
+
 impl Consensus {
     /// Creates a node's part, which starts from the zero model.
     pub fn new(parameters: ConsensusParameters, position: TreePosition, columns: usize) -> Self {
@@ -159,6 +172,24 @@ impl Consensus {
             },
         };
         (sum, phase)
+    }
+
+    /// Returns this node's part in iteration `t ≥ 1`.
+    fn role(&self, iteration: u32) -> Role {
+        let position = &self.position;
+        match (self.phase(iteration).1, position.parent) {
+            (Phase::Ask, _) => Role::Ask,
+            (Phase::Up { level }, _) if level == position.level => Role::AddUp,
+            (Phase::Down { level }, Some(parent)) if level == position.level => {
+                Role::TakeOver(parent)
+            }
+            _ => Role::Keep,
+        }
+    }
+
+    /// Returns whether all nodes hold the total of a sum at this iteration.
+    fn is_total(&self, iteration: u32) -> bool {
+        iteration > 0 && iteration.is_multiple_of(period(self.position.depth))
     }
 
     /// Returns whether this sum is that of the preconditioner.
@@ -270,10 +301,8 @@ impl Consensus {
 
 impl Algorithm for Consensus {
     fn observe(&mut self, view: &View<'_>) {
-        let complete =
-            view.iteration > 0 && view.iteration.is_multiple_of(period(self.position.depth));
         // A dry run has no columns, and only asks.
-        if !complete || self.columns == 0 {
+        if !self.is_total(view.iteration) || self.columns == 0 {
             return;
         }
         let (sum, _) = self.phase(view.iteration);
@@ -287,16 +316,25 @@ impl Algorithm for Consensus {
     }
 
     fn next_step(&mut self, view: &View<'_>) -> Step {
-        let (sum, phase) = self.phase(view.iteration + 1);
-        let position = &self.position;
-        Step::Recycle(match (phase, position.parent) {
-            (Phase::Ask, _) => return Step::Ask(self.query(sum)),
-            (Phase::Up { level }, _) if level == position.level => self.partial_sum(view),
-            (Phase::Down { level }, Some(parent)) if level == position.level => {
-                view.neighbours[parent].values().to_vec()
-            }
-            _ => view.own.to_vec(),
+        let next = view.iteration + 1;
+        Step::Recycle(match self.role(next) {
+            Role::Ask => return Step::Ask(self.query(self.phase(next).0)),
+            Role::AddUp => self.partial_sum(view),
+            Role::TakeOver(parent) => view.neighbours[parent].values().to_vec(),
+            Role::Keep => view.own.to_vec(),
         })
+    }
+
+    fn inputs(&self, iteration: u32) -> StepInputs {
+        StepInputs::Last(match self.role(iteration + 1) {
+            Role::AddUp => self.position.children.clone(),
+            Role::TakeOver(parent) => vec![parent],
+            Role::Ask | Role::Keep => Vec::new(),
+        })
+    }
+
+    fn is_common(&self, iteration: u32) -> bool {
+        self.is_total(iteration)
     }
 
     fn width(&self, iteration: u32, columns: usize) -> usize {

@@ -79,6 +79,16 @@ pub enum Step {
     Recycle(Vec<f64>),
 }
 
+/// The neighbours' values from which a party's next step follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepInputs {
+    /// All values of all neighbours up to the last iteration.
+    All,
+    /// The last values of the neighbours at these positions, and nothing else but the party's own values. Such an algorithm keeps
+    /// nothing of its neighbours' values, neither in `observe` nor in `next_step`.
+    Last(Vec<usize>),
+}
+
 /// A node's part of a distributed algorithm: a function of released values, with no rows in reach.
 ///
 /// At the end of every iteration a node calls [`observe`](Self::observe), then, for the next iteration,
@@ -98,6 +108,18 @@ pub trait Algorithm: Send {
     /// Returns the number of values of a release of iteration `t`, for rows of `columns` columns; by default as many.
     fn width(&self, _iteration: u32, columns: usize) -> usize {
         columns
+    }
+
+    /// Returns the neighbours' values from which the step that makes iteration `t + 1` follows; by default all there are.
+    ///
+    /// Anyone who knows these and the party's own values can compute a recycled step again.
+    fn inputs(&self, _iteration: u32) -> StepInputs {
+        StepInputs::All
+    }
+
+    /// Returns whether all parties release the same value at iteration `t`; by default they need not.
+    fn is_common(&self, _iteration: u32) -> bool {
+        false
     }
 
     /// Returns the model after the iterations observed so far, if it is not the value released last.

@@ -33,7 +33,9 @@ use thiserror::Error;
 use super::results::{ResultsError, failed};
 use crate::event_json::EventJson;
 use crate::machine::{Party, SignedMessage};
+use crate::message_widths::MessageWidths;
 use crate::public_facts::PublicFacts;
+use crate::store::{Store, StoreError};
 use crate::strict_json::{self, Object, StrictJsonError};
 use read::TranscriptReader;
 
@@ -185,11 +187,16 @@ pub(super) fn write(
         }))?;
     }
     let around = neighbourhood(&facts.graph, me);
+    let kept = kept_as_evidence(store, record.number, study)?;
     for t in 0..=iterations {
+        let received = store.received_at(record.number, t)?;
         for id in &around {
+            let is_theirs = |signed: &&SignedMessage| {
+                signed.message.from == *id && signed.message.iteration == t
+            };
             let signed = match *id == me {
                 true => store.sent(record.number, t)?,
-                false => store.received(record.number, t, *id)?,
+                false => { received.iter().chain(&kept) }.find(is_theirs).cloned(),
             };
             // Some values of the last iteration may not have been received.
             let Some(signed) = signed else { continue };
@@ -208,6 +215,23 @@ pub(super) fn write(
         charges,
         sha256: hash.finalize().into(),
     })
+}
+
+/// Returns the signed values of neighbours that were rejected and stopped the party, so that others see them too.
+fn kept_as_evidence(
+    store: &Store,
+    record: u32,
+    study: &Study,
+) -> Result<Vec<SignedMessage>, StoreError> {
+    let digest = study.digest();
+    let read = |digits: &String| SignedMessage::from_bytes(&hex::decode_any(digits).ok()?).ok();
+    let is_signed = |signed: &SignedMessage| {
+        let sender = study.parties.get(signed.message.from.0 as usize);
+        sender.is_some_and(|sender| signed.is_signed_by(&sender.key.bytes(), &digest))
+    };
+    let kept = store.misbehaviours(record)?;
+    let frames = kept.iter().flat_map(|one| &one.frames);
+    Ok(frames.filter_map(read).filter(is_signed).collect())
 }
 
 fn json(object: &impl Serialize) -> String {
@@ -232,8 +256,8 @@ impl Transcript {
             cause,
         };
         let mut from = BufReader::new(File::open(path).map_err(open)?);
-        let columns = study.data.schema.width();
-        let longest = MAX_LINE + MAX_NUMBER * columns as u64;
+        let widths = MessageWidths::new(study, graph);
+        let longest = MAX_LINE + MAX_NUMBER * widths.largest() as u64;
         let mut hash = Sha256::new();
         let mut bytes = Vec::new();
         let mut reader: Option<TranscriptReader<'_>> = None;
@@ -260,7 +284,7 @@ impl Transcript {
             let object = Object::new(&line).map_err(wrong)?;
             match &mut reader {
                 None => {
-                    let header = TranscriptReader::new(&object, study, graph);
+                    let header = TranscriptReader::new(&object, study, graph, &widths);
                     reader = Some(header.map_err(wrong)?);
                 }
                 Some(reader) => reader.add(&object).map_err(wrong)?,

@@ -12,11 +12,13 @@ use radmm_study::{Study, hex};
 use super::{FORMAT, Transcript, neighbourhood};
 use crate::event_json::EventJson;
 use crate::machine::SignedMessage;
+use crate::message_widths::MessageWidths;
 use crate::strict_json::Object;
 
 /// A transcript up to the last line read.
 pub(super) struct TranscriptReader<'a> {
     study: &'a Study,
+    widths: &'a MessageWidths,
     around: Vec<NodeId>,
     pub(super) transcript: Transcript,
 }
@@ -26,6 +28,7 @@ impl<'a> TranscriptReader<'a> {
         header: &Object<'_>,
         study: &'a Study,
         graph: &Graph,
+        widths: &'a MessageWidths,
     ) -> Result<Self, String> {
         match header.count("radmm transcript") {
             Ok(FORMAT) => {}
@@ -80,6 +83,7 @@ impl<'a> TranscriptReader<'a> {
         let node = NodeId(node);
         Ok(Self {
             study,
+            widths,
             around: neighbourhood(graph, node),
             transcript: Transcript {
                 node,
@@ -118,7 +122,7 @@ impl<'a> TranscriptReader<'a> {
             iteration,
             event: event.into(),
             answer: match line.has("units") {
-                true => Some(self.release(line)?),
+                true => Some(self.release(line, iteration)?),
                 false => None,
             },
         });
@@ -150,7 +154,7 @@ impl<'a> TranscriptReader<'a> {
                     .to_owned(),
             );
         }
-        let release = self.release(line)?;
+        let release = self.release(line, iteration)?;
         let signature =
             hex::decode(line.text("signature")?).map_err(|error| format!("signature: {error}"))?;
         let message = Message {
@@ -163,13 +167,15 @@ impl<'a> TranscriptReader<'a> {
         Ok(())
     }
 
-    fn release(&self, line: &Object<'_>) -> Result<Release, String> {
+    fn release(&self, line: &Object<'_>, iteration: u32) -> Result<Release, String> {
         let release = Release::from_units(line.integers("units")?);
         let release = release.ok_or("units: one of them is beyond the grid")?;
-        let (columns, got) = (self.study.data.schema.width(), release.values().len());
-        match got == columns {
+        let (width, got) = (self.widths.at(iteration), release.values().len());
+        match got == width {
             true => Ok(release),
-            false => Err(format!("{got} coordinates; the study has {columns}")),
+            false => Err(format!(
+                "{got} coordinates; the study has {width} at iteration {iteration}"
+            )),
         }
     }
 }

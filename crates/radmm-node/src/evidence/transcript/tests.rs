@@ -4,7 +4,7 @@ use radmm_study::SiteFile;
 
 use super::*;
 use crate::evidence::{SignedStatement, write_evidence};
-use crate::machine::tests::{STUDY, World, mechanisms};
+use crate::machine::tests::{STUDY, World, consensus, mechanism, on};
 
 /// Returns the public facts facts a party of a world.
 pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
@@ -14,7 +14,7 @@ pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
         graph: world.graph.clone(),
         node: NodeId(i),
         rows,
-        mechanism: mechanisms(&world.study, &world.graph, &[rows; 5])[i as usize],
+        mechanism: mechanism(&world.study, &world.graph, NodeId(i)),
         seeded: true,
         limit: None,
     }
@@ -37,23 +37,74 @@ fn worlds() -> [World; 2] {
             "star" => &exact,
             _ => STUDY,
         };
-        let mut world = World::of(&text.replace("TOPOLOGY", topology), 1);
+        let mut world = World::of(&on(topology, text), 1);
         world.run(0);
         world
     })
 }
 
+/// Returns a finished study whose first messages are Gram matrices.
+fn sums_of_gram_matrices() -> World {
+    let mut world = World::of(&on("ring", &consensus("gram")), 1);
+    world.run(0);
+    world
+}
+
+#[test]
+fn coordinates_are_as_many_as_their_iteration_has() {
+    let world = sums_of_gram_matrices();
+    let (_folder, paths) = written(&world, 0, &facts(&world, 0));
+    let whole = fs::read_to_string(&paths[0]).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    let units = |line: &str| {
+        line.split("\"units\":[")
+            .nth(1)
+            .map(|rest| rest.split(']').next().unwrap().to_owned())
+    };
+    let find = |what: &str| lines.iter().position(|line| line.contains(what)).unwrap();
+    let (charge, wide, narrow) = (
+        find("\"charge\":{\"iteration\":1,"),
+        find("\"iteration\":1,\"units\""),
+        find("\"iteration\":6,\"units\""),
+    );
+    let with = |line: usize, of: usize| {
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        lines[line] =
+            lines[line].replace(&units(&lines[line]).unwrap(), &units(&lines[of]).unwrap());
+        lines.join("\n") + "\n"
+    };
+    for (text, expected) in [
+        (
+            with(charge, narrow),
+            "11 coordinates; the study has 66 at iteration 1",
+        ),
+        (
+            with(wide, narrow),
+            "11 coordinates; the study has 66 at iteration 1",
+        ),
+        (
+            with(narrow, wide),
+            "66 coordinates; the study has 11 at iteration 6",
+        ),
+    ] {
+        fs::write(&paths[0], text).unwrap();
+        let error = Transcript::read(&paths[0], &world.study, &world.graph).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
 #[test]
 fn a_transcript_holds_the_messages_and_charges_of_the_store() {
-    for world in worlds() {
+    for world in worlds().into_iter().chain([sums_of_gram_matrices()]) {
+        let last = world.study.algorithm.iterations;
         for i in 0..5 {
             let (_folder, paths) = written(&world, i, &facts(&world, i));
             let read = Transcript::read(&paths[0], &world.study, &world.graph).unwrap();
             let (store, record) = world.hosts[i as usize].party.as_ref().unwrap().store();
             assert_eq!(read.charges, store.charged_answers(record.number).unwrap());
-            assert!(read.finished && read.iterations == 9 && read.node == NodeId(i));
+            assert!(read.finished && read.iterations == last && read.node == NodeId(i));
             let around = 1 + world.graph.degree(NodeId(i));
-            assert_eq!(read.messages.len(), 10 * around);
+            assert_eq!(read.messages.len(), (last as usize + 1) * around);
             for ((t, from), signed) in &read.messages {
                 let kept = match from.0 == i {
                     true => store.sent(record.number, *t),

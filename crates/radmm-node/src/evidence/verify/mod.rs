@@ -5,7 +5,10 @@
 //! neighbours and rows.
 //!
 //! Several transcripts: no party sent two neighbours different values. What one received is what the other sent. No transcript ends
-//! before the last message that others received from its party.
+//! before the last message that others received from its party. The values of a party without a transcript are recomputed as far as
+//! the messages in its neighbours' transcripts allow.
+//!
+//! A model: its weights are those that follow from its party's transcript.
 //!
 //! A statement: its party signed it, its numbers are those of the transcript, and what all studies together have spent is at least
 //! what this one has spent.
@@ -13,18 +16,22 @@
 //! Nobody can check that the noise was really drawn, and not from a seed that others know; that the rows are real and as many as
 //! stated; and that there are no more charges on the same rows than the party states.
 
+mod absent;
 mod account;
 mod messages;
+mod models;
 mod replay;
 mod statements;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use radmm::graph::{Graph, GraphError};
 use radmm::privacy::Guarantee;
+use radmm::protocol::release::Release;
 use radmm_study::Study;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
@@ -51,6 +58,14 @@ pub enum VerifyError {
     /// A statement cannot be opened.
     #[error(transparent)]
     Statement(StatementError),
+    /// A model cannot be opened.
+    #[error("{}: {cause}", path.display())]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
     /// The same transcript was given twice. Compared with itself it would always agree.
     #[error("{}: the same transcript as {}; give each once", path.display(), before.display())]
     Duplicate {
@@ -68,6 +83,8 @@ pub struct Verification {
     pub transcripts: Vec<CheckedTranscript>,
     /// The statements that could be read, in the order in which they were given.
     pub statements: Vec<CheckedStatement>,
+    /// The models that could be read, in the order in which they were given.
+    pub models: Vec<CheckedModel>,
     /// The parties without a readable transcript. Only the messages that others received from them were checked.
     pub missing: Vec<String>,
     /// Everything that does not hold.
@@ -104,6 +121,9 @@ pub struct CheckedTranscript {
     pub charges: usize,
     /// The total of the charges.
     pub total: Option<Guarantee>,
+    /// The model that follows from the messages; `None` if a value does not follow, or the party has not finished.
+    #[serde(skip)]
+    pub model: Option<Release>,
 }
 
 /// The result of checking one statement.
@@ -119,6 +139,18 @@ pub struct CheckedStatement {
     /// Whether it states what all studies together have spent. This is checked to be at least what the study itself has spent;
     /// beyond that it is the party's word.
     pub site: bool,
+}
+
+/// The result of checking one model.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckedModel {
+    /// The file.
+    #[serde(serialize_with = "serialize_path")]
+    pub file: PathBuf,
+    /// The party whose model it is, as the file states it.
+    pub party: String,
+    /// Whether it was compared with the model that follows from the party's transcript.
+    pub compared: bool,
 }
 
 /// Something that does not hold.
@@ -223,10 +255,15 @@ pub fn verify(
     for replay in &replayed {
         verification.faults.extend(sent.truncation(study, replay));
     }
-    let parties = study.parties.iter().enumerate();
-    let missing =
-        parties.filter(|(i, _)| replayed.iter().all(|replay| replay.node.0 as usize != *i));
-    verification.missing = missing.map(|(_, party)| party.name.clone()).collect();
+    for absent in graph.nodes() {
+        if replayed.iter().any(|replay| replay.node == absent) {
+            continue;
+        }
+        let party = &study.parties[absent.0 as usize];
+        verification.missing.push(party.name.clone());
+        let faults = absent::check(study, &graph, absent, &replayed)?;
+        verification.faults.extend(faults);
+    }
     for path in statements {
         let (checked, faults) = statements::check(study, path, &replayed, &sent)?;
         verification.statements.extend(checked);

@@ -27,6 +27,17 @@ pub(super) struct ReplayedTranscript {
     pub facts: Option<PublicFacts>,
 }
 
+/// The result of recomputing a party's values.
+#[derive(Default)]
+struct CheckedValues {
+    /// The number of values that follow from messages alone.
+    recycled: usize,
+    /// The number of values that follow from answers.
+    answered: usize,
+    /// The model that follows from all values; `None` if a value does not follow, or the party has not finished.
+    model: Option<Release>,
+}
+
 /// A transcript that is being replayed.
 struct Replay<'a> {
     study: &'a Study,
@@ -48,7 +59,7 @@ impl ReplayedTranscript {
         };
         let forged = replay.check_signatures();
         replay.check_completeness();
-        let (recycled, answered) = replay.check_values();
+        let values = replay.check_values();
         let mechanism = replay.check_charges();
         let spent = study_total(study, transcript.charges.iter().map(|charge| charge.event));
         if let Err(error) = &spent {
@@ -76,10 +87,11 @@ impl ReplayedTranscript {
                 finished: transcript.finished,
                 messages: transcript.messages.len(),
                 signed: transcript.messages.len() - forged.len(),
-                recycled,
-                answered,
+                recycled: values.recycled,
+                answered: values.answered,
                 charges: transcript.charges.len(),
                 total: spent.ok(),
+                model: values.model,
             },
             faults: replay.faults,
             forged,
@@ -153,9 +165,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Checks the party's values up to the first fault; returns how many follow from messages alone and how many from answers.
-    fn check_values(&mut self) -> (usize, usize) {
-        let (mut recycled, mut answered) = (0, 0);
+    /// Checks the party's values up to the first fault.
+    fn check_values(&mut self) -> CheckedValues {
+        let mut checked = CheckedValues::default();
         let (study, graph, node) = (self.study, self.graph, self.transcript.node);
         let columns = study.data.schema.width();
         let value = |t, id| {
@@ -167,21 +179,23 @@ impl<'a> Replay<'a> {
             let start = Release::rounded(&start);
             if value(0, id).is_some_and(|first| Some(first) != start) {
                 self.fault(id, Some(0), "the value is not the study's initial one");
-                return (0, 0);
+                return checked;
             }
         }
         let Some(start) = value(0, node) else {
-            return (0, 0);
+            return checked;
         };
         let instance = Instance::declared(study, graph);
         let algorithm = instance.algorithm(node, vec![0.0; columns]);
         let mut tracer = StepVerifier::new(algorithm, start);
-        for t in 0..self.transcript.iterations {
+        let all_received = |t| -> Option<Vec<Release>> {
             let around = graph.neighbours(node).iter();
-            let received: Option<Vec<Release>> = around.map(|id| value(t, *id)).collect();
+            around.map(|id| value(t, *id)).collect()
+        };
+        for t in 0..self.transcript.iterations {
             // Missing messages have been reported.
-            let (Some(received), Some(sent)) = (received, value(t + 1, node)) else {
-                break;
+            let (Some(received), Some(sent)) = (all_received(t), value(t + 1, node)) else {
+                return checked;
             };
             let mut charges = self.transcript.charges.iter();
             let charge = charges.find(|charge| charge.iteration == t + 1);
@@ -189,30 +203,34 @@ impl<'a> Replay<'a> {
             let (follows, counter, wrong) = match tracer.expect(&received) {
                 ExpectedStep::Recycled(value) => (
                     value.as_ref() == Some(&sent),
-                    &mut recycled,
+                    &mut checked.recycled,
                     "the recycled value does not follow from the messages before it",
                 ),
                 ExpectedStep::Asked(_) => match answer {
                     None => (
                         false,
-                        &mut answered,
+                        &mut checked.answered,
                         "the rows were asked, and there is no answer on record",
                     ),
                     Some(answer) => (
                         tracer.answered(&received, answer).as_ref() == Some(&sent),
-                        &mut answered,
+                        &mut checked.answered,
                         "the value does not follow from the answer on record",
                     ),
                 },
             };
             if !follows {
                 self.fault(node, Some(t + 1), wrong);
-                break;
+                return checked;
             }
             *counter += 1;
             tracer.advance(sent);
         }
-        (recycled, answered)
+        if let (true, Some(last)) = (self.transcript.finished, all_received(tracer.iteration())) {
+            tracer.observe(&last);
+            checked.model = tracer.model();
+        }
+        checked
     }
 
     /// Checks that the charges are those that the study asks of such a party; returns its noise.

@@ -482,3 +482,100 @@ fn a_second_hello_on_a_link_closes_it() {
     let frames = sent_to(&world, 1).split_off(before);
     assert!(matches!(&frames[..], [Frame::Bye(why)] if why.contains("a second hello")));
 }
+
+/// Runs a study of sums along a tree in which a party lies at an iteration. Returns the names of those that halted for it, by the
+/// name of the party that they accuse, and whether it may have been another.
+fn accusations(topology: &str, liar: u32, at: u32) -> Vec<(u32, u32, bool)> {
+    let mut found = Vec::new();
+    for metric in ["none", "gram"] {
+        let text = on(topology, &consensus(metric));
+        let mut world = World::with_liar(&text, 1, Some((liar, at)));
+        let halted = world.run_until_halted();
+        let accused = |(who, error): (&u32, &PartyError)| {
+            let PartyError::Misbehaved { peer, what } = error else {
+                panic!("{error}");
+            };
+            let expected = format!("its value of iteration {at} does not follow");
+            assert!(what.starts_with(&expected), "{what}");
+            let peer = (0..5).find(|i| name_of(NodeId(*i)) == *peer).unwrap();
+            (*who, peer, what.contains("other values than us"))
+        };
+        found.push(halted.iter().map(accused).collect::<Vec<_>>());
+    }
+    assert_eq!(found[0], found[1]);
+    found.remove(0)
+}
+
+#[test]
+fn lies_in_sums_are_found_by_every_neighbour_that_has_the_inputs() {
+    // On a path of five the root is in the middle, and its children have one child each. Iteration 1 asks; 2 and 3 add up, 4 and 5
+    // hand the total down.
+    let path = |liar, at| accusations("path", liar, at);
+    // A partial sum: by the only child.
+    assert_eq!(path(1, 2), [(0, 1, false)]);
+    // A value that must be kept: by every neighbour.
+    assert_eq!(path(1, 3), [(0, 1, false), (2, 1, false)]);
+    assert_eq!(path(0, 2), [(1, 0, false)]);
+    assert_eq!(path(2, 4), [(1, 2, false), (3, 2, false)]);
+    // A total: by the parent, which sent it.
+    assert_eq!(path(1, 4), [(2, 1, false)]);
+    assert_eq!(path(4, 5), [(3, 4, false)]);
+    // The sum of a root with two children: by neither of them. Transcripts show it.
+    assert_eq!(path(2, 3), []);
+    // Later sums are checked alike.
+    assert_eq!(path(1, 7), [(0, 1, false)]);
+    // On a complete graph everybody has all inputs, and another party may have sent the liar other values.
+    let complete = accusations("complete", 0, 2);
+    assert_eq!(
+        complete,
+        [(1, 0, true), (2, 0, true), (3, 0, true), (4, 0, true)]
+    );
+}
+
+#[test]
+fn different_totals_are_reported_and_nobody_is_accused() {
+    // On a ring of five, birch is the root, and its grandchildren maple and rowan are neighbours. Birch sends cedar, maple's parent,
+    // another total than alder, rowan's.
+    for metric in ["none", "mean", "gram"] {
+        let mut world = World::of(&on("ring", &consensus(metric)), 1);
+        world.equivocator = Some((1, 2, 3));
+        let mut halted = world.run_until_halted();
+        // Birch is accused by nobody who knows better, and accuses cedar.
+        halted.remove(&1);
+        let texts: Vec<(u32, String)> = { halted.iter() }
+            .map(|(who, error)| (*who, error.to_string()))
+            .collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        for ((who, text), (expected, peer)) in texts.iter().zip([(3, "rowan"), (4, "maple")]) {
+            assert_eq!(*who, expected);
+            let start = format!("{peer}'s value of iteration 5 differs from this party's");
+            assert!(text.starts_with(&start), "{text}");
+            assert!(text.contains("does not tell who"), "{text}");
+            let party = world.hosts[*who as usize].party.as_mut().unwrap();
+            let notices = party.take_notices();
+            let reported = |notice: &Notice| matches!(notice, Notice::Disagrees { .. });
+            let accused = |notice: &Notice| matches!(notice, Notice::Misbehaved { .. });
+            assert!(notices.iter().any(reported) && !notices.iter().any(accused));
+            // Both values are kept, with their signatures.
+            let (store, record) = party.store();
+            let kept = store.misbehaviours(record.number).unwrap();
+            assert_eq!((kept.len(), kept[0].frames.len()), (1, 2));
+            // A restart comes to the same end.
+            let image = world.hosts[*who as usize].disk.after_kill();
+            world.hosts[*who as usize].party = None;
+            world.hosts[*who as usize].disk = image;
+            world.open(*who).unwrap();
+        }
+        let again = world.run_until_halted();
+        let (store, record) = world.hosts[3].party.as_ref().unwrap().store();
+        assert_eq!(store.misbehaviours(record.number).unwrap().len(), 1);
+        assert!(matches!(
+            again[&3],
+            PartyError::NotCommon { iteration: 5, .. }
+        ));
+        assert!(matches!(
+            again[&4],
+            PartyError::NotCommon { iteration: 5, .. }
+        ));
+    }
+}

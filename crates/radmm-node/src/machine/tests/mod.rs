@@ -13,6 +13,7 @@ use radmm::graph::{Graph, NodeId};
 use radmm::node::{Node, StopReason};
 use radmm::privacy::{Budget, Ledger};
 use radmm::protocol::message::Message;
+use radmm::protocol::query::gram_width;
 use radmm::protocol::release::{Release, SPACING};
 use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
@@ -26,24 +27,58 @@ use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
 
 use world::*;
-pub(crate) use world::{STUDY, World, mechanisms};
+pub(crate) use world::{STUDY, World, consensus, mechanism, on, wide_study};
 
 #[test]
 fn undisturbed_parties_compute_what_bare_nodes_compute() {
-    for topology in ["ring", "star", "complete", "path"] {
-        let mut world = World::new(topology, 1);
-        world.run(0);
-        assert_eq!(world.models(), world.undisturbed(), "{topology}");
+    for topology in ["ring", "star", "complete", "path", "random"] {
+        for study in studies() {
+            let mut world = World::of(&on(topology, &study), 1);
+            world.run(0);
+            assert_eq!(world.models(), world.undisturbed(), "{topology} {study}");
+            world.assert_ledgers_are_the_plan();
+        }
+    }
+}
+
+/// The charges of a disturbed run come from journals, where Laplace noise has a code of its own.
+#[test]
+fn disturbed_parties_with_laplace_noise_compute_what_bare_nodes_compute() {
+    for (seed, privacy) in [
+        (1, "noise = \"laplace\"\nrate = 0.3"),
+        (2, "noise = \"laplace\"\nepsilon = 8"),
+        (
+            3,
+            "noise = \"laplace\"\nepsilon = 8\nmechanism = \"output\"",
+        ),
+    ] {
+        let mut world = World::of(&with_privacy(privacy), seed);
+        world.run(60);
+        assert_eq!(world.models(), world.undisturbed(), "{privacy}");
         world.assert_ledgers_are_the_plan();
+        let spent = world.hosts[0].party.as_ref().unwrap().spent();
+        assert!(spent.epsilon.is_finite() && spent.delta == 0.0, "{spent:?}");
+    }
+}
+
+/// Returns the study on a ring with these lines in place of its noise.
+pub(crate) fn with_privacy(lines: &str) -> String {
+    let (before, after) = STUDY.split_once("noise = \"gaussian\"").unwrap();
+    let (_, after) = after.split_once("delta = 1e-4").unwrap();
+    let text = format!("{before}{lines}{after}").replace("TOPOLOGY", "ring");
+    match lines.contains("mechanism") {
+        true => text.replacen("mechanism = \"objective\"\n", "", 1),
+        false => text,
     }
 }
 
 #[test]
 fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
     let mut faults = FaultCounts::default();
-    for seed in 0..12 {
-        let topology = ["ring", "complete", "star"][seed as usize % 3];
-        let mut world = World::new(topology, seed);
+    for seed in 0..16 {
+        let topology = ["ring", "complete", "star", "random"][seed as usize % 4];
+        let study = &studies()[seed as usize / 4 % 4];
+        let mut world = World::of(&on(topology, study), seed);
         world.run(60);
         assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
         world.assert_ledgers_are_the_plan();
@@ -59,9 +94,12 @@ fn cuts_kills_and_disk_failures_never_change_what_is_sent() {
 fn a_party_that_leaves_with_confirmed_acks_leaves_nobody_waiting() {
     let mut unconfirmed = 0;
     for seed in 30..60 {
-        let mut world = World::new(["ring", "star", "complete"][seed as usize % 3], seed);
+        let topology = ["ring", "star", "complete"][seed as usize % 3];
+        let study = &studies()[seed as usize % 4];
+        let mut world = World::of(&on(topology, study), seed);
         unconfirmed += world.all_leave();
-        assert_eq!(world.sent.len(), 5 * 10, "everybody has sent all values");
+        let values = 5 * (world.study.algorithm.iterations as usize + 1);
+        assert_eq!(world.sent.len(), values, "everybody has sent all values");
     }
     // The sender of the last frame cannot know whether it arrived: that happened, and nobody waited for ever.
     assert!(unconfirmed > 0);
@@ -116,7 +154,7 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
 fn with_secret_noise_nothing_is_answered_twice() {
     // `deliver` checks that no two values are sent for one iteration.
     for seed in 20..24 {
-        let mut world = World::new("ring", seed);
+        let mut world = World::of(&on("ring", &studies()[seed as usize % 4]), seed);
         for i in 0..5 {
             world.hosts[i as usize].party = None;
             world.hosts[i as usize].disk = FaultyDisk::default();
@@ -167,10 +205,10 @@ fn a_full_disk_stops_a_party_before_anything_leaves() {
 
 /// Lets a dishonest birch send frames to alder, who is at the iteration after the start.
 fn sent_by_dishonest_birch(
-    topology: &str,
+    study: &str,
     frames: impl FnOnce(&mut World) -> Vec<Vec<u8>>,
 ) -> (World, Option<PartyError>) {
-    let mut world = World::new(topology, 5);
+    let mut world = World::of(&on("ring", study), 5);
     for (a, b) in world.edges() {
         world.connect(a, b).unwrap();
     }
@@ -221,8 +259,21 @@ fn misbehaviours(world: &mut World) -> Vec<String> {
 #[test]
 fn invalid_frames_are_rejected_and_named() {
     let columns = |world: &World| world.hosts[0].shard.columns();
+    let gram = move |world: &World| gram_width(columns(world));
     type Frames = Box<dyn Fn(&mut World) -> Vec<Vec<u8>>>;
-    let cases: Vec<(&str, Frames)> = vec![
+    let wide: [(String, &str, Frames); 2] = [
+        (
+            consensus("gram"),
+            "a vector of dimension 11 for iteration 2; expected 66",
+            Box::new(move |world| vec![value_of_birch(world, 2, vec![1.0; columns(world)])]),
+        ),
+        (
+            consensus("mean"),
+            "a vector of dimension 66 for iteration 2; expected 11",
+            Box::new(move |world| vec![value_of_birch(world, 2, vec![1.0; gram(world)])]),
+        ),
+    ];
+    let narrow: Vec<(&str, Frames)> = vec![
         (
             "a vector of dimension 2 for iteration 2",
             Box::new(|world| vec![value_of_birch(world, 2, vec![1.0, 2.0])]),
@@ -253,8 +304,9 @@ fn invalid_frames_are_rejected_and_named() {
         ("unknown kind 77", Box::new(|_| vec![vec![77, 1, 2]])),
         ("an empty frame", Box::new(|_| vec![Vec::new()])),
     ];
-    for (what, frames) in cases {
-        let (mut world, halted) = sent_by_dishonest_birch("ring", frames);
+    let narrow = { narrow.into_iter() }.map(|(what, frames)| (STUDY.to_owned(), what, frames));
+    for (study, what, frames) in narrow.chain(wide) {
+        let (mut world, halted) = sent_by_dishonest_birch(&study, frames);
         assert!(halted.is_none(), "{what}");
         let reported = misbehaviours(&mut world);
         assert_eq!(reported.len(), 1, "{what}: {reported:?}");
@@ -273,16 +325,31 @@ fn invalid_frames_are_rejected_and_named() {
 
 #[test]
 fn two_values_for_one_iteration_are_kept_as_proof() {
-    let (mut world, halted) = sent_by_dishonest_birch("ring", |world| {
-        let columns = world.hosts[0].shard.columns();
-        // Alder has birch's start, so another one is a second value.
-        vec![value_of_birch(world, 0, vec![SPACING; columns])]
+    for (study, iteration) in [(STUDY.to_owned(), 0), (wide_study("gram"), 1)] {
+        assert_two_values_are_kept(&study, iteration);
+    }
+}
+
+fn assert_two_values_are_kept(study: &str, iteration: u32) {
+    let (mut world, halted) = sent_by_dishonest_birch(study, |world| {
+        // Alder has birch's value, or gets the first one now.
+        let width = world.hosts[0]
+            .party
+            .as_ref()
+            .unwrap()
+            .node()
+            .width(iteration);
+        let [one, other] =
+            [1.0, 2.0].map(|k| value_of_birch(world, iteration, vec![k * SPACING; width]));
+        match iteration {
+            0 => vec![one],
+            _ => vec![one, other],
+        }
     });
     let text = halted.unwrap().to_string();
-    assert!(
-        text.starts_with("birch misbehaves: it sent two different values for iteration 0"),
-        "{text}"
-    );
+    let expected =
+        format!("birch misbehaves: it sent two different values for iteration {iteration}");
+    assert!(text.starts_with(&expected), "{text}");
     assert_eq!(misbehaviours(&mut world).len(), 1);
     let (store, study_record) = world.hosts[0].party.as_ref().unwrap().store();
     let evidence = store.misbehaviours(study_record.number).unwrap();
@@ -329,4 +396,30 @@ fn a_wrong_recycled_value_is_caught_where_the_neighbourhood_is_known() {
         text.contains("birch misbehaves: its value of iteration 2 does not follow"),
         "{text}"
     );
+}
+
+#[test]
+fn parties_that_recycle_to_consensus_report_no_distance() {
+    for metric in ["none", "gram"] {
+        let mut world = World::of(&on("ring", &consensus(metric)), 1);
+        world.run(0);
+        for host in &mut world.hosts {
+            let party = host.party.as_mut().unwrap();
+            let mut reported = 0;
+            for notice in party.take_notices() {
+                if let Notice::Iterated { consensus, .. } = notice {
+                    // Partial sums differ, and are not models.
+                    assert_eq!(consensus, 0.0);
+                    reported += 1;
+                }
+            }
+            assert!(reported > 10 && party.consensus() == 0.0);
+        }
+        assert!(
+            world
+                .models()
+                .iter()
+                .all(|model| *model == world.models()[0])
+        );
+    }
 }

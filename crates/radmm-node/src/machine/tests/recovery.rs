@@ -5,7 +5,11 @@ use crate::store::PendingStep;
 
 impl World {
     fn connected(topology: &str, secret: bool) -> Self {
-        let mut world = World::new(topology, 1);
+        Self::connected_for(STUDY, topology, secret)
+    }
+
+    fn connected_for(study: &str, topology: &str, secret: bool) -> Self {
+        let mut world = World::of(&on(topology, study), 1);
         if secret {
             world.secret = true;
             for i in 0..5 {
@@ -262,6 +266,24 @@ fn an_up_to_date_copy_of_the_state_goes_on() {
     world.assert_ledgers_are_the_plan();
 }
 
+#[test]
+fn a_kill_after_any_record_changes_no_bit() {
+    for study in studies() {
+        let mut world = World::connected_for(&study, "ring", false);
+        let undisturbed = world.undisturbed();
+        // Alder is killed and restarted after each of its records.
+        for iteration in 1..=world.study.algorithm.iterations {
+            world.until(iteration).unwrap();
+            let copy = world.hosts[0].disk.after_kill();
+            world.restart_on(copy).unwrap();
+            assert_eq!(world.alder().iteration(), iteration);
+        }
+        world.run(0);
+        assert_eq!(world.models(), undisturbed, "{study}");
+        world.assert_ledgers_are_the_plan();
+    }
+}
+
 /// Returns a party like alder whose study may spend so much.
 fn limited(
     world: &World,
@@ -369,9 +391,17 @@ fn rewritten(world: &World, change: impl FnOnce(&mut PendingStep)) -> FaultyDisk
 
 #[test]
 fn a_state_whose_replay_diverges_is_not_opened() {
-    let mut world = World::connected("ring", false);
-    world.until(4).unwrap();
+    for (study, until) in studies().into_iter().zip([4, 8, 8, 8]) {
+        let world = World::connected_for(&study, "ring", false);
+        assert_diverging_replays_are_not_opened(world, until);
+    }
+}
+
+/// Changes alder's state, which holds two charges.
+fn assert_diverging_replays_are_not_opened(mut world: World, until: u32) {
+    world.until(until).unwrap();
     let at = world.alder().iteration();
+    let second = world.data_steps()[1];
     let key = SecretKey::from_pem(&world.hosts[0].pem).unwrap();
     let digest = world.study.digest();
     type Change<'a> = Box<dyn FnOnce(&mut PendingStep) + 'a>;
@@ -391,10 +421,10 @@ fn a_state_whose_replay_diverges_is_not_opened() {
         ),
         // An answer to a query that was never asked.
         (
-            5,
+            at + 1,
             Box::new(|step| {
                 let more = ChargedAnswer {
-                    iteration: 5,
+                    iteration: at + 1,
                     ..step.charged[1].clone()
                 };
                 step.charged.push(more);
@@ -435,7 +465,7 @@ fn a_state_whose_replay_diverges_is_not_opened() {
         panic!("{error}");
     };
     assert!(
-        matches!(*stop, StopReason::Refused { iteration: 3, .. }),
+        matches!(*stop, StopReason::Refused { iteration, .. } if iteration == second),
         "{stop}"
     );
 }

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use radmm::algorithm::{Algorithm, Step, View};
 use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
+use radmm::graph::SpanningTree;
 use radmm::node::{NodeConfig, Output};
 use radmm::privacy::{Budget, Ledger};
-use radmm_study::pricing::{PartySize, Plan};
 use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
 use crate::machine::{Credit, Serials};
+use crate::setup::plan_party;
 use crate::store::faulty_storage::FaultyDisk;
 
 pub(crate) const STUDY: &str = r#"
@@ -43,6 +45,44 @@ delta = 1e-4
 [run]
 seed = 11
 "#;
+
+/// Returns the same study with recycling to consensus, whose first messages are as wide as the metric needs.
+pub(crate) fn consensus(metric: &str) -> String {
+    let recycled = "\"r-admm\"\niterations = 9\npenalty = 3\ndamping = 1";
+    let sums = format!("\"consensus\"\nmetric = \"{metric}\"\nsteps = 3");
+    let text = STUDY.replace(recycled, &sums);
+    let text = text.replace("\"objective\"", "\"gradient\"");
+    assert!(text.contains(&sums) && text.contains("gradient"));
+    text
+}
+
+/// Returns the studies that must survive anything: values that are models, and sums along a tree with every metric.
+pub(super) fn studies() -> [String; 4] {
+    let sums = ["none", "mean", "gram"].map(consensus);
+    let [none, mean, gram] = sums;
+    [STUDY.to_owned(), none, mean, gram]
+}
+
+/// Returns a study on a topology.
+pub(crate) fn on(topology: &str, study: &str) -> String {
+    let topology = match topology {
+        "random" => "topology = \"random\"\nprobability = 0.5\nseed = 4".to_owned(),
+        other => format!("topology = {other:?}"),
+    };
+    study.replace("topology = \"TOPOLOGY\"", &topology)
+}
+
+/// Returns a study with 153 columns, whose Gram matrix makes frames longer than any other.
+pub(crate) fn wide_study(metric: &str) -> String {
+    let unused: String = (0..150).map(|k| format!(", \"unused {k}\"")).collect();
+    let columns = format!(
+        "label = \"readmitted\"\npositive = \"yes\"\nintercept = true\n[data.categorical]\nsmoker = [\"no\", \"yes\"{unused}]"
+    );
+    consensus(metric).replace(
+        "builtin = \"clinic\"",
+        &format!("builtin = \"clinic\"\n{columns}"),
+    )
+}
 
 pub(super) type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
@@ -83,6 +123,10 @@ pub(crate) struct World {
     /// Whether the noise is secret, and not seeded.
     pub(super) secret: bool,
     pub(super) faults: FaultCounts,
+    /// A dishonest party, and the iteration at which its value is another than the one that follows.
+    liar: Option<(u32, u32)>,
+    /// A dishonest party that sends one neighbour other values than the others from this iteration on.
+    pub(crate) equivocator: Option<(u32, u32, u32)>,
 }
 
 /// The faults so far.
@@ -108,18 +152,10 @@ pub(super) fn name_of(id: NodeId) -> String {
     ["alder", "birch", "cedar", "maple", "rowan"][id.0 as usize].to_owned()
 }
 
-pub(crate) fn mechanisms(
-    study: &Study,
-    graph: &Graph,
-    rows: &[usize],
-) -> Vec<radmm::privacy::Mechanism> {
-    let billed = |rows: &usize| PartySize {
-        name: String::new(),
-        rows: *rows,
-    };
-    Plan::new(study, graph, rows.iter().map(billed).collect())
-        .noise()
-        .unwrap()
+/// Returns the noise of a party.
+pub(crate) fn mechanism(study: &Study, graph: &Graph, id: NodeId) -> radmm::privacy::Mechanism {
+    let rows = study.parties[id.0 as usize].rows.unwrap();
+    plan_party(study, graph, id, rows).unwrap().0
 }
 
 pub(super) fn node(
@@ -130,34 +166,66 @@ pub(super) fn node(
     ledger: Ledger,
 ) -> Node {
     let noise = NoiseKey::repeating(study.run.seed, 0, id.0);
-    let mechanism = mechanisms(study, graph, &[shard.rows(); 5])[id.0 as usize];
     let config = CuratorConfig {
         problem: Instance::declared(study, graph).problem(id),
-        mechanism,
+        mechanism: mechanism(study, graph, id),
         ledger,
         noise,
     };
-    with_curator(
-        study,
-        graph,
-        id,
-        Curator::simulated(shard.clone(), config)
-            .unwrap()
-            .with_warm_start(WarmStart::default()),
-    )
+    let curator = Curator::simulated(shard.clone(), config)
+        .unwrap()
+        .with_warm_start(WarmStart::default());
+    Node::new(node_config(study, graph, id, curator)).unwrap()
 }
 
-pub(super) fn with_curator(study: &Study, graph: &Graph, id: NodeId, curator: Curator) -> Node {
+fn node_config(study: &Study, graph: &Graph, id: NodeId, curator: Curator) -> NodeConfig {
     let columns = curator.columns();
-    Node::new(NodeConfig {
+    NodeConfig {
         id,
         neighbours: graph.neighbours(id).to_vec(),
         iterations: study.algorithm.iterations,
         start: instantiate::start(study, id, columns),
         algorithm: Instance::declared(study, graph).algorithm(id, vec![0.0; columns]),
         curator,
-    })
-    .unwrap()
+    }
+}
+
+/// A dishonest party's part of an algorithm: one of its recycled values is not what follows.
+struct Lying {
+    honest: Box<dyn Algorithm>,
+    at: u32,
+}
+
+impl Algorithm for Lying {
+    fn observe(&mut self, view: &View<'_>) {
+        self.honest.observe(view);
+    }
+
+    fn next_step(&mut self, view: &View<'_>) -> Step {
+        match self.honest.next_step(view) {
+            Step::Recycle(mut values) if view.iteration + 1 == self.at => {
+                values[0] += 1.0;
+                Step::Recycle(values)
+            }
+            step => step,
+        }
+    }
+
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.honest.absorb_answer(view, answer)
+    }
+
+    fn width(&self, iteration: u32, columns: usize) -> usize {
+        self.honest.width(iteration, columns)
+    }
+
+    fn is_common(&self, _iteration: u32) -> bool {
+        false
+    }
+
+    fn model(&self) -> Option<&[f64]> {
+        self.honest.model()
+    }
 }
 
 pub(super) fn ledger(study: &Study, answers: &[ChargedAnswer]) -> Ledger {
@@ -168,11 +236,16 @@ pub(super) fn ledger(study: &Study, answers: &[ChargedAnswer]) -> Ledger {
 
 impl World {
     pub(crate) fn new(topology: &str, seed: u64) -> Self {
-        Self::of(&STUDY.replace("TOPOLOGY", topology), seed)
+        Self::of(&on(topology, STUDY), seed)
     }
 
     /// Returns five parties with new keys, for a study without `[[parties]]`.
     pub(crate) fn of(text: &str, seed: u64) -> Self {
+        Self::with_liar(text, seed, None)
+    }
+
+    /// Returns five parties of which one may be dishonest at an iteration.
+    pub(crate) fn with_liar(text: &str, seed: u64, liar: Option<(u32, u32)>) -> Self {
         let (mut study, _) = Study::parse(text, "rehearsal.toml").unwrap();
         let graph = Graph::new(&study.network.topology, 5).unwrap();
         let table = StudyRows::read(&study, Path::new("")).unwrap();
@@ -200,6 +273,8 @@ impl World {
             sent: BTreeMap::new(),
             secret: false,
             faults: FaultCounts::default(),
+            liar,
+            equivocator: None,
         };
         for i in 0..5 {
             world.open(i).unwrap();
@@ -231,27 +306,29 @@ impl World {
         };
         let id = NodeId(i);
         let charged_answers = store.charged_answers(study_record.number)?;
-        let ledger = ledger(study, &charged_answers);
-        let node = match self.secret {
-            false => node(study, &self.graph, id, &host.shard, ledger),
+        let mut config = CuratorConfig {
+            problem: Instance::declared(study, &self.graph).problem(id),
+            mechanism: mechanism(study, &self.graph, id),
+            ledger: ledger(study, &charged_answers),
+            noise: NoiseKey::repeating(study.run.seed, 0, i),
+        };
+        let curator = match self.secret {
+            false => Curator::simulated(host.shard.clone(), config),
             true => {
-                let mechanism = mechanisms(study, &self.graph, &[host.shard.rows(); 5])[i as usize];
-                let config = CuratorConfig {
-                    problem: Instance::declared(study, &self.graph).problem(id),
-                    mechanism,
-                    ledger,
-                    noise: NoiseKey::secret(store.noise_secret(study_record.number)?),
-                };
+                config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
                 // A party with secret noise owns its rows: they are read again.
                 let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
-                let shard = Arc::into_inner(rows.shard).unwrap();
-                let curator = Curator::new(shard, config)
-                    .unwrap()
-                    .with_warm_start(WarmStart::default());
-                with_curator(study, &self.graph, id, curator)
+                Curator::new(Arc::into_inner(rows.shard).unwrap(), config)
             }
         };
+        let curator = curator.unwrap().with_warm_start(WarmStart::default());
+        let mut config = node_config(study, &self.graph, id, curator);
+        if let Some((_, at)) = self.liar.filter(|(liar, _)| *liar == i) {
+            let honest = config.algorithm;
+            config.algorithm = Box::new(Lying { honest, at });
+        }
+        let node = Node::new(config).unwrap();
         let peers = self.graph.neighbours(id).iter().map(|id| Peer {
             id: *id,
             name: name_of(*id),
@@ -339,10 +416,10 @@ impl World {
         let Some((_, queue)) = self.wires.get(&(from, to)) else {
             return Ok(false);
         };
-        let Some(bytes) = queue.lock().unwrap().pop_front() else {
+        let Some(mut bytes) = queue.lock().unwrap().pop_front() else {
             return Ok(false);
         };
-        if let Ok(Frame::Value(signed)) = Frame::decode(&bytes) {
+        if let Ok(Frame::Value(mut signed)) = Frame::decode(&bytes) {
             // A party that is behind is shown its own value, so the sender is that of the message.
             let key = (signed.message.from.0, signed.message.iteration);
             let before = self.sent.entry(key).or_insert_with(|| bytes.clone());
@@ -351,6 +428,16 @@ impl World {
                 "{from} sent two values for iteration {}",
                 key.1
             );
+            if (self.equivocator)
+                .is_some_and(|(a, b, since)| (a, b) == (from, to) && key.1 >= since)
+            {
+                let mut units = signed.message.release.units();
+                units[0] += 1 << 40;
+                signed.message.release = Release::from_units(units).unwrap();
+                let secret = SecretKey::from_pem(&self.hosts[from as usize].pem).unwrap();
+                bytes =
+                    SignedMessage::new(signed.message, &self.study.digest(), &secret).to_bytes();
+            }
         }
         let Some((serial, _)) = self.wires.get(&(to, from)) else {
             return Ok(false);
@@ -431,6 +518,31 @@ impl World {
         panic!("the study does not end");
     }
 
+    /// Connects all parties and delivers everything; returns the parties that halted, and why.
+    pub(crate) fn run_until_halted(&mut self) -> BTreeMap<u32, PartyError> {
+        let mut halted = BTreeMap::new();
+        for (a, b) in self.edges() {
+            self.connect(a, b).unwrap();
+        }
+        for _ in 0..2000 {
+            let mut quiet = true;
+            for (a, b) in self.edges() {
+                for (from, to) in [(a, b), (b, a)] {
+                    match self.deliver(from, to) {
+                        Ok(delivered) => quiet &= !delivered,
+                        Err((who, error)) => {
+                            halted.insert(who, error);
+                        }
+                    }
+                }
+            }
+            if quiet {
+                return halted;
+            }
+        }
+        panic!("they send for ever");
+    }
+
     /// Runs until every party has left that may, while wires are cut and parties are killed. Returns the number of parties that have
     /// all acknowledgements and would wait for a last confirmation until their timeout.
     pub(super) fn all_leave(&mut self) -> usize {
@@ -499,13 +611,24 @@ impl World {
         nodes.iter().map(|node| node.model().clone()).collect()
     }
 
+    /// Returns the iterations at which rows are asked: every other one, or the first of every sum.
+    pub(super) fn data_steps(&self) -> Vec<u32> {
+        let depth = SpanningTree::of(&self.graph).depth();
+        let period = match self.study.algorithm.method.name() {
+            "consensus" => 1 + 2 * depth,
+            _ => 2,
+        };
+        let iterations = 1..=self.study.algorithm.iterations;
+        iterations.step_by(period as usize).collect()
+    }
+
     /// Asserts that every ledger holds the charges of the study, each once.
     pub(super) fn assert_ledgers_are_the_plan(&self) {
         for (i, host) in self.hosts.iter().enumerate() {
             let (store, _) = host.party.as_ref().unwrap().store();
             let charges = store.charges().unwrap();
             let times: Vec<u32> = charges.iter().map(|charge| charge.iteration).collect();
-            assert_eq!(times, [1, 3, 5, 7, 9], "{i}");
+            assert_eq!(times, self.data_steps(), "{i}");
             let spent = host.party.as_ref().unwrap().spent();
             let events = charges.iter().map(|charge| (charge.event, 1));
             let budget = Budget::unlimited(self.study.privacy.delta).unwrap();

@@ -1,5 +1,6 @@
 //! Stores after damage, and after sequences of power failures, kills and failed writes.
 
+use radmm::protocol::query::gram_width;
 use rand::{Rng, RngExt};
 
 use super::*;
@@ -186,7 +187,11 @@ fn interrupted_repairs_never_lose_or_invent_a_charge() {
                 disk.fail_after(rng.random_range(0..4));
             }
             for _ in 0..3 {
-                let columns = rng.random_range(1..600);
+                // Now and then a Gram matrix of 137 columns.
+                let columns = match rng.random_range(0..20) {
+                    0 => gram_width(137),
+                    _ => rng.random_range(1..600),
+                };
                 let mut step = charge(next, columns, 9);
                 // Some sectors hold only zeros, and some do not.
                 let units = (0..columns).map(|k| i64::from(k / 64 % 3 != 1) * 77);
@@ -202,6 +207,42 @@ fn interrupted_repairs_never_lose_or_invent_a_charge() {
         }
     }
     assert!(torn > 20 && refused > 100, "{torn} {refused}");
+}
+
+#[test]
+fn a_step_longer_than_what_is_written_ahead_is_whole_or_absent() {
+    // The Gram matrix of 1,000 columns: four megabytes an answer and a message.
+    let width = gram_width(1000);
+    let key = SecretKey::generate().unwrap();
+    let units: Vec<i64> = (0..width as i64).map(|k| k * k - 77).collect();
+    let wide = Release::from_units(units).unwrap();
+    let message = Message {
+        from: NodeId(0),
+        iteration: 1,
+        release: wide.clone(),
+    };
+    let mut step = charge(1, 1, 7);
+    step.charged[0].answer = Some(wide.clone());
+    step.sent = vec![SignedMessage::new(message, &[7; 32], &key)];
+    let mut rng = ChaCha20Rng::seed_from_u64(4);
+    let mut found = [0; 2];
+    for operations in 0..5 {
+        let disk = FaultyDisk::default();
+        let mut store = open(&disk).unwrap();
+        let study = store.begin_study(study_record).unwrap();
+        disk.fail_after(operations);
+        let appended = store.append_step(&study, &RowFingerprint([5; 32]), &step);
+        drop(store);
+        let store = open(&disk.after_power_failure(&mut rng)).unwrap();
+        let answers = store.charged_answers(0).unwrap();
+        found[answers.len()] += 1;
+        assert!(appended.is_err() || answers.len() == 1);
+        if let [answer] = &answers[..] {
+            assert_eq!(answer.answer.as_ref(), Some(&wide));
+            assert_eq!(store.sent(0, 1).unwrap().unwrap().message.release, wide);
+        }
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
 }
 
 fn fresh(disk: &FaultyDisk, rng: &mut impl Rng) -> FaultyDisk {
@@ -418,12 +459,18 @@ fn inconsistent_records_are_corrupt() {
 }
 
 #[test]
-fn the_renyi_order_is_set_once_and_finite() {
-    let disk = FaultyDisk::default();
-    let mut store = open(&disk).unwrap();
-    store.set_renyi_order(f64::INFINITY).unwrap();
-    assert_eq!(store.renyi_order(7.0), 7.0);
-    store.set_renyi_order(5.0).unwrap();
-    store.set_renyi_order(6.0).unwrap();
-    assert_eq!(open(&disk.after_kill()).unwrap().renyi_order(7.0), 5.0);
+fn the_rule_by_which_a_limit_is_kept_is_set_once() {
+    let renyi = |order| SiteAccounting::Renyi { order };
+    for (first, second) in [
+        (renyi(5.0), renyi(6.0)),
+        (renyi(5.0), SiteAccounting::Gaussian),
+        (SiteAccounting::Gaussian, renyi(5.0)),
+    ] {
+        let disk = FaultyDisk::default();
+        let mut store = open(&disk).unwrap();
+        assert_eq!(store.accounting(), None);
+        store.set_accounting(first).unwrap();
+        store.set_accounting(second).unwrap();
+        assert_eq!(open(&disk.after_kill()).unwrap().accounting(), Some(first));
+    }
 }

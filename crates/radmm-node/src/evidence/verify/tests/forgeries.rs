@@ -91,7 +91,7 @@ fn no_party_is_blamed_for_messages_that_others_forged() {
 fn limited(study: &str, limits: &str) -> Evidence {
     let site = format!("key = \"k\"\nstate = \"s\"\n[data]\nshare = true\n[limit]\n{limits}");
     let (site, _) = SiteFile::parse(&site, "site.toml").unwrap();
-    let mut world = World::of(&study.replace("TOPOLOGY", "ring"), 1);
+    let mut world = World::of(&on("ring", study), 1);
     world.run(0);
     Evidence::under(world, site.limit.as_ref())
 }
@@ -99,6 +99,11 @@ fn limited(study: &str, limits: &str) -> Evidence {
 fn pure() -> String {
     let study = STUDY.replace("\"gaussian\"", "\"gamma\"");
     study.replace("sigma = 5", "rate = 0.5")
+}
+
+fn gradients() -> String {
+    let study = STUDY.replace("r-admm", "r-dlm");
+    study.replace("\"objective\"", "\"gradient\"")
 }
 
 #[test]
@@ -114,6 +119,15 @@ fn the_statements_of_honest_sites_hold() {
             let verification = limited(&study, limits).verification();
             assert!(verification.holds(), "{limits}: {:?}", verification.faults);
             assert!(verification.statements.iter().all(|stated| stated.site));
+        }
+    }
+    for limits in [
+        "epsilon = 20\ndelta = 1e-4\naccounting = \"gaussian\"",
+        "epsilon = 0.1\ndelta = 1e-4\npure = 1\naccounting = \"gaussian\"",
+    ] {
+        for study in [gradients(), STUDY.to_owned()] {
+            let verification = limited(&study, limits).verification();
+            assert!(verification.holds(), "{limits}: {:?}", verification.faults);
         }
     }
     let verification = Evidence::ring().verification();
@@ -261,4 +275,151 @@ fn a_transcript_is_not_compared_with_itself() {
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults[0].what.starts_with("its transcript differs from"));
     assert!(faults[1].what.starts_with("its own transcript ends at"));
+}
+
+/// Returns the evidence of a study in which a party lies at an iteration, and the parties that halted for it.
+fn lied(topology: &str, metric: &str, liar: u32, at: u32) -> (Evidence, Vec<u32>) {
+    let mut world = World::with_liar(&on(topology, &consensus(metric)), 1, Some((liar, at)));
+    let halted = world.run_until_halted();
+    (Evidence::by(world), halted.into_keys().collect())
+}
+
+const DOES_NOT_FOLLOW: &str = "the recycled value does not follow from the messages before it";
+
+#[test]
+fn a_party_that_adds_something_to_a_sum_is_named() {
+    // The root adds up in iteration 3 on a ring, where it is birch, and in iteration 2 on a star, where it is alder. Nobody has all
+    // that it adds up, so that the study goes on to its end.
+    for (topology, liar, name, first, period) in
+        [("ring", 1, "birch", 3, 5), ("star", 0, "alder", 2, 3)]
+    {
+        for metric in ["none", "mean", "gram"] {
+            for at in [first, first + period] {
+                let (evidence, halted) = lied(topology, metric, liar, at);
+                assert!(halted.is_empty());
+                let shown = format!("{name}, iteration {at}: {DOES_NOT_FOLLOW}");
+                let own = format!("{name}/transcript.jsonl: {shown}");
+                assert_eq!(evidence.faults(), [own]);
+                // All parties agree on the wrong model.
+                let models = evidence.verification().models;
+                let uncompared: Vec<&str> = { models.iter() }
+                    .filter(|model| !model.compared)
+                    .map(|model| model.party.as_str())
+                    .collect();
+                assert_eq!(uncompared, [name]);
+                // Without its own transcript those of its neighbours show it.
+                let others: Vec<usize> = (0..5).filter(|i| *i != liar as usize).collect();
+                let faults = evidence.faults_of(&others);
+                assert_eq!(faults.len(), 1, "{faults:?}");
+                assert!(faults[0].contains(&shown), "{faults:?}");
+                assert!(faults[0].contains("unless a neighbour sent it another"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_party_that_passes_down_a_wrong_total_is_named_by_those_that_stopped() {
+    // On a path birch takes the total over from cedar in iteration 4. Cedar sees that it is another one, and stops.
+    for metric in ["none", "mean", "gram"] {
+        let (evidence, halted) = lied("path", metric, 1, 4);
+        assert_eq!(halted, [2]);
+        let shown = format!("birch, iteration 4: {DOES_NOT_FOLLOW}");
+        let own = format!("birch/transcript.jsonl: {shown}");
+        assert_eq!(evidence.faults(), [own]);
+        // Cedar's transcript has the value that it rejected, with birch's signature.
+        let faults = evidence.faults_of(&[2]);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].starts_with("cedar/transcript.jsonl: ") && faults[0].contains(&shown));
+        // A transcript of birch with the right value is a second value.
+        evidence.edit(1, |lines| evidence.nudge(message(lines, 1, 4), 1));
+        let faults = evidence.faults_of(&[1, 2]);
+        let two = "birch, iteration 4: it sent two different values";
+        assert!(faults.iter().any(|fault| fault.contains(two)), "{faults:?}");
+        assert!(
+            faults.iter().all(|fault| fault.contains("birch")),
+            "{faults:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_must_be_kept_is_no_others_fault() {
+    // Birch is idle in iteration 3 on a path: only its own values decide.
+    let (evidence, halted) = lied("path", "none", 1, 3);
+    assert_eq!(halted, [0, 2]);
+    for witness in [0, 2] {
+        let faults = evidence.faults_of(&[witness]);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        let certain = format!("birch, iteration 3: {DOES_NOT_FOLLOW}");
+        assert!(faults[0].ends_with(&certain), "{faults:?}");
+    }
+}
+
+#[test]
+fn a_party_that_sends_different_totals_is_named() {
+    for metric in ["none", "gram"] {
+        let mut world = World::of(&on("ring", &consensus(metric)), 1);
+        world.equivocator = Some((1, 2, 3));
+        let halted = world.run_until_halted();
+        assert!(halted.contains_key(&3) && halted.contains_key(&4));
+        let evidence = Evidence::by(world);
+        let faults = evidence.faults();
+        let two = "birch, iteration 3: it sent two different values";
+        assert!(faults[0].contains(two), "{faults:?}");
+        assert!(
+            faults
+                .iter()
+                .all(|fault| fault.contains(": birch, iteration"))
+        );
+        // Its children's transcripts suffice.
+        let faults = evidence.faults_of(&[0, 2]);
+        assert!(faults[0].contains(two), "{faults:?}");
+    }
+}
+
+#[test]
+fn a_model_that_does_not_follow_is_found() {
+    for study in [STUDY.to_owned(), consensus("none"), consensus("gram")] {
+        let evidence = Evidence::of(&on("ring", &study));
+        let study = &evidence.world.study;
+        let checked = |parties: usize, text: &str| {
+            fs::write(&evidence.models[1], text).unwrap();
+            let transcripts = &evidence.transcripts[..parties];
+            let mut verification = verify(study, transcripts, &[]).unwrap();
+            verification
+                .check_model(study, &evidence.models[1])
+                .unwrap();
+            verification
+        };
+        let whole = fs::read_to_string(&evidence.models[1]).unwrap();
+        assert!(checked(5, &whole).holds());
+        let change = |change: &dyn Fn(&mut Value)| {
+            let mut model: Value = serde_json::from_str(&whole).unwrap();
+            change(&mut model);
+            model.to_string()
+        };
+        let other_weights = change(&|model| {
+            let weight = model["weights"][2].as_f64().unwrap();
+            model["weights"][2] = weight.next_up().into();
+        });
+        let last = study.algorithm.iterations;
+        let expected = format!(
+            "birch/model.json: birch, iteration {last}: the weights are not those that follow from the party's transcript"
+        );
+        assert_eq!(evidence.texts(&checked(5, &other_weights)), [expected]);
+        // Without birch's transcript there is nothing to compare with.
+        let verification = checked(1, &other_weights);
+        assert!(verification.holds() && !verification.models[0].compared);
+        for other_study in [
+            change(&|model| model["study_sha256"] = "00".repeat(32).into()),
+            change(&|model| model["party"] = "willow".into()),
+            change(&|model| model["problem"]["loss"] = "smooth-hinge".into()),
+        ] {
+            let faults = evidence.texts(&checked(5, &other_study));
+            assert_eq!(faults.len(), 1, "{faults:?}");
+        }
+        let faults = evidence.texts(&checked(5, "{}"));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+    }
 }

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::evidence::transcript::tests::facts;
-use crate::evidence::{SignedStatement, write_evidence};
+use crate::evidence::{SignedStatement, write_result_files};
 use crate::key::SecretKey;
 use crate::machine::SignedMessage;
-use crate::machine::tests::{STUDY, World};
+use crate::machine::tests::{STUDY, World, consensus, on, with_privacy};
 use crate::public_facts::PublicFacts;
 
 /// A study, and the transcripts and statements of its parties.
@@ -23,11 +23,13 @@ struct Evidence {
     _folder: TempDir,
     transcripts: Vec<PathBuf>,
     statements: Vec<PathBuf>,
+    /// The models of the parties that have finished.
+    models: Vec<PathBuf>,
 }
 
 impl Evidence {
     fn ring() -> Self {
-        Self::of(&STUDY.replace("TOPOLOGY", "ring"))
+        Self::of(&on("ring", STUDY))
     }
 
     fn of(study: &str) -> Self {
@@ -43,7 +45,7 @@ impl Evidence {
     /// Writes the evidence of sites with a limit.
     fn under(world: World, limit: Option<&Limit>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (mut transcripts, mut statements) = (Vec::new(), Vec::new());
+        let (mut transcripts, mut statements, mut models) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..5 {
             let out = folder.path().join(&world.study.parties[i as usize].name);
             let party = world.hosts[i as usize].party.as_ref().unwrap();
@@ -51,7 +53,8 @@ impl Evidence {
                 limit: limit.cloned(),
                 ..facts(&world, i)
             };
-            let written = write_evidence(party, &facts, &out).unwrap();
+            let mut written = write_result_files(party, &facts, &out).unwrap();
+            models.extend(written.drain(2..));
             transcripts.push(written[0].clone());
             statements.push(written[1].clone());
         }
@@ -60,6 +63,7 @@ impl Evidence {
             _folder: folder,
             transcripts,
             statements,
+            models,
         }
     }
 
@@ -103,17 +107,31 @@ impl Evidence {
     }
 
     fn verification(&self) -> Verification {
-        verify(&self.world.study, &self.transcripts, &self.statements).unwrap()
+        let study = &self.world.study;
+        let mut verification = verify(study, &self.transcripts, &self.statements).unwrap();
+        for model in &self.models {
+            verification.check_model(study, model).unwrap();
+        }
+        verification
     }
 
     /// Returns what does not hold of the transcripts alone, as text.
     fn faults(&self) -> Vec<String> {
-        let verification = verify(&self.world.study, &self.transcripts, &[]).unwrap();
-        let text = |fault: &Fault| {
-            let text = fault.to_string();
-            let folder = self._folder.path().display().to_string();
-            text.replace(&format!("{folder}/"), "")
-        };
+        self.faults_of(&[0, 1, 2, 3, 4])
+    }
+
+    /// Returns what does not hold of some parties' transcripts alone, as text.
+    fn faults_of(&self, parties: &[usize]) -> Vec<String> {
+        let some: Vec<PathBuf> = { parties.iter() }
+            .map(|i| self.transcripts[*i].clone())
+            .collect();
+        let verification = verify(&self.world.study, &some, &[]).unwrap();
+        self.texts(&verification)
+    }
+
+    fn texts(&self, verification: &Verification) -> Vec<String> {
+        let folder = format!("{}/", self._folder.path().display());
+        let text = |fault: &Fault| fault.to_string().replace(&folder, "");
         verification.faults.iter().map(text).collect()
     }
 }
@@ -143,23 +161,46 @@ fn the_evidence_of_honest_parties_holds() {
         STUDY.replace("sigma = 5", "epsilon = 20"),
         STUDY.replace("r-admm", "admm").replace("damping = 1", ""),
         STUDY.replace("damping = 1", "damping = 1\nstart = { normal = 0.1 }"),
+        consensus("none"),
+        consensus("mean").replace("sigma = 5", "epsilon = 20"),
+        consensus("gram").replace("sigma = 5", "epsilon = 20"),
     ];
-    for (study, topology) in studies
-        .iter()
-        .zip(["ring", "star", "path", "complete", "ring"])
-    {
-        let evidence = Evidence::of(&study.replace("TOPOLOGY", topology));
+    let topologies = [
+        "ring", "star", "path", "complete", "ring", "ring", "path", "random",
+    ];
+    for (study, topology) in studies.iter().zip(topologies) {
+        let evidence = Evidence::of(&on(topology, study));
         let verification = evidence.verification();
         assert!(verification.holds(), "{:?}", verification.faults);
         for (i, checked) in verification.transcripts.iter().enumerate() {
             let party = evidence.world.hosts[i].party.as_ref().unwrap();
             assert_eq!(checked.signed, checked.messages);
-            assert_eq!(checked.recycled + checked.answered, 9);
+            assert_eq!(checked.recycled + checked.answered, checked.of as usize);
             assert_eq!(checked.charges, checked.answered);
             assert_eq!(checked.total, Some(party.spent()));
+            assert_eq!(checked.model.as_ref(), Some(party.node().model()));
         }
+        assert_eq!(verification.models.len(), 5);
+        assert!(verification.models.iter().all(|model| model.compared));
         assert!(verification.statements.iter().all(|stated| stated.compared));
     }
+}
+
+#[test]
+fn the_evidence_of_parties_with_laplace_noise_holds() {
+    let evidence = Evidence::of(&with_privacy("noise = \"laplace\"\nrate = 0.3"));
+    let verification = evidence.verification();
+    assert_eq!(verification.faults, []);
+    let text = fs::read_to_string(&evidence.statements[0]).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let statement = &file["statement"];
+    assert_eq!(statement["noise"], "laplace");
+    assert_eq!(statement["rate"], 0.3);
+    // A transcript that claims the cheaper price of gamma noise is found.
+    evidence.edit(0, |lines| {
+        charge(lines, 1)["event"]["noise"] = "gamma".into()
+    });
+    assert!(!evidence.faults().is_empty());
 }
 
 #[test]
@@ -241,9 +282,13 @@ fn charges_other_than_the_studys_are_found() {
     );
     assert_fault(
         5,
+        "rowan: the transcript is of 1000000 rows, and the study declares ",
+    );
+    assert_fault(
+        6,
         "rowan, iteration 1: the charge is not the study's for 1000000 rows",
     );
-    assert_eq!(faults.len(), 5 + 5, "{faults:?}");
+    assert_eq!(faults.len(), 6 + 5, "{faults:?}");
 }
 
 #[test]
