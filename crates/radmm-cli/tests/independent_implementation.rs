@@ -87,6 +87,7 @@ fn a_study_file_gives_the_numbers_of_the_independent_implementation() {
             nodes = 4
             edges = [{}]
             [problem]
+            count = "parties"
             weight = {}
             ridge = {}
             [algorithm]

@@ -81,8 +81,7 @@ fn resources(parties: &PartyProcesses, party: usize) -> Resources {
 
 #[test]
 fn ten_thousand_iterations_need_hardly_more_memory_than_a_thousand() {
-    let mut parties = PartyProcesses::new(STUDY);
-    fs::write(parties.folder().join("rows.csv"), rows()).unwrap();
+    let mut parties = PartyProcesses::with_rows(STUDY, &rows());
     parties.start_all();
     // Not the last iteration, since a party may exit at any time after it.
     let [early, late] = [ITERATIONS / 10, ITERATIONS - 20].map(|iteration| {

@@ -115,9 +115,25 @@ fn odd_values_are_counted_for_the_operator_only(trial: &Path) {
     let site = fs::read_to_string(trial.join("alder/site.toml")).unwrap();
     let site = site
         .replace("\"rows.csv\"", "\"odd.csv\"")
+        .replace("\"results\"", "\"odd-results\"")
         .replace("\"state\"", "\"elsewhere\"");
     fs::write(trial.join("alder/odd.toml"), site).unwrap();
-    let check = "radmm node --study study.toml --site alder/odd.toml --check";
+    // There are more rows than declared.
+    let (text, code) = radmm(
+        trial,
+        "node --study study.toml --site alder/odd.toml --check",
+    );
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains(
+            "alder/odd.csv: 503 training rows, and the study declares rows = 500 for alder"
+        ),
+        "{text}"
+    );
+    let study = fs::read_to_string(trial.join("study.toml")).unwrap();
+    let study = study.replacen("rows = 500", "rows = 503", 1);
+    fs::write(trial.join("odd.toml"), study).unwrap();
+    let check = "radmm node --study odd.toml --site alder/odd.toml --check";
     let output = shell(trial, check);
     assert!(output.status.success(), "{}", all_output(&output));
     let page = String::from_utf8(output.stdout).unwrap();

@@ -340,6 +340,47 @@ fn a_smooth_hinge_model_predicts_scores() {
 }
 
 #[test]
+fn a_cut_logistic_model_predicts_the_probabilities_of_its_loss() {
+    let folder =
+        folder("age,smoker,ill\n90,no,yes\n10,no,no\n50,yes,yes\n20,no,no\n80,yes,yes\n70,no,no\n");
+    let data = DATA.replace("train.csv", "rows.csv");
+    let with = |loss: &str| {
+        let rest = REST.replace("weight", &format!("loss = \"{loss}\"\nweight"));
+        format!("{data}{rest}")
+    };
+    // Trained by the program itself.
+    write(folder.path(), "visits.toml", &with("cut-logistic"));
+    let output = radmm(folder.path(), &["run", "visits.toml", "--json", "--quiet"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["study"]["problem"]["loss"], "cut-logistic");
+    let trained = result["centralised"]["model"].clone();
+    let weights: Vec<f64> = serde_json::from_value(trained).unwrap();
+    let of = |text: &str| model(&Study::parse(text, "visits.toml").unwrap().0, &weights);
+    write(folder.path(), "model.json", &of(&with("cut-logistic")));
+    let output = predict(folder.path(), &["model.json", "rows.csv"]);
+    let csv = text(&output.stdout);
+    assert_eq!(csv.lines().next(), Some("row,probability,predicted"));
+    assert!(text(&output.stderr).contains("a probability of at least 0.5\n"));
+    // The same weights with a loss without probabilities show the scores.
+    write(folder.path(), "model.json", &of(&with("smooth-hinge")));
+    let scores = predict(folder.path(), &["model.json", "rows.csv"]);
+    let pairs = values(csv).into_iter().zip(values(text(&scores.stdout)));
+    for ((probability, predicted), (score, same)) in pairs {
+        let (probability, score) = (probability.unwrap(), score.unwrap());
+        let slope = |z: f64| (1.0 / (1.0 + z.exp())).min(0.5);
+        let expected = slope(-score) / (slope(score) + slope(-score));
+        assert!(
+            (probability - expected).abs() < 1e-12,
+            "{probability} {expected}"
+        );
+        assert_eq!(predicted, same);
+        // Nearer to a half than the logistic loss has it: scores grow where the slope is cut.
+        assert!((probability - 0.5).abs() <= (1.0 / (1.0 + (-score).exp()) - 0.5_f64).abs());
+    }
+}
+
+#[test]
 fn an_output_file_is_written_completely_or_not_at_all() {
     let folder = folder("age,smoker\n90,no\n10,no\n");
     let out = folder.path().join("out.csv");

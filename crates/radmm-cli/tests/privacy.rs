@@ -51,6 +51,11 @@ fn rows() -> String {
     text
 }
 
+/// Returns the study with parties that count alike, so that small ones need more noise.
+fn by_party() -> String {
+    STUDY.replace("[problem]", "[problem]\ncount = \"parties\"")
+}
+
 /// Returns a folder with a study and its rows.
 fn folder(study: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -177,7 +182,7 @@ fn row_counts_that_do_not_fit_are_wrong_use() {
 
 #[test]
 fn noise_that_will_drown_the_signal_causes_a_warning_before_a_run() {
-    let drowning = STUDY.replace("epsilon = 6", "epsilon = 0.2");
+    let drowning = by_party().replace("epsilon = 6", "epsilon = 0.2");
     let folder = folder(&drowning);
     let warning = "warning: the noise is likely to drown the signal: at node 0, with 10 rows, its norm is about ";
     for command in ["privacy", "run"] {
@@ -193,7 +198,7 @@ fn noise_that_will_drown_the_signal_causes_a_warning_before_a_run() {
 
 #[test]
 fn an_unattainable_total_is_wrong_use_and_nothing_runs() {
-    let folder = folder(&STUDY.replace("epsilon = 6", "epsilon = 0.001"));
+    let folder = folder(&by_party().replace("epsilon = 6", "epsilon = 0.001"));
     for args in [
         &["privacy", "study.toml"][..],
         &["run", "study.toml", "--out", "results"],
@@ -272,7 +277,7 @@ fn a_run_writes_a_privacy_statement() {
 
 #[test]
 fn a_run_shows_the_noise_of_every_party_where_they_differ() {
-    let folder = folder(STUDY);
+    let folder = folder(&by_party());
     let (page, _, _) = run(folder.path(), &["run", "study.toml"]);
     assert!(
         page.contains("each party has its own noise: rate "),
@@ -280,13 +285,16 @@ fn a_run_shows_the_noise_of_every_party_where_they_differ() {
     );
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("data steps rate total ε"), "{page}");
-    let given = STUDY.replace("epsilon = 6", "mechanism = \"objective\"\nrate = 2");
-    fs::write(folder.path().join("study.toml"), given).unwrap();
-    let (page, _, _) = run(folder.path(), &["run", "study.toml"]);
-    assert!(
-        !page.contains("its own noise") && !page.contains("rate"),
-        "{page}"
-    );
+    // It is the same for all where it is given, and where rows count alike.
+    let given = by_party().replace("epsilon = 6", "mechanism = \"objective\"\nrate = 2");
+    for same in [&given, STUDY] {
+        fs::write(folder.path().join("study.toml"), same).unwrap();
+        let (page, _, _) = run(folder.path(), &["run", "study.toml"]);
+        assert!(
+            !page.contains("its own noise") && !page.contains("rate"),
+            "{page}"
+        );
+    }
 }
 
 #[test]
@@ -299,10 +307,10 @@ fn the_built_in_study_has_a_bill() {
 
 /// Returns the study for three real parties, each with its own file of rows.
 fn between_parties() -> String {
-    let parties = ["alder", "birch", "cedar"].map(|name| {
+    let parties = [("alder", 10), ("birch", 20), ("cedar", 30)].map(|(name, rows)| {
         // Each of these letters is a hexadecimal digit.
         let key = name[..1].repeat(64);
-        format!("[[parties]]\nname = \"{name}\"\nkey = \"ed25519:{key}\"\n")
+        format!("[[parties]]\nname = \"{name}\"\nkey = \"ed25519:{key}\"\nrows = {rows}\n")
     });
     let idle = "[data.split]\nmethod = \"sizes\"\nsizes = [1, 2, 3]\nseed = 1\n";
     let text = STUDY.replace("path = \"rows.csv\"\n", "");
@@ -310,12 +318,14 @@ fn between_parties() -> String {
 }
 
 #[test]
-fn parties_with_their_own_files_are_billed_for_the_given_row_counts() {
+fn parties_with_their_own_files_are_billed_for_the_rows_that_they_declare() {
     let folder = folder(&between_parties());
-    let bill = json(
-        folder.path(),
-        &["privacy", "study.toml", "--rows", "10,20,30", "--json"],
-    );
+    let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+    let args = ["privacy", "study.toml", "--json", "--rows"];
+    let given = json(folder.path(), &[&args[..], &["10,20,30"]].concat());
+    assert_eq!(given, bill);
+    let others = json(folder.path(), &[&args[..], &["30,20,10"]].concat());
+    assert_eq!(others["nodes"][0]["rows"], 30);
     let nodes = bill["nodes"].as_array().unwrap();
     let parties: Vec<(&str, u64)> = nodes
         .iter()
@@ -335,7 +345,14 @@ fn parties_with_their_own_files_are_billed_for_the_given_row_counts() {
 
 #[test]
 fn a_study_without_rows_is_not_simulated() {
-    let folder = folder(&between_parties());
+    // Where parties count alike, they need not declare their rows.
+    let text = between_parties().replace("[problem]", "[problem]\ncount = \"parties\"");
+    let undeclared: String = text
+        .lines()
+        .filter(|line| !line.starts_with("rows = "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let folder = folder(&undeclared);
     for command in ["privacy", "run", "certify", "audit", "compare"] {
         let mut args = vec![command, "study.toml"];
         if command == "compare" {
@@ -358,6 +375,8 @@ fn a_study_without_rows_is_not_simulated() {
 fn a_study_for_real_parties_can_be_simulated_with_a_table() {
     let text = between_parties()
         .replace("label", "path = \"rows.csv\"\nlabel")
+        .replace("rows = 10\n", "rows = 20\n")
+        .replace("rows = 30\n", "rows = 20\n")
         .replace(
             "[[parties]]\nname = \"alder\"",
             "[run]\nseed = 1\n[[parties]]\nname = \"alder\"",

@@ -139,6 +139,8 @@ fn every_kind_of_schema_is_read_back() {
         ("path = \"rows.csv\"", "path = \"rows.parquet\""),
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
         ("\"logistic\"", "\"smooth-hinge\"\nwidth = 0.3"),
+        ("\"logistic\"", "\"smooth-hinge\""),
+        ("\"logistic\"", "\"cut-logistic\""),
     ];
     for (old, new) in changes {
         assert!(EXAMPLE.contains(old), "{old}");
@@ -206,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn probabilities_are_those_of_the_logistic_model_and_the_hinge_has_none() {
+fn probabilities_are_those_that_the_loss_elicits_and_the_hinge_has_none() {
     let logistic = model(EXAMPLE);
     for score in [-800.0, -3.0, -1e-9, 0.0, 0.7, 40.0, 800.0] {
         let probability = logistic.probability(score).unwrap();
@@ -219,6 +221,15 @@ fn probabilities_are_those_of_the_logistic_model_and_the_hinge_has_none() {
     assert_eq!(logistic.probability(0.0), Some(0.5));
     let hinge = model(&EXAMPLE.replace("\"logistic\"", "\"smooth-hinge\""));
     assert_eq!(hinge.probability(0.7), None);
+    let cut = model(&EXAMPLE.replace("\"logistic\"", "\"cut-logistic\""));
+    assert!(cut.to_json().contains("\"loss\": \"cut-logistic\""));
+    for score in [-800.0, -3.0, 0.0, 0.7, 40.0] {
+        // p·L'(s) = (1 − p)·L'(−s), with slopes of at most a half.
+        let slope = |z: f64| (1.0 / (1.0 + f64::exp(z))).min(0.5);
+        let expected = slope(-score) / (slope(score) + slope(-score));
+        let probability = cut.probability(score).unwrap();
+        assert!((probability - expected).abs() <= 1e-15, "{score}");
+    }
 }
 
 #[test]
@@ -400,7 +411,7 @@ fn columns_are_checked_as_in_a_study() {
     );
     assert_eq!(
         refusal(|model| model["problem"] = json!({})),
-        "model.json: problem.loss: is missing: logistic or smooth-hinge"
+        "model.json: problem.loss: is missing: logistic, smooth-hinge or cut-logistic"
     );
     assert_eq!(
         refusal(|model| model["data"]["rows"] = json!("clap")),

@@ -1,6 +1,7 @@
 //! The plan of one party is its part of the plan of all.
 
 use radmm::graph::{Graph, NodeId};
+use radmm::privacy::{Bound, Budget, IdealRelease, Ledger, NoiseDistribution, PrivacyEvent};
 use radmm_study::Study;
 use radmm_study::pricing::{PartyPlan, PartySize, Plan, UnattainableBudget};
 
@@ -67,5 +68,81 @@ fn an_unattainable_total_is_reported_alike_for_one_party_and_for_all() {
         let i = plan.parties().iter().position(|size| size.name == *party);
         let alone = plan.party(i.expect("a party")).noise();
         assert_eq!(alone.expect_err("too little"), error);
+    });
+}
+
+const SUMS: &str = r#"
+[data]
+builtin = "clinic"
+[network]
+nodes = 4
+topology = "star"
+[problem]
+loss = "smooth-hinge"
+width = 1.0
+weight = 1
+ridge = 1
+[algorithm]
+name = "consensus"
+metric = "gram"
+metric_share = 0.15
+steps = 25
+[privacy]
+epsilon = 1
+delta = 1e-5
+[run]
+seed = 1
+"#;
+
+/// `μ` of (1, 1e-5): Φ(μ/2 − 1/μ) − e·Φ(−μ/2 − 1/μ) = 1e-5, with 50 digits.
+const MU: f64 = 0.268_051_123_211_294_2;
+
+#[test]
+fn the_first_question_and_the_gradients_of_a_calibrated_sum_compose_exactly_to_its_total() {
+    let share = 0.15;
+    let (study, _) = Study::parse(SUMS, "study.toml").expect("a study");
+    plans(&study, |plan| {
+        let noise = plan.noise().expect("noise");
+        // Sums have one unit, however many rows a party has.
+        assert!(noise.iter().all(|one| *one == noise[0]));
+        let charges = plan.party(3).charges(&noise[3]).expect("charges");
+        assert_eq!(charges.len(), 26);
+        let ratio = |event: &PrivacyEvent| match event.ideal {
+            IdealRelease::Additive {
+                sensitivity,
+                law: NoiseDistribution::Gaussian { sigma },
+            } => sensitivity / sigma,
+            other => panic!("{other:?}"),
+        };
+        let squares: Vec<f64> = charges.iter().map(|(_, e)| ratio(e).powi(2)).collect();
+        let (first, gradients) = (squares[0], &squares[1..]);
+        let whole: f64 = squares.iter().sum();
+        // μ² = φμ² + K·(1 − φ)μ²/K. The Gram matrix's sensitivity has room for rounding, one part in 8192, and the grid takes a
+        // thousandth of every price.
+        assert!((first / (share * whole) - 1.0).abs() < 3e-4);
+        assert!(gradients.iter().all(|one| *one == gradients[0]));
+        assert!((25.0 * gradients[0] / ((1.0 - share) * whole) - 1.0).abs() < 3e-4);
+        let mu = whole.sqrt();
+        assert!(mu < MU && mu > 0.99 * MU, "{mu}");
+        // The ledger's total is that of one answer with this μ, and of the grid: nothing is lost by composing.
+        let total = |events: &[PrivacyEvent], delta: f64| {
+            let budget = Budget::unlimited(delta).expect("a δ");
+            let mut ledger = Ledger::new(budget, Bound::Tight);
+            for event in events {
+                ledger.spend(*event).expect("no limit");
+            }
+            ledger.spent().epsilon
+        };
+        let events: Vec<PrivacyEvent> = charges.iter().map(|(_, event)| *event).collect();
+        let at_once = PrivacyEvent::from(IdealRelease::Additive {
+            sensitivity: mu,
+            law: NoiseDistribution::gaussian(1.0),
+        });
+        // Finite precision costs 2κ, and a factor e^κ on δ.
+        let slack: f64 = events.iter().map(|event| event.slack).sum();
+        let expected = 2.0 * slack + total(&[at_once], 1e-5 * libm::exp(-slack));
+        let spent = total(&events, 1e-5);
+        assert!((spent - expected).abs() < 1e-12, "{spent} {expected}");
+        assert!(spent <= 1.0 && spent > 1.0 - 1e-9, "{spent}");
     });
 }

@@ -150,7 +150,7 @@ fn legend(bill: &StudyBill) -> String {
          a step: {adds_up}\n \
          total ε: over every message of the run\n \
          noise/C: the expected norm of the noise, divided by the largest possible\n \
-         norm of the rows' gradient, C = {}",
+         norm of a party's gradient, {}",
         brief(bill.signal)
     )
 }

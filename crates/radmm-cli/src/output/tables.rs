@@ -11,7 +11,7 @@ use radmm_lab::report::tables;
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
 use radmm_study::PrivacySection;
-use radmm_study::number_format::{self, count, epsilon, number, percent, thousands};
+use radmm_study::number_format::{self, brief, count, epsilon, number, percent, thousands};
 
 /// The number of bars in a line of bars.
 const BAR_COUNT: usize = 60;
@@ -177,7 +177,11 @@ fn privacy_statement(outcome: &Outcome, privacy: &PrivacySection) -> String {
         )
     };
     let laws = || run.nodes.iter().filter_map(|node| node.law);
-    let noise = match laws().zip(laws().skip(1)).any(|(one, next)| one != next) {
+    let amounts = || laws().map(|law| brief(law.amount()));
+    let noise = match amounts()
+        .zip(amounts().skip(1))
+        .any(|(one, next)| one != next)
+    {
         true => format!("\neach party has its own noise: {}", noise_text(laws())),
         false => String::new(),
     };

@@ -44,6 +44,9 @@ delta = 1e-4
 seed = 11
 "#;
 
+/// The complete rows of the hospitals.
+const ROWS: [usize; 5] = [530, 491, 363, 350, 246];
+
 const SITE: &str = r#"
 key = "site.key"
 state = "state"
@@ -75,13 +78,13 @@ pub fn run_study(changes: &[(&str, &str)]) -> TempDir {
         changes.iter().fold(text.to_owned(), change)
     };
     let mut text = changed(STUDY);
-    for name in PARTIES {
+    for (name, rows) in PARTIES.iter().zip(ROWS) {
         let own = folder.path().join(name);
         fs::create_dir(&own).unwrap();
         let key = SecretKey::generate().unwrap();
         key.write_new(&own.join("site.key")).unwrap();
         let key = Identity::from(key.public());
-        text += &format!("[[parties]]\nname = \"{name}\"\nkey = \"{key}\"\n");
+        text += &format!("[[parties]]\nname = \"{name}\"\nkey = \"{key}\"\nrows = {rows}\n");
     }
     fs::write(folder.path().join("study.toml"), &text).unwrap();
     let (study, _) = Study::parse(&text, "study.toml").unwrap();

@@ -122,9 +122,19 @@ impl PartyProcesses {
 
     /// Writes the files of all parties, with a privacy limit, and starts none.
     pub fn with_limit(text: &str, limit: Option<f64>) -> Self {
+        Self::within(tempfile::tempdir().unwrap(), text, limit)
+    }
+
+    /// Writes `rows.csv` and the files of all parties, and starts none.
+    pub fn with_rows(text: &str, rows: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        Self::within(folder, text, None)
+    }
+
+    fn within(folder: TempDir, text: &str, limit: Option<f64>) -> Self {
         let (study, _) = Study::parse(text, "trial.toml").unwrap();
-        let table = StudyRows::read(&study, Path::new("")).unwrap();
+        let table = StudyRows::read(&study, folder.path()).unwrap();
         let rows: Vec<usize> = table.parties.iter().map(|p| p.shard.rows()).collect();
         let options = LocalNetworkOptions {
             rows: &rows,

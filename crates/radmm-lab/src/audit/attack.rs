@@ -1,13 +1,12 @@
 //! Attacks: a score for each victim, computed from its releases. A large score speaks for one data set, a small one for the other.
 
 use radmm::curator::NoiseKey;
-use radmm::privacy::Guarantee;
 use rayon::prelude::*;
 
 use super::likelihood::{Hypothesis, ImpliedNoise, difference, norm};
 use super::lower_bound::Scores;
 use super::output_verifier::PaidAnswer;
-use super::victim::{AttackError, Dataset, Victim, VictimRun};
+use super::victim::{AttackError, Claim, Dataset, Victim, VictimRun};
 
 /// The distance below which two noises count as equal: they are known up to the solver's tolerance and the grid of releases.
 const EQUAL_NOISE: f64 = 1e-12;
@@ -30,17 +29,17 @@ pub(super) enum Attack {
 }
 
 impl Attack {
-    /// Attacks `runs` victims with each data set and returns their scores and the guarantee that each of them claims.
+    /// Attacks `runs` victims with each data set and returns their scores and what each of them claims.
     pub(super) fn on(
         self,
         victim: &Victim,
         runs: u32,
         seed: u64,
         progress: &(dyn Fn() + Sync),
-    ) -> Result<(Scores, Guarantee), AttackError> {
+    ) -> Result<(Scores, Claim), AttackError> {
         let claimed = victim
             .run(Dataset::Right, NoiseKey::repeating(seed, 0, 0))?
-            .spent;
+            .claim(&victim.config);
         let scores = |dataset: Dataset| -> Result<Vec<f64>, AttackError> {
             let score = |run: u32| {
                 let score = self.score(victim, dataset, run, seed);
@@ -84,7 +83,7 @@ impl Attack {
                         implied_noise(hypothesis, first)?,
                         implied_noise(hypothesis, second)?,
                     );
-                    Ok(norm(difference(first.noise, second.noise)))
+                    Ok(norm(&difference(&first.noise, &second.noise)))
                 };
                 Ok(closer(apart(right)?, apart(left)?))
             }
@@ -94,7 +93,7 @@ impl Attack {
                 let known = implied_noise(right, first(&accomplice)?)?.noise;
                 let apart = |hypothesis: &Hypothesis| -> Result<f64, AttackError> {
                     let implied = implied_noise(hypothesis, first(&attacked)?)?;
-                    Ok(norm(difference(implied.noise, known)))
+                    Ok(norm(&difference(&implied.noise, &known)))
                 };
                 Ok(closer(apart(right)?, apart(left)?))
             }

@@ -1,9 +1,12 @@
 //! The audit without a study: every mechanism, for one query and over a whole transcript, and every way to recycle.
 
+use radmm::algorithm::consensus::period;
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::{Graph, NodeId, Topology};
-use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::graph::{Graph, NodeId, SpanningTree, Topology};
+use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseFamily, NoiseScaling};
 use radmm::problem::{Loss, Problem, RowShape};
+use radmm::protocol::query::sum_scale;
+use radmm_study::algorithm::{AutoNumber, MetricKind};
 use radmm_study::number_format::count;
 use radmm_study::{Method, Noise, Study};
 
@@ -21,6 +24,8 @@ const GROWING: Schedule = Schedule::Growth {
     growth: 1.1,
 };
 const HINGE: Loss = Loss::SmoothHinge { width: 0.5 };
+/// A hinge whose slope is −1 at the origin, where every run of `consensus` begins.
+pub(super) const WIDE_HINGE: Loss = Loss::SmoothHinge { width: 1.0 };
 /// The number of data steps, with a recycled step after each but the last.
 const DATA_STEPS: u32 = 3;
 /// `δ` of Gaussian noise. At a smaller one, tails that are too rare to be counted decide.
@@ -28,7 +33,7 @@ const DELTA: f64 = 1e-3;
 
 /// The noise in a linear term at which some ten thousand runs resolve one data step well: ε is about 2 with gamma and Laplace
 /// noise and 3 with Gaussian noise. It is fixed and not calibrated to a total: a wrong price must not choose its own noise.
-const NOISE_FOR_ONE_STEP: [NoiseDistribution; 3] = [
+pub(super) const NOISE_FOR_ONE_STEP: [NoiseDistribution; 3] = [
     NoiseDistribution::Gamma { rate: 1.0 },
     NoiseDistribution::Laplace { rate: 0.7 },
     NoiseDistribution::Gaussian { sigma: 2.3 },
@@ -74,7 +79,86 @@ pub(super) fn cases() -> Vec<AuditCase> {
         }
     }
     cases.extend([curvature(), two_answers(), accomplice(2)]);
+    cases.extend(sums());
     cases
+}
+
+/// Returns attacks on every kind of sum over rows, and on whole runs of `consensus`.
+pub(super) fn sums() -> Vec<AuditCase> {
+    let mut cases = Vec::new();
+    for (one, all) in NOISE_FOR_ONE_STEP.into_iter().zip(NOISE_FOR_ALL_STEPS) {
+        let mut case = |label: &str, victim| {
+            cases.push(AuditCase {
+                victim,
+                attack: Attack::Likelihood,
+                label: label.to_owned(),
+            });
+        };
+        let first_answer = |metric| VictimConfig {
+            iterations: 1,
+            // Half of the budget for the first answer: as much as the gradient costs.
+            ..sum_victim(one, Loss::Logistic, metric, 0.5, 1)
+        };
+        let whole_run = |loss, metric| sum_victim(all, loss, metric, 0.25, DATA_STEPS);
+        let plain = MetricKind::None;
+        case(
+            "gradient",
+            sum_victim(one, Loss::CutLogistic, plain, 0.0, 1),
+        );
+        case("3 gradients", whole_run(Loss::Logistic, plain));
+        case("mean row", first_answer(MetricKind::Mean));
+        case("mean + 3", whole_run(WIDE_HINGE, MetricKind::Mean));
+        // In a metric rows are dense, which the ℓ₁ norm makes too expensive.
+        if one.family() != NoiseFamily::Laplace {
+            let gram = MetricKind::Gram;
+            case("Gram matrix", first_answer(gram));
+            // The Gram matrix costs next to nothing.
+            case("in a metric", sum_victim(one, WIDE_HINGE, gram, 1e-6, 1));
+            case("Gram + 3", whole_run(WIDE_HINGE, gram));
+        }
+    }
+    cases.push(sum_accomplice(2));
+    cases
+}
+
+/// Returns an attack that succeeds if two parties share noise. All parties are asked the same at the same time, so that nothing but
+/// their keys keeps their noise apart.
+pub(super) fn sum_accomplice(apart: u32) -> AuditCase {
+    let [.., gaussian] = NOISE_FOR_ONE_STEP;
+    AuditCase {
+        victim: sum_victim(gaussian, WIDE_HINGE, MetricKind::None, 0.0, 1),
+        attack: Attack::Accomplice { apart },
+        label: "accomplice".to_owned(),
+    }
+}
+
+/// Returns a victim of `consensus` with `steps` gradients, whose parent in the tree is hostile. `law` is the noise of a gradient
+/// whose sensitivity is 2; `share` is the metric's part of the budget.
+pub(super) fn sum_victim(
+    law: NoiseDistribution,
+    loss: Loss,
+    metric: MetricKind,
+    share: f64,
+    steps: u32,
+) -> VictimConfig {
+    let total_rows = 2 * ROWS;
+    let scale = loss.largest_slope() * sum_scale(total_rows);
+    let gradient = Mechanism::gradient(law.scaled(scale));
+    let sums = steps + u32::from(metric != MetricKind::None);
+    VictimConfig {
+        method: Method::Consensus {
+            metric,
+            metric_share: share,
+            metric_ridge: AutoNumber::Given(0.01),
+            steps,
+            step: AutoNumber::Given(1.0),
+            momentum: AutoNumber::Given(0.3),
+        },
+        // Node 0 is the root.
+        id: NodeId(1),
+        iterations: sums * period(1),
+        ..victim(gradient, loss, 1)
+    }
 }
 
 /// Returns an attack on the other part of the price of objective perturbation: `x = 2`, so that two thirds of it are `ln(1 + x)`.
@@ -192,7 +276,10 @@ pub(super) fn networks() -> Vec<(String, Experiment)> {
     let first = Experiment::prepare(study, "".as_ref()).expect("its rows are in the program");
     let variant = |(suffix, method): (&str, Method)| {
         let mut study = first.study().clone();
-        study.algorithm.iterations = 12;
+        study.algorithm.iterations = match method.data_steps() {
+            Some(data_steps) => data_steps * period(SpanningTree::of(first.graph()).depth()),
+            None => 12,
+        };
         if method.asks_for_gradients() {
             let law = law(&study.privacy.noise.template());
             study.privacy.noise = Noise::Given(Mechanism::Gradient { law });
@@ -221,6 +308,14 @@ pub(super) fn networks() -> Vec<(String, Experiment)> {
         recycle,
         dual_step: 3.0,
     };
+    let consensus = |metric| Method::Consensus {
+        metric,
+        metric_share: 0.2,
+        metric_ridge: AutoNumber::Auto,
+        steps: 2,
+        step: AutoNumber::Auto,
+        momentum: AutoNumber::Auto,
+    };
     [
         ("", admm(ETA, 1)),
         (", growing η", admm(GROWING, 1)),
@@ -229,6 +324,9 @@ pub(super) fn networks() -> Vec<(String, Experiment)> {
         (", 2 recycled", private(2)),
         ("", dlm(1)),
         (", 2 recycled", dlm(2)),
+        ("", consensus(MetricKind::None)),
+        (", mean row", consensus(MetricKind::Mean)),
+        (", Gram", consensus(MetricKind::Gram)),
     ]
     .map(variant)
     .into()

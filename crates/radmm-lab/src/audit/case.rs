@@ -2,12 +2,13 @@
 
 use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::Loss;
+use radmm_study::Method;
 use serde::Serialize;
 
 use super::attack::{Attack, RUNS_PER_REPORT};
 use super::binomial::BinomialCount;
-use super::lower_bound::{ScoreProfile, Scores, ceiling, resolution};
-use super::victim::{AttackError, VictimConfig};
+use super::lower_bound::{ScoreProfile, Scores, TradeOff, ceiling, resolution};
+use super::victim::{AttackError, Claim, VictimConfig};
 
 /// A victim and the attack on it.
 pub(super) struct AuditCase {
@@ -31,6 +32,16 @@ pub enum AuditVerdict {
     Fails,
 }
 
+/// The curve by which a claim bounds the probabilities of events, and counts bound ε.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TradeOffCurve {
+    /// `p ≤ e^ε·p′ + δ`.
+    EpsilonDelta,
+    /// That of Gaussian noise on answers, `p ≤ Φ(Φ⁻¹(p′) + μ)`, stated as the ε of `μ` at `δ`.
+    Gaussian,
+}
+
 /// The result of an attack on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AttackResult {
@@ -50,6 +61,8 @@ pub struct AttackResult {
     pub hits: [usize; 2],
     /// The same for the victims with the other data set.
     pub false_hits: [usize; 2],
+    /// The curve by which the counts bound ε.
+    pub curve: TradeOffCurve,
     /// The verdict.
     pub verdict: AuditVerdict,
     /// The distribution of the scores, for a plot.
@@ -71,31 +84,39 @@ impl AuditCase {
         progress: &(dyn Fn() + Sync),
     ) -> Result<AttackResult, AttackError> {
         let victim = self.victim.clone().prepare();
-        let (scores, claimed) = self.attack.on(&victim, runs, seed, progress)?;
-        Ok(self.judge(&scores, claimed, runs))
+        let (scores, claim) = self.attack.on(&victim, runs, seed, progress)?;
+        Ok(self.judge(&scores, claim, runs))
     }
 
     /// Compares the bound that scores show with a claim.
-    pub(super) fn judge(&self, scores: &Scores, claimed: Guarantee, runs: u32) -> AttackResult {
-        let bound = scores.lower_bound(claimed.delta);
+    pub(super) fn judge(&self, scores: &Scores, claim: Claim, runs: u32) -> AttackResult {
+        let Claim {
+            total: claimed,
+            trade_off,
+        } = claim;
+        let bound = scores.lower_bound(trade_off);
         let pair = |count: BinomialCount| [count.hits, count.trials];
         let verdict = if bound.epsilon > claimed.epsilon {
             AuditVerdict::Fails
-        } else if claimed.epsilon > ceiling(runs, claimed.delta) {
+        } else if claimed.epsilon > ceiling(runs, trade_off) {
             AuditVerdict::TooLarge
-        } else if claimed.epsilon < 2.0 * resolution(runs) {
+        } else if claimed.epsilon < 2.0 * resolution(runs, trade_off) {
             AuditVerdict::TooSmall
         } else {
             AuditVerdict::Holds
         };
         AttackResult {
-            mechanism: mechanism_text(&self.victim.mechanism, self.victim.problem.loss),
+            mechanism: mechanism_text(&self.victim),
             attack: self.label.clone(),
             data_steps: self.victim.queries().len(),
             claimed,
             lower_bound: bound.epsilon,
             hits: pair(bound.hits),
             false_hits: pair(bound.false_hits),
+            curve: match trade_off {
+                TradeOff::EpsilonDelta { .. } => TradeOffCurve::EpsilonDelta,
+                TradeOff::Gaussian { .. } => TradeOffCurve::Gaussian,
+            },
             verdict,
             profile: scores.profile(),
         }
@@ -110,9 +131,10 @@ impl AttackResult {
 }
 
 /// Returns a mechanism in words, as in `objective gamma`.
-fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
+fn mechanism_text(victim: &VictimConfig) -> String {
+    let sums = matches!(victim.method, Method::Consensus { .. });
     let law = |law: &NoiseDistribution| law.family().name();
-    let words = match mechanism {
+    let words = match &victim.mechanism {
         Mechanism::None => "no noise".to_owned(),
         Mechanism::Objective {
             law: of,
@@ -123,11 +145,12 @@ fn mechanism_text(mechanism: &Mechanism, loss: Loss) -> String {
             scale: NoiseScaling::Penalty,
         } => format!("penalty-scaled {}", law(of)),
         Mechanism::Output { law: of } => format!("output {}", law(of)),
+        Mechanism::Gradient { law: of } if sums => format!("sum {}", law(of)),
         Mechanism::Gradient { law: of } => format!("gradient {}", law(of)),
     };
-    match loss {
+    match victim.problem.loss {
         Loss::Logistic => words,
         Loss::SmoothHinge { .. } => format!("{words} hinge"),
-        Loss::CutLogistic => format!("{words} cut logistic"),
+        Loss::CutLogistic => format!("{words} cut"),
     }
 }

@@ -1,13 +1,13 @@
 //! A run of honest parties in which every message is verified.
 
-use radmm::graph::NodeId;
 use radmm::node::Node;
+use radmm::privacy::Mechanism;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::output_verifier::{OutputVerifier, VerifiedStep, VerifyFailure};
+use super::output_verifier::{OutputVerifier, PublicTerms, VerifiedStep, VerifyFailure};
 use crate::experiment::Experiment;
 use crate::instantiate::{self, RunError, RunSettings};
 
@@ -48,19 +48,36 @@ pub(super) fn verify(
     name: String,
     progress: &(dyn Fn() + Sync),
 ) -> Result<HonestRun, RunError> {
-    let (study, instance) = (experiment.study(), experiment.instance());
     let noise = experiment.noise()?;
     let settings = RunSettings::first(&noise);
-    let nodes = instantiate::nodes(&instance, experiment.table(), &settings)?;
+    let nodes = instantiate::nodes(&experiment.instance(), experiment.table(), &settings)?;
+    Ok(verify_nodes(experiment, &noise, nodes, name, progress))
+}
+
+/// Runs the nodes of a study and verifies each of them. `noise` is what was agreed, by node.
+pub(super) fn verify_nodes(
+    experiment: &Experiment,
+    noise: &[Mechanism],
+    nodes: Vec<Node>,
+    name: String,
+    progress: &(dyn Fn() + Sync),
+) -> HonestRun {
+    let (study, instance) = (experiment.study(), experiment.instance());
     let columns = experiment.table().columns.len();
-    let algorithm = |id: NodeId| instance.algorithm(id, vec![0.0; columns]);
     let mut parties: Vec<VerifiedParty> = nodes
         .into_iter()
         .map(|mut node| {
+            let id = node.id();
             // Broadcasts `f_i(0)`, its model.
             node.start();
+            let terms = PublicTerms {
+                problem: instance.problem(id),
+                mechanism: noise[id.0 as usize],
+                rows: node.curator().rows(),
+            };
+            let algorithm = instance.algorithm(id, vec![0.0; columns]);
             VerifiedParty {
-                verifier: OutputVerifier::new(algorithm(node.id()), node.model().clone()),
+                verifier: OutputVerifier::new(algorithm, node.model().clone(), terms),
                 node,
                 step: None,
             }
@@ -102,7 +119,7 @@ pub(super) fn verify(
             break;
         }
     }
-    Ok(run)
+    run
 }
 
 impl VerifiedParty {

@@ -6,8 +6,9 @@
 //! objective   e = −(∇O(f) + b + a·f)          density of f:  ν(e)·det ∇²F(f)
 //! output      e = f − argmin F                density of f:  ν(e)
 //! gradient    e = g − ∇O(f)                   density of g:  ν(e)
+//! sums        e = s − scale·Σ_n (…)           density of s:  ν(e)
 //! ```
-//! Only the point-wise losses are shared with the mechanism under attack.
+//! Only the point-wise losses and the metric, which is public, are shared with the mechanism under attack.
 
 use radmm::privacy::{IdealRelease, NoiseDistribution, PrivacyEvent};
 use radmm::problem::Problem;
@@ -24,10 +25,10 @@ pub(super) struct Hypothesis {
 }
 
 /// The noise that an answer implies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ImpliedNoise {
-    /// `e`.
-    pub noise: Vector,
+    /// `e`, with as many numbers as the answer has.
+    pub noise: Vec<f64>,
     /// The log-density of the answer, up to a constant.
     pub ln_density: f64,
 }
@@ -40,7 +41,6 @@ impl Hypothesis {
         event: &PrivacyEvent,
         answer: &[f64],
     ) -> Option<ImpliedNoise> {
-        let answer = vector(answer);
         match (&event.ideal, query) {
             (
                 IdealRelease::Objective { law, .. },
@@ -48,28 +48,57 @@ impl Hypothesis {
                     quadratic, linear, ..
                 },
             ) => {
-                let here = self.at(answer, *quadratic, vector(linear));
+                let here = self.at(vector(answer), *quadratic, vector(linear));
                 let noise = here.gradient.map(|slope| -slope);
                 Some(ImpliedNoise {
-                    noise,
-                    ln_density: ln_density(law, noise) + libm::log(here.determinant()),
+                    ln_density: ln_density(law, &noise) + libm::log(here.determinant()),
+                    noise: noise.to_vec(),
                 })
             }
-            (
-                IdealRelease::Additive { law, .. },
-                Query::Minimise {
-                    quadratic, linear, ..
-                },
-            ) => {
-                let exact = self.minimiser(*quadratic, vector(linear));
-                Some(additive(law, answer, exact))
-            }
-            (IdealRelease::Additive { law, .. }, Query::Gradient { at }) => {
-                let exact = self.at(vector(at), 0.0, [0.0; 2]).gradient;
-                Some(additive(law, answer, exact))
+            (IdealRelease::Additive { law, .. }, _) => {
+                let noise = difference(answer, &self.exact(query));
+                Some(ImpliedNoise {
+                    ln_density: ln_density(law, &noise),
+                    noise,
+                })
             }
             _ => None,
         }
+    }
+
+    /// Returns the answer without noise.
+    fn exact(&self, query: &Query) -> Vec<f64> {
+        match query {
+            Query::Minimise {
+                quadratic, linear, ..
+            } => self.minimiser(*quadratic, vector(linear)).to_vec(),
+            Query::Gradient { at } => self.at(vector(at), 0.0, [0.0; 2]).gradient.to_vec(),
+            Query::GradientSum { at, scale, metric } => self.sum(*scale, 2, |z| {
+                let z = match metric {
+                    Some(metric) => unit(&metric.apply(&z)),
+                    None => z.to_vec(),
+                };
+                let margin = at[0] * z[0] + at[1] * z[1];
+                let (slope, _) = self.problem.loss.slope_and_curvature(margin);
+                z.into_iter().map(|z| slope * z).collect()
+            }),
+            // Labels are positive, so that a row is `z`.
+            Query::GramSum { scale, .. } => self.sum(*scale, 3, |[x, y]| {
+                vec![x * x, std::f64::consts::SQRT_2 * x * y, y * y]
+            }),
+            Query::RowSum { scale, .. } => self.sum(*scale, 2, |z| z.to_vec()),
+        }
+    }
+
+    /// Returns `scale·Σ_n term(z_n)`.
+    fn sum(&self, scale: f64, width: usize, term: impl Fn(Vector) -> Vec<f64>) -> Vec<f64> {
+        let mut sum = vec![0.0; width];
+        for z in &self.rows {
+            for (sum, term) in sum.iter_mut().zip(term(*z)) {
+                *sum += scale * term;
+            }
+        }
+        sum
     }
 
     /// Returns `∇F` and `∇²F` of `F(f) = O(f) + ⟨b, f⟩ + (a/2)‖f‖²`.
@@ -111,7 +140,7 @@ impl Hypothesis {
             let there = loop {
                 let point = [f[0] - length * step[0], f[1] - length * step[1]];
                 let next = self.at(point, a, b);
-                if norm(next.gradient) < norm(here.gradient) {
+                if norm(&next.gradient) < norm(&here.gradient) {
                     break Some((point, next));
                 }
                 length /= 2.0;
@@ -152,29 +181,28 @@ impl Derivatives {
     }
 }
 
-fn additive(law: &NoiseDistribution, answer: Vector, exact: Vector) -> ImpliedNoise {
-    let noise = difference(answer, exact);
-    ImpliedNoise {
-        noise,
-        ln_density: ln_density(law, noise),
-    }
-}
-
 /// Returns the log-density of noise, up to a constant that is the same for both data sets.
-fn ln_density(law: &NoiseDistribution, noise: Vector) -> f64 {
+fn ln_density(law: &NoiseDistribution, noise: &[f64]) -> f64 {
     match *law {
         NoiseDistribution::Gamma { rate } => -rate * norm(noise),
-        NoiseDistribution::Laplace { rate } => -rate * (noise[0].abs() + noise[1].abs()),
+        NoiseDistribution::Laplace { rate } => -rate * noise.iter().map(|e| e.abs()).sum::<f64>(),
         NoiseDistribution::Gaussian { sigma } => -(norm(noise) / sigma).powi(2) / 2.0,
     }
 }
 
-pub(super) fn difference(a: Vector, b: Vector) -> Vector {
-    [a[0] - b[0], a[1] - b[1]]
+pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-pub(super) fn norm(v: Vector) -> f64 {
-    libm::hypot(v[0], v[1])
+pub(super) fn norm(v: &[f64]) -> f64 {
+    v.iter().fold(0.0, |norm, x| libm::hypot(norm, *x))
+}
+
+/// Returns a vector of norm one in the same direction; zeros for zeros.
+fn unit(v: &[f64]) -> Vec<f64> {
+    let length = norm(v);
+    let divided = |x: &f64| if length > 0.0 { x / length } else { 0.0 };
+    v.iter().map(divided).collect()
 }
 
 /// Returns a vector of an attack, which has two coordinates.
@@ -187,6 +215,7 @@ mod tests {
     use super::*;
     use radmm::privacy::SlopeCurve;
     use radmm::problem::Loss;
+    use radmm::protocol::metric::Metric;
 
     fn hypothesis(loss: Loss) -> Hypothesis {
         Hypothesis {
@@ -208,8 +237,8 @@ mod tests {
             for b in [[0.0, 0.0], [2.0, -1.0], [3000.0, 4000.0]] {
                 let hypothesis = hypothesis(loss);
                 let f = hypothesis.minimiser(1.5, b);
-                let slope = norm(hypothesis.at(f, 1.5, b).gradient);
-                assert!(slope <= 1e-12 * (1.0 + norm(b)), "{loss:?} {b:?}: {slope}");
+                let slope = norm(&hypothesis.at(f, 1.5, b).gradient);
+                assert!(slope <= 1e-12 * (1.0 + norm(&b)), "{loss:?} {b:?}: {slope}");
             }
         }
     }
@@ -222,7 +251,8 @@ mod tests {
             let (mut up, mut down) = (f, f);
             up[k] += step;
             down[k] -= step;
-            difference(of(up), of(down)).map(|d| d / (2.0 * step))
+            let [up, down] = [of(up), of(down)];
+            [0, 1].map(|k| (up[k] - down[k]) / (2.0 * step))
         };
         let ([xx, xy], [yx, yy]) = (along(0), along(1));
         let hessian = hypothesis.at(f, 1.0, [0.0; 2]).hessian;
@@ -270,5 +300,37 @@ mod tests {
             let share: f64 = sum(law) / whole;
             assert!((share - 1.0).abs() < 1e-3, "{law:?}: {share}");
         }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_rows_in_any_metric() {
+        let hypothesis = hypothesis(Loss::CutLogistic);
+        let (scale, noise) = (4.0, 1.0);
+        let exact = |query: Query| hypothesis.exact(&query);
+        let close = |found: Vec<f64>, expected: &[f64]| {
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            }
+        };
+        close(exact(Query::RowSum { scale, noise }), &[-0.4, -0.4]);
+        // 0.36 + 0.81 + 0.04, 0.3 − 0.09 − 0.14, and 0.25 + 0.01 + 0.49.
+        let gram = [4.84, 0.28 * 2f64.sqrt(), 3.0];
+        close(exact(Query::GramSum { scale, noise }), &gram);
+        // All slopes are −½ at zero.
+        let gradient = |metric| {
+            let at = vec![0.0; 2];
+            exact(Query::GradientSum { at, scale, metric })
+        };
+        close(gradient(None), &[0.2, 0.2]);
+        // A is 2 along the first axis and next to nothing along the second: rows are (±1, 0).
+        let metric = Metric::shared(2, &[0.0, 0.0, 1e12], 0.25);
+        let found = gradient(metric.clone());
+        // −½·4·(1 − 1 + 1), up to the square of the angles.
+        assert!(
+            metric.is_some() && (found[0] + 2.0).abs() < 1e-9,
+            "{found:?}"
+        );
+        assert!(found[1].abs() < 1e-4, "{found:?}");
     }
 }

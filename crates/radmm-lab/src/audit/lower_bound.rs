@@ -4,10 +4,15 @@
 //! `P(E | D) ≤ e^ε·P(E | D′) + δ`. So `ε ≥ ln((P(E | D) − δ)/P(E | D′))`, and counting `E` bounds ε from below: with a
 //! Clopper–Pearson bound on either probability, each missed with a probability of 2.5 %, the result holds with 95 %.
 //!
+//! Where all answers have Gaussian noise added, the ledger claims more than one `(ε, δ)`: a transcript that is Gaussian with some
+//! `μ`, for which `P(E | D) ≤ Φ(Φ⁻¹(P(E | D′)) + μ)`. Then counts bound `μ` from below, and the bound on ε is the one that belongs to
+//! this `μ` and the claim's `δ`. It does not depend on tails of probability `δ`, which are too rare to be counted.
+//!
 //! The event is a score beyond a threshold. Threshold and order are chosen on one half of the victims and counted on the
 //! other half, so that no bound is chosen because it came out large.
 
 use super::binomial::BinomialCount;
+use super::gaussian_trade_off as gaussian;
 
 /// The confidence of each lower bound.
 pub const CONFIDENCE: f64 = 0.95;
@@ -18,6 +23,42 @@ const MISS: f64 = (1.0 - CONFIDENCE) / 2.0;
 const MISS_WHEN_CHOOSING: f64 = 1e-6;
 /// The number of thresholds that are tried, evenly spread over the logarithm of the share beyond them.
 const THRESHOLDS: u32 = 64;
+
+/// The bound that a claim puts on `p = P(E | D)`, given `p′ = P(E | D′)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum TradeOff {
+    /// `p ≤ e^ε·p′ + δ`.
+    EpsilonDelta {
+        /// `δ`.
+        delta: f64,
+    },
+    /// `p ≤ Φ(Φ⁻¹(p′) + μ)` in exact arithmetic.
+    Gaussian {
+        /// The `δ` at which `μ` is stated as an ε.
+        delta: f64,
+        /// `κ`: probabilities in the program are within `e^±κ` of those in exact arithmetic.
+        slack: f64,
+    },
+}
+
+impl TradeOff {
+    /// Returns the lower bound on ε from probabilities with `p` as small and `p′` as large as counts allow; at least 0, which says
+    /// nothing.
+    fn epsilon(self, p: f64, other: f64) -> f64 {
+        match self {
+            Self::EpsilonDelta { delta } => {
+                let ratio = (p - delta) / other;
+                // Written so that NaN counts as nothing.
+                if ratio > 1.0 { libm::log(ratio) } else { 0.0 }
+            }
+            Self::Gaussian { delta, slack } => {
+                let (less, more) = (libm::exp(-slack), libm::exp(slack));
+                let mu = gaussian::separation((p * less).min(1.0), (other * more).min(1.0));
+                gaussian::epsilon(mu, delta)
+            }
+        }
+    }
+}
 
 /// The scores of the victims with either data set.
 pub(super) struct Scores {
@@ -37,7 +78,7 @@ pub(super) struct LowerBound {
 
 impl Scores {
     /// Returns the lower bound on ε at 95 %.
-    pub(super) fn lower_bound(&self, delta: f64) -> LowerBound {
+    pub(super) fn lower_bound(&self, claim: TradeOff) -> LowerBound {
         let half = self.right.len() / 2;
         let (right, left) = (self.right.split_at(half), self.left.split_at(half));
         // A score for one data set is, with the other sign, a score for the other.
@@ -56,14 +97,14 @@ impl Scores {
         for (chosen_on, counted_on) in &orders {
             for threshold in chosen_on.thresholds() {
                 let epsilon = chosen_on
-                    .bound_beyond(threshold, delta, MISS_WHEN_CHOOSING)
+                    .bound_beyond(threshold, claim, MISS_WHEN_CHOOSING)
                     .epsilon;
                 if epsilon > best.0 {
                     best = (epsilon, counted_on, threshold);
                 }
             }
         }
-        best.1.bound_beyond(best.2, delta, MISS)
+        best.1.bound_beyond(best.2, claim, MISS)
     }
 }
 
@@ -90,46 +131,44 @@ impl SortedScores {
     }
 
     /// Returns the bound from the event of scores at or above a threshold.
-    fn bound_beyond(&self, threshold: f64, delta: f64, miss: f64) -> LowerBound {
+    fn bound_beyond(&self, threshold: f64, claim: TradeOff, miss: f64) -> LowerBound {
         let count = |scores: &[f64]| BinomialCount {
             hits: scores.len() - scores.partition_point(|score| *score < threshold),
             trials: scores.len(),
         };
         let (hits, false_hits) = (count(&self.one), count(&self.other));
         LowerBound {
-            epsilon: bound(hits, false_hits, delta, miss),
+            epsilon: claim.epsilon(hits.lower(miss), false_hits.upper(miss)),
             hits,
             false_hits,
         }
     }
 }
 
-/// Returns `ln((p − δ)/p′)` with `p` as small and `p′` as large as the counts allow; at least 0, which says nothing.
-fn bound(hits: BinomialCount, false_hits: BinomialCount, delta: f64, miss: f64) -> f64 {
-    let ratio = (hits.lower(miss) - delta) / false_hits.upper(miss);
-    // Written so that NaN counts as nothing.
-    if ratio > 1.0 { libm::log(ratio) } else { 0.0 }
-}
-
 /// Returns the largest bound that so many runs can give, reached if every victim is classified correctly.
-pub(super) fn ceiling(runs: u32, delta: f64) -> f64 {
+pub(super) fn ceiling(runs: u32, claim: TradeOff) -> f64 {
     let trials = (runs - runs / 2) as usize;
     let all = BinomialCount {
         hits: trials,
         trials,
     };
-    bound(all, BinomialCount { hits: 0, trials }, delta, MISS)
+    let nobody = BinomialCount { hits: 0, trials };
+    claim.epsilon(all.lower(MISS), nobody.upper(MISS))
 }
 
-/// Returns the ε that so many runs cannot distinguish from zero: the width of the bound where a fifth of the victims is in the
-/// event. That is about where attacks on gamma noise in the plane are at their best.
-pub(super) fn resolution(runs: u32) -> f64 {
+/// Returns the ε that so many runs cannot distinguish from zero: the width of the bound where an attack is at its best. That is
+/// about where a fifth of the victims is in the event for gamma noise in the plane, and a half of them for a Gaussian transcript.
+pub(super) fn resolution(runs: u32, claim: TradeOff) -> f64 {
     let trials = (runs - runs / 2) as usize;
-    let fifth = BinomialCount {
-        hits: trials.div_ceil(5),
+    let (parts, exact) = match claim {
+        TradeOff::EpsilonDelta { .. } => (5, TradeOff::EpsilonDelta { delta: 0.0 }),
+        TradeOff::Gaussian { .. } => (2, claim),
+    };
+    let count = BinomialCount {
+        hits: trials.div_ceil(parts),
         trials,
     };
-    libm::log(fifth.upper(MISS) / fifth.lower(MISS))
+    exact.epsilon(count.upper(MISS), count.lower(MISS))
 }
 
 /// The distribution of the scores, for a plot.
@@ -190,6 +229,8 @@ fn share_beyond(scores: &[f64], threshold: f64) -> f64 {
 mod tests {
     use super::*;
 
+    const PURE: TradeOff = TradeOff::EpsilonDelta { delta: 0.0 };
+
     /// Uniform on [0, 1), the same for the same seed.
     fn uniform(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
@@ -224,7 +265,7 @@ mod tests {
         // standard errors of the difference are added: a probability of 3e-7. A bound above the truth has one of 2.5 %.
         for (seed, epsilon, width) in [(2, 0.5, 0.052), (3, 1.0, 0.06), (4, 3.0, 0.145)] {
             let scores = randomised_response(epsilon, 100_000, seed);
-            let shown = scores.lower_bound(0.0).epsilon;
+            let shown = scores.lower_bound(PURE).epsilon;
             assert!(
                 shown <= epsilon && shown > epsilon - width,
                 "{shown} of {epsilon}"
@@ -238,7 +279,7 @@ mod tests {
         let missed = (0..500)
             .filter(|&seed| {
                 randomised_response(1.0, 2000, seed)
-                    .lower_bound(0.0)
+                    .lower_bound(PURE)
                     .epsilon
                     > 1.0
             })
@@ -261,8 +302,13 @@ mod tests {
             right: say(1.0),
             left: say(-1.0),
         };
-        assert!(scores.lower_bound(0.0).epsilon > 3.0);
-        assert_eq!(scores.lower_bound(0.011).epsilon, 0.0);
+        assert!(scores.lower_bound(PURE).epsilon > 3.0);
+        assert_eq!(
+            scores
+                .lower_bound(TradeOff::EpsilonDelta { delta: 0.011 })
+                .epsilon,
+            0.0
+        );
     }
 
     #[test]
@@ -271,20 +317,62 @@ mod tests {
             right: vec![0.0; 1000],
             left: vec![0.0; 1000],
         };
-        assert_eq!(same.lower_bound(0.0).epsilon, 0.0);
+        assert_eq!(same.lower_bound(PURE).epsilon, 0.0);
         let apart = Scores {
             right: vec![1.0; 1000],
             left: vec![-1.0; 1000],
         };
-        assert_eq!(apart.lower_bound(0.0).epsilon, ceiling(1000, 0.0));
+        assert_eq!(apart.lower_bound(PURE).epsilon, ceiling(1000, PURE));
         // ln(0.025^(1/500) / (1 − 0.025^(1/500))).
         let all = 0.025f64.powf(1.0 / 500.0);
-        assert!((ceiling(1000, 0.0) - (all / (1.0 - all)).ln()).abs() < 1e-9);
+        assert!((ceiling(1000, PURE) - (all / (1.0 - all)).ln()).abs() < 1e-9);
     }
 
     #[test]
     fn more_runs_raise_the_ceiling_and_refine_the_resolution() {
-        assert!(ceiling(1_000_000, 0.0) > ceiling(1000, 0.0));
-        assert!(resolution(1_000_000) < resolution(1000) / 20.0);
+        assert!(ceiling(1_000_000, PURE) > ceiling(1000, PURE));
+        assert!(resolution(1_000_000, PURE) < resolution(1000, PURE) / 20.0);
+    }
+
+    /// The scores of a Gaussian transcript, by sums of twelve uniform variables: normal up to three deviations.
+    fn shifted_normals(mu: f64, runs: usize, seed: u64) -> Scores {
+        let mut next = uniform(seed);
+        let mut normal = |mean: f64| {
+            let mut one = || (0..12).map(|_| next()).sum::<f64>() - 6.0 + mean;
+            (0..runs).map(|_| one()).collect()
+        };
+        Scores {
+            right: normal(mu),
+            left: normal(0.0),
+        }
+    }
+
+    #[test]
+    fn the_bound_for_a_gaussian_transcript_is_near_its_epsilon_at_any_delta() {
+        for (seed, mu) in [(6, 0.27), (7, 1.0), (8, 2.0)] {
+            let scores = shifted_normals(mu, 40_000, seed);
+            for delta in [1e-3, 1e-5, 1e-9] {
+                let exact = gaussian::epsilon(mu, delta);
+                let claim = TradeOff::Gaussian { delta, slack: 0.0 };
+                let by_curve = scores.lower_bound(claim).epsilon;
+                assert!(
+                    by_curve <= exact && by_curve > 0.8 * exact,
+                    "{mu} {delta}: {by_curve} of {exact}"
+                );
+                // What the program may add to a ratio of probabilities is taken out.
+                let slack = 0.05;
+                let with_slack = TradeOff::Gaussian { delta, slack };
+                assert!(scores.lower_bound(with_slack).epsilon < by_curve);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ceiling_and_the_resolution_of_a_gaussian_transcript_are_those_of_its_curve() {
+        let claim = |delta| TradeOff::Gaussian { delta, slack: 0.0 };
+        let scores = shifted_normals(30.0, 1000, 9);
+        let most = scores.lower_bound(claim(1e-5)).epsilon;
+        assert_eq!(most, ceiling(1000, claim(1e-5)));
+        assert!(resolution(100_000, claim(1e-5)) < 0.2 && resolution(1000, claim(1e-5)) > 0.5);
     }
 }

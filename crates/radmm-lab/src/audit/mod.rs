@@ -1,16 +1,19 @@
 //! Privacy audits: attacks on the real mechanism through its real code path, for a lower bound on ε beside the claimed upper
 //! bound. docs/audit.md has the method and its meaning.
 //!
-//! The attacker is a neighbour who knows everything except which of two rows the victim has (`victim.rs`). He attacks many
-//! victims of either kind, scores their releases (`attack.rs`, with the densities of `likelihood.rs`), and counts
-//! (`lower_bound.rs`, `binomial.rs`). Every other message of victims and honest parties is recomputed from earlier releases
+//! The attacker is a neighbour who knows everything except which of two rows the victim has (`victim.rs`), and chooses messages
+//! that make them matter most (`hostile_totals.rs` where sums are taken along a tree). He attacks many victims of either kind,
+//! scores their releases (`attack.rs`, with the densities of `likelihood.rs`), and counts (`lower_bound.rs`, `binomial.rs`,
+//! `gaussian_trade_off.rs`). Every other message of victims and honest parties is recomputed from earlier releases
 //! (`output_verifier.rs`, `honest_run.rs`).
 
 mod attack;
 mod binomial;
 mod builtin_cases;
 mod case;
+mod gaussian_trade_off;
 mod honest_run;
+mod hostile_totals;
 mod likelihood;
 mod lower_bound;
 mod output_verifier;
@@ -29,7 +32,7 @@ use crate::experiment::Experiment;
 use crate::instantiate::RunError;
 
 use case::AuditCase;
-pub use case::{AttackResult, AuditVerdict};
+pub use case::{AttackResult, AuditVerdict, TradeOffCurve};
 pub use honest_run::HonestRun;
 pub use lower_bound::{CONFIDENCE, ScoreProfile};
 pub use victim::AttackError;

@@ -1,10 +1,12 @@
 //! Verification of a party's outputs: every message is recomputed from earlier releases.
 //!
-//! It uses the same [`StepVerifier`](step_verifier::StepVerifier) as a neighbour or an outsider.
+//! It uses the same [`StepVerifier`](step_verifier::StepVerifier) as a neighbour or an outsider. Partial sums and totals along a tree
+//! are recycled values like any other: what a party adds must be what it released.
 
 use radmm::algorithm::Algorithm;
 use radmm::node::{Output, StopReason};
-use radmm::privacy::PrivacyEvent;
+use radmm::privacy::{Mechanism, PrivacyEvent};
+use radmm::problem::Problem;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{self, ExpectedStep};
@@ -39,6 +41,9 @@ pub enum Unverifiable {
     /// There was a query without a recorded charge.
     #[error("the query of iteration {0} was not charged")]
     Uncharged(u32),
+    /// The recorded charge is not the price of the query.
+    #[error("the charge at iteration {0} is not the price of its query")]
+    Mispriced(u32),
     /// There is a recorded charge without a query.
     #[error("there was a charge at iteration {0}, which has no query")]
     Unasked(u32),
@@ -56,18 +61,43 @@ pub(super) enum VerifyFailure {
     Stopped(#[from] StopReason),
 }
 
+/// The public facts on which the prices of a party's answers depend.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PublicTerms {
+    pub problem: Problem,
+    pub mechanism: Mechanism,
+    /// `B`.
+    pub rows: usize,
+}
+
 /// Verifies the outputs of one party.
-pub(super) struct OutputVerifier(step_verifier::StepVerifier);
+pub(super) struct OutputVerifier {
+    steps: step_verifier::StepVerifier,
+    terms: PublicTerms,
+}
 
 impl OutputVerifier {
     /// Returns a verifier. `algorithm` is a new one, made like the party's own; `start` is the party's first release.
-    pub(super) fn new(algorithm: Box<dyn Algorithm>, start: Release) -> Self {
-        Self(step_verifier::StepVerifier::new(algorithm, start))
+    pub(super) fn new(algorithm: Box<dyn Algorithm>, start: Release, terms: PublicTerms) -> Self {
+        Self {
+            steps: step_verifier::StepVerifier::new(algorithm, start),
+            terms,
+        }
     }
 
     /// Returns the party's last release.
     pub(super) fn last(&self) -> &Release {
-        self.0.last()
+        self.steps.last()
+    }
+
+    /// Returns whether a charge is the price of a query.
+    fn is_price(&self, event: &PrivacyEvent, query: &Query) -> bool {
+        let PublicTerms {
+            problem,
+            mechanism,
+            rows,
+        } = &self.terms;
+        mechanism.price(query, problem, *rows).as_ref() == Ok(event)
     }
 
     /// Compares a party's outputs after the messages of all neighbours with those of an algorithm of the same kind.
@@ -76,7 +106,7 @@ impl OutputVerifier {
         neighbours: &[Release],
         outputs: Vec<Output>,
     ) -> Result<VerifiedStep, VerifyFailure> {
-        let t = self.0.iteration() + 1;
+        let t = self.steps.iteration() + 1;
         let (mut charges, mut said) = (Vec::new(), None);
         for output in outputs {
             match output {
@@ -93,7 +123,7 @@ impl OutputVerifier {
             }
         }
         let said = said.ok_or(Unverifiable::Silent(t))?;
-        let step = match (self.0.expect(neighbours), &charges[..]) {
+        let step = match (self.steps.expect(neighbours), &charges[..]) {
             (ExpectedStep::Recycled(value), []) => {
                 if value.as_ref() != Some(&said) {
                     return Err(Unverifiable::Recycled(t).into());
@@ -101,8 +131,11 @@ impl OutputVerifier {
                 VerifiedStep::Recycled
             }
             (ExpectedStep::Asked(query), [(iteration, event, answer)]) if *iteration == t => {
-                if self.0.answered(neighbours, answer).as_ref() != Some(&said) {
+                if self.steps.answered(neighbours, answer).as_ref() != Some(&said) {
                     return Err(Unverifiable::Answered(t).into());
+                }
+                if !self.is_price(event, &query) {
+                    return Err(Unverifiable::Mispriced(t).into());
                 }
                 VerifiedStep::Data(Box::new(PaidAnswer {
                     query,
@@ -113,7 +146,7 @@ impl OutputVerifier {
             (ExpectedStep::Asked(_), []) => return Err(Unverifiable::Uncharged(t).into()),
             (_, [_, ..]) => return Err(Unverifiable::Unasked(t).into()),
         };
-        self.0.advance(said);
+        self.steps.advance(said);
         Ok(step)
     }
 }
@@ -126,8 +159,26 @@ mod tests {
     use radmm::algorithm::schedule::Schedule;
     use radmm::algorithm::{Step, View};
     use radmm::graph::NodeId;
-    use radmm::privacy::IdealRelease;
+    use radmm::privacy::{IdealRelease, NoiseDistribution};
+    use radmm::problem::Loss;
     use radmm::protocol::message::Message;
+
+    const SILENT: PublicTerms = PublicTerms {
+        problem: Problem {
+            loss: Loss::Logistic,
+            weight: 1.0,
+            ridge: 1.0,
+            nodes: 2,
+            tolerance: 1e-8,
+            shape: None,
+        },
+        mechanism: Mechanism::None,
+        rows: 10,
+    };
+
+    fn verifier() -> OutputVerifier {
+        OutputVerifier::new(algorithm(), release(0.0, 0.0), SILENT)
+    }
 
     fn algorithm() -> Box<dyn Algorithm> {
         let admm = Admm::new(Penalty::common(Schedule::Constant(0.7)), 2);
@@ -160,7 +211,7 @@ mod tests {
 
     /// A verifier after the first data step.
     fn after_one() -> OutputVerifier {
-        let mut verifier = OutputVerifier::new(algorithm(), release(0.0, 0.0));
+        let mut verifier = verifier();
         let outputs = vec![record(1), broadcast(1, release(0.1, -0.4))];
         let step = verifier.verify(&received(0), outputs).unwrap();
         assert!(matches!(step, VerifiedStep::Data(_)));
@@ -217,18 +268,28 @@ mod tests {
         let said = || release(values[0], values[1]);
         let failure = after_one().verify(&received(1), vec![record(2), broadcast(2, said())]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Unasked(2).into());
-        let mut fresh = OutputVerifier::new(algorithm(), release(0.0, 0.0));
+        let mut fresh = verifier();
         let failure = fresh.verify(&received(0), vec![broadcast(1, release(0.1, -0.4))]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Uncharged(1).into());
     }
 
     #[test]
     fn a_value_that_differs_from_its_answer_and_a_missing_message_are_rejected() {
-        let start = || OutputVerifier::new(algorithm(), release(0.0, 0.0));
         let outputs = vec![record(1), broadcast(1, release(0.1, -0.5))];
-        let failure = start().verify(&received(0), outputs);
+        let failure = verifier().verify(&received(0), outputs);
         assert_eq!(failure.unwrap_err(), Unverifiable::Answered(1).into());
-        let failure = start().verify(&received(0), vec![record(1)]);
+        let failure = verifier().verify(&received(0), vec![record(1)]);
         assert_eq!(failure.unwrap_err(), Unverifiable::Silent(1).into());
+    }
+
+    #[test]
+    fn a_charge_that_is_not_the_price_of_its_query_is_rejected() {
+        let outputs = || vec![record(1), broadcast(1, release(0.1, -0.4))];
+        let mut noisy = verifier();
+        // The answer was charged, and given, without the noise that was agreed.
+        noisy.terms.mechanism = Mechanism::objective(NoiseDistribution::gamma(1.0));
+        let failure = noisy.verify(&received(0), outputs());
+        assert_eq!(failure.unwrap_err(), Unverifiable::Mispriced(1).into());
+        assert!(verifier().verify(&received(0), outputs()).is_ok());
     }
 }

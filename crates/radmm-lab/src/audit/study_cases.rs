@@ -50,7 +50,7 @@ pub(super) fn cases(
         return Ok(Vec::new());
     };
     // Beyond half of what a perfect attack would show, a real one shows little more.
-    let most = ceiling(runs, victim.delta) / 2.0;
+    let most = ceiling(runs, victim.trade_off()) / 2.0;
     let within = totals.partition_point(|total| *total <= most);
     let of = |steps: usize| AuditCase {
         victim: VictimConfig {

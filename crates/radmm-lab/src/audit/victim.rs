@@ -8,6 +8,9 @@
 //! Laplace noise is priced by the ℓ₁ norm. For it both axes are turned by 45°: the rows then differ along `(1, 1)/√2`, and their ℓ₁
 //! norms are nearly `√2`, the largest of two non-zeros.
 //!
+//! A Gram matrix differs most between orthogonal rows: `φ` is 45° there, and the neighbours choose a metric in which the rows are
+//! nearly opposite all the same (`hostile_totals.rs`).
+//!
 //! There the loss has no curvature. What its curvature gives away shows at the origin, with a row `(1, 0)` or the zero row
 //! `(0, 0)`, and so little penalty and so much noise that the determinants of the Hessians decide.
 
@@ -29,14 +32,18 @@ use radmm::protocol::message::Message;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
 use radmm_study::Method;
-use radmm_study::algorithm::NodePosition;
+use radmm_study::algorithm::{MetricKind, NodePosition};
 use thiserror::Error;
 
+use super::hostile_totals::HostileTotals;
 use super::likelihood::{Hypothesis, Vector};
-use super::output_verifier::{OutputVerifier, PaidAnswer, VerifiedStep, VerifyFailure};
+use super::lower_bound::TradeOff;
+use super::output_verifier::{
+    OutputVerifier, PaidAnswer, PublicTerms, VerifiedStep, VerifyFailure,
+};
 
 /// `φ`, the angle of either row to the first axis; `cos φ` is 0.9988.
-const PHI: f64 = 0.05;
+pub(super) const PHI: f64 = 0.05;
 /// The row that is public.
 const PUBLIC: Vector = [0.0, 0.5];
 /// `B`, of every victim.
@@ -121,7 +128,7 @@ impl VictimConfig {
 
     /// Prepares everything that is the same for all runs.
     pub(super) fn prepare(self) -> Victim {
-        let (sine, cosine) = libm::sincos(PHI);
+        let (sine, cosine) = libm::sincos(self.angle());
         let axes = Axes::of(&self.mechanism);
         let rows = |dataset| {
             let pair = match (self.neighbours, dataset) {
@@ -137,7 +144,9 @@ impl VictimConfig {
             problem: self.problem,
         });
         let shards = Dataset::BOTH.map(|dataset| Arc::new(shard(&rows(dataset))));
+        let totals = HostileTotals::against(&self);
         let far = match self.neighbours {
+            _ if totals.is_some() => 0.0,
             NeighbourBehaviour::Steady | NeighbourBehaviour::Reversing => self.reach() / sine,
             NeighbourBehaviour::AtOrigin => 0.0,
         };
@@ -147,10 +156,39 @@ impl VictimConfig {
             shards,
             far,
             axes,
+            totals,
         }
     }
 
-    fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
+    /// Returns the angle of either row to the first axis.
+    fn angle(&self) -> f64 {
+        match self.method {
+            Method::Consensus {
+                metric: MetricKind::Gram,
+                ..
+            } => std::f64::consts::FRAC_PI_4,
+            _ => PHI,
+        }
+    }
+
+    /// Returns what the victim's ledger claims about events, up to the part of finite precision in it.
+    pub(super) fn trade_off(&self) -> TradeOff {
+        let delta = self.delta;
+        let by_gaussian_noise = matches!(
+            self.mechanism,
+            Mechanism::Output {
+                law: NoiseDistribution::Gaussian { .. }
+            } | Mechanism::Gradient {
+                law: NoiseDistribution::Gaussian { .. }
+            }
+        );
+        match by_gaussian_noise && delta > 0.0 {
+            true => TradeOff::Gaussian { delta, slack: 0.0 },
+            false => TradeOff::EpsilonDelta { delta },
+        }
+    }
+
+    pub(super) fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
         self.method.build(&NodePosition {
             graph: &self.graph,
             id: self.id,
@@ -207,16 +245,18 @@ fn shard(rows: &[Vector]) -> Shard {
 
 /// A victim ready to be run with either data set.
 pub(super) struct Victim {
-    config: VictimConfig,
+    pub config: VictimConfig,
     pub hypotheses: [Hypothesis; 2],
     shards: [Arc<Shard>; 2],
     far: f64,
     axes: Axes,
+    /// The totals that the neighbours choose, where sums are taken.
+    totals: Option<HostileTotals>,
 }
 
 /// The axes along which an attack is set up.
-#[derive(Clone, Copy)]
-enum Axes {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Axes {
     /// Those of the columns.
     Columns,
     /// The diagonals, along which ℓ₁ norms are largest.
@@ -224,7 +264,7 @@ enum Axes {
 }
 
 impl Axes {
-    fn of(mechanism: &Mechanism) -> Self {
+    pub(super) fn of(mechanism: &Mechanism) -> Self {
         match mechanism.noise().map(|noise| noise.family()) {
             Some(NoiseFamily::Laplace) => Self::Diagonals,
             Some(NoiseFamily::Gamma | NoiseFamily::Gaussian) | None => Self::Columns,
@@ -232,7 +272,7 @@ impl Axes {
     }
 
     /// Returns a point in terms of columns.
-    fn turn(self, [along, across]: Vector) -> Vector {
+    pub(super) fn turn(self, [along, across]: Vector) -> Vector {
         match self {
             Self::Columns => [along, across],
             Self::Diagonals => {
@@ -248,6 +288,30 @@ pub(super) struct VictimRun {
     pub answers: Vec<PaidAnswer>,
     /// The total in the victim's own ledger.
     pub spent: Guarantee,
+}
+
+/// What a victim's ledger claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Claim {
+    /// The total.
+    pub total: Guarantee,
+    /// The bound on the probability of an event.
+    pub trade_off: TradeOff,
+}
+
+impl VictimRun {
+    /// Returns what the victim claims.
+    pub(super) fn claim(&self, config: &VictimConfig) -> Claim {
+        let slack = self.answers.iter().map(|answer| answer.event.slack).sum();
+        let trade_off = match config.trade_off() {
+            TradeOff::Gaussian { delta, .. } => TradeOff::Gaussian { delta, slack },
+            other => other,
+        };
+        Claim {
+            total: self.spent,
+            trade_off,
+        }
+    }
 }
 
 impl Victim {
@@ -272,19 +336,24 @@ impl Victim {
         })?;
         // Broadcasts `f(0)`, its model.
         node.start();
-        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone());
+        let terms = PublicTerms {
+            problem: config.problem,
+            mechanism: config.mechanism,
+            rows: ROWS,
+        };
+        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone(), terms);
         let mut answers = Vec::new();
         for iteration in 0..config.iterations {
-            let message = self.hostile_message(iteration);
+            let messages = self.hostile_messages(iteration, verifier.last());
             let mut outputs = Vec::new();
-            for &from in neighbours {
+            for (&from, release) in neighbours.iter().zip(&messages) {
                 outputs.extend(node.receive(Message {
                     from,
                     iteration,
-                    release: message.clone(),
+                    release: release.clone(),
                 })?);
             }
-            match verifier.verify(&vec![message; neighbours.len()], outputs)? {
+            match verifier.verify(&messages, outputs)? {
                 VerifiedStep::Data(answer) => answers.push(*answer),
                 VerifiedStep::Recycled => {}
             }
@@ -295,7 +364,16 @@ impl Victim {
         })
     }
 
-    fn hostile_message(&self, iteration: u32) -> Release {
+    /// Returns the messages of all neighbours, who have seen the victim's own value of the iteration.
+    fn hostile_messages(&self, iteration: u32, own: &Release) -> Vec<Release> {
+        let degree = self.config.graph.degree(self.config.id);
+        match &self.totals {
+            Some(totals) => totals.messages(iteration, own, degree),
+            None => vec![self.far_point(iteration); degree],
+        }
+    }
+
+    fn far_point(&self, iteration: u32) -> Release {
         let up = match self.config.neighbours {
             NeighbourBehaviour::Reversing if iteration > 0 => self.far,
             NeighbourBehaviour::Steady

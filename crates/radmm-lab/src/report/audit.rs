@@ -253,7 +253,11 @@ const METHOD: &str = "The attacker is a neighbour who knows everything except wh
     program’s own nodes, which price, charge and answer as always. Claims are the totals of their own ledgers.\n\n\
     Each victim’s releases give a score, the exact log-likelihood ratio of the two data sets. One half of the victims chooses a \
     threshold; of the other half, the victims beyond it are counted. Clopper–Pearson bounds of the two probabilities, each missed \
-    with a probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %.\n\n\
+    with a probability of 2.5 %, give ε ≥ ln((p − δ)/p′) with a confidence of 95 %. Where Gaussian noise is added to answers, they bound \
+    μ ≥ Φ⁻¹(p) − Φ⁻¹(p′) instead, and “at least” is the ε of this μ at δ.\n\n\
+    “Sum” is an answer of consensus: a sum of gradients, the Gram matrix, or the mean row. The victim’s parent in the tree is hostile and \
+    sends totals of its choice: “in a metric” they make orthogonal rows nearly opposite, and “Gram + 3” and “mean + 3” are whole runs with \
+    three gradients.\n\n\
     “At the bend” attacks the part of the price that covers the curvature of the loss: little penalty, much noise, and a row that is \
     there or not. “Two answers” tests whether two answers have the same noise, “accomplice” whether two parties have: where noise is \
     drawn afresh, they show little.\n\n\

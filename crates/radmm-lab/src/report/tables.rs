@@ -77,8 +77,10 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
     };
     let compared = run.nodes.iter().any(|node| of_other(node).is_some());
     let mut header = cells(&["party", "rows", "neighbours", "data steps"]);
-    // The noise, where parties differ in it.
-    let differs = run.nodes.iter().any(|node| node.law != run.nodes[0].law);
+    // The noise, where parties differ in it by more than rounding.
+    let amount = |node: &NodeResult| node.law.map(|law| brief(law.amount()));
+    let first = amount(&run.nodes[0]);
+    let differs = run.nodes.iter().any(|node| amount(node) != first);
     if differs {
         let symbol = run.nodes[0].law.map_or("σ", |law| law.family().symbol());
         header.push(symbol.to_owned());
@@ -95,8 +97,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
             node.data_steps.to_string(),
         ];
         if differs {
-            let amount = node.law.map(|law| brief(law.amount()));
-            row.push(amount.unwrap_or("–".to_owned()));
+            row.push(amount(node).unwrap_or("–".to_owned()));
         }
         row.push(epsilon(node.spent.epsilon));
         if compared {

@@ -242,7 +242,7 @@ fn meaning(top: &Fields<'_>) -> Result<(Format, Schema, Loss), ModelError> {
         let section = Section::top(document, table.get_ref(), &KNOWN)?;
         let (format, schema) = data::read_meaning(&section)?;
         let problem = section.section("problem", &["loss", "width"])?;
-        problem.required("loss", "logistic or smooth-hinge")?;
+        problem.required("loss", "logistic, smooth-hinge or cut-logistic")?;
         Ok((format, schema, problem::loss(&problem)?))
     };
     read().map_err(|error| section_error(top, error))

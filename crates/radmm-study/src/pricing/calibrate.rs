@@ -261,11 +261,11 @@ mod tests {
     fn calibrated_laplace_noise_spends_exactly_the_total() {
         let problem = problem(5.0).with_shape(RowShape::new(25, 9));
         let law = NoiseDistribution::laplace(1.0);
-        // S·√k·α + ln(1 + x) for objectives, and S/m·√d·α for outputs, with S = 0.04, m = 1, x = 0.5/(100·1).
+        // S·√k·α for objectives, where the bend is free as above, and S/m·√d·α for outputs, with m = 1.
         for (template, exact) in [
             (
                 Mechanism::objective(law),
-                (0.7 / ON_GRID - libm::log(1.005)) / (0.04 * 3.0),
+                (0.7 - libm::log(1.005) / 1024.0) / ON_GRID / (0.04 * 3.0),
             ),
             (Mechanism::output(law), 0.7 / ON_GRID / (0.04 * 5.0)),
         ] {

@@ -150,7 +150,7 @@ pub(super) fn slack_of(ideal: &IdealRelease) -> f64 {
         IdealRelease::Objective {
             sensitivity,
             spread,
-            law: NoiseDistribution::Gamma { rate },
+            law: NoiseDistribution::Gamma { rate } | NoiseDistribution::Laplace { rate },
             ..
         } => loss_apart(up(sensitivity * rate), spread),
         _ => pure_loss(ideal),

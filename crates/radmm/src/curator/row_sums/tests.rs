@@ -1,7 +1,12 @@
 use super::*;
+use crate::curator::config::MAX_ROWS;
 use crate::curator::rows::shard::{NormPolicy, ShardBuilder};
 use crate::exec::Sequential;
 use crate::linalg::dot::dot;
+use crate::privacy::{IdealRelease, Mechanism, NoiseDistribution};
+use crate::problem::Problem;
+use crate::protocol::metric::MAX_METRIC_COLUMNS;
+use crate::protocol::query::Query;
 
 type Entries = Vec<(u32, f64)>;
 
@@ -99,6 +104,61 @@ fn one_row_moves_a_gram_matrix_by_root_two_at_most() {
         most = most.max(norm(&difference));
     }
     assert!(most > 1.41 && most <= 2f64.sqrt() * (1.0 + 1e-9), "{most}");
+}
+
+/// The packed difference of the Gram matrices of two rows, with products rounded to `unit`.
+fn gram_difference(rows: [Entries; 2], columns: usize, unit: f64) -> f64 {
+    let [one, other] = rows.map(|entries| {
+        let mut builder = ShardBuilder::new(columns, NormPolicy::Clip);
+        builder.push(&entries, true).unwrap();
+        let shard = builder.finish().unwrap();
+        let mut gram = vec![0.0; columns * columns];
+        hessian::add_gram(Simd::best(), &shard.chunks()[0], unit, &mut gram);
+        gram
+    });
+    let mut square = 0.0;
+    for a in 0..columns {
+        for b in 0..=a {
+            let difference = one[a * columns + b] - other[a * columns + b];
+            square += difference * difference * if a == b { 1.0 } else { 2.0 };
+        }
+    }
+    f64::sqrt(square)
+}
+
+#[test]
+fn rounding_products_moves_a_gram_matrix_by_no_more_than_is_charged() {
+    let mechanism = Mechanism::gradient(NoiseDistribution::gaussian(1.0));
+    let query = Query::GramSum {
+        scale: 1.0,
+        noise: 1.0,
+    };
+    let price = mechanism.price(&query, &Problem::new(Loss::Logistic, 1), 1);
+    let IdealRelease::Additive { sensitivity, .. } = price.unwrap().ideal else {
+        panic!("noise is added")
+    };
+    assert!(sensitivity > 2f64.sqrt() && sensitivity < 2f64.sqrt() * 1.001);
+    // Products are rounded most coarsely where there are most rows, and most of them where there are most columns.
+    let unit = gram_unit(MAX_ROWS);
+    for columns in [2, 40, MAX_METRIC_COLUMNS] {
+        for k in 0..12 {
+            let dense = |sign: &dyn Fn(u32) -> f64| -> Entries {
+                let size = |a: u32| 1.0 + 0.5 * wave(a as usize + 31 * k);
+                let row = |a| (a, sign(a) * size(a - a % 2));
+                let row: Entries = (0..columns as u32).map(row).collect();
+                let length = f64::sqrt(row.iter().map(|(_, x)| x * x).sum());
+                row.iter().map(|(a, x)| (*a, x / length)).collect()
+            };
+            // Pairs of columns of the same size, added and subtracted: orthogonal rows.
+            let alternating = |a: u32| if a.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let rows = [dense(&|_| 1.0), dense(&alternating)];
+            let moved = gram_difference(rows, columns, unit);
+            assert!(
+                moved <= sensitivity && moved > 0.99 * sensitivity,
+                "{columns}: {moved}"
+            );
+        }
+    }
 }
 
 #[test]
