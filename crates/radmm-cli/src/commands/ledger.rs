@@ -87,7 +87,7 @@ fn page(account: &AccountReport, with_charges: bool) -> String {
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
         for evidence in &study.evidence {
-            let text = format!("{title}: node {} sent {}", evidence.from, evidence.what);
+            let text = format!("{title}, node {}: {}", evidence.from, evidence.what);
             let _ = writeln!(page, "{}", paragraph("evidence", &text));
         }
     }

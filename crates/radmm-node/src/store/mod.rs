@@ -406,13 +406,16 @@ impl Store {
         self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS)
     }
 
-    /// Persists a proof that ends a study. However many frames were kept before, there is room for it; but not for a proof at every
-    /// one of many restarts.
+    /// Persists a proof that ends a study, unless it is kept already. However many frames were kept before, there is room for it; but
+    /// not for a new proof at every one of many restarts.
     pub(crate) fn append_proof(
         &mut self,
         study: u32,
         misbehaviour: &MisbehaviourRecord,
     ) -> Result<(), StoreError> {
+        if self.misbehaviours(study)?.contains(misbehaviour) {
+            return Ok(());
+        }
         self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS + MAX_PROOFS)
     }
 
