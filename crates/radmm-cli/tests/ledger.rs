@@ -15,7 +15,7 @@ use support::{radmm, text};
 
 #[test]
 fn the_account_of_a_site_is_shown_and_intact() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let maple = PARTIES[3];
     let state = file(maple, "state");
     let shown = radmm(
@@ -83,7 +83,7 @@ fn the_account_of_a_site_is_shown_and_intact() {
 
 #[test]
 fn the_total_of_all_studies_is_shown_with_the_limit() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let site = |limit: &str| {
         let text = format!(
             "key = \"site.key\"\nstate = \"state\"\n[data]\nshare = true\n[limit]\n{limit}\n"
@@ -133,8 +133,57 @@ fn the_total_of_all_studies_is_shown_with_the_limit() {
 }
 
 #[test]
+fn the_account_of_the_gaussian_filter_is_shown_with_its_mu() {
+    let folder = run_study(&[
+        ("r-admm", "r-dlm"),
+        ("\"objective\"", "\"gradient\""),
+        ("epsilon = 500", "epsilon = 9\naccounting = \"gaussian\""),
+    ]);
+    let site = "key = \"site.key\"\nstate = \"state\"\n[data]\nshare = true\n\
+                [limit]\nepsilon = 9\ndelta = 1e-4\naccounting = \"gaussian\"\n";
+    fs::write(folder.path().join("maple/site.toml"), site).unwrap();
+    let show = |args: &[&str]| {
+        let shown = radmm(folder.path(), &[&["ledger", "show"], args].concat());
+        assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+        text(&shown.stdout).replace("\n         ", " ")
+    };
+    let json: Value =
+        serde_json::from_str(&show(&["--site", "maple/site.toml", "--json"])).unwrap();
+    let total = &json["site"]["totals"][0];
+    let charges = json["studies"][0]["charges"].as_array().unwrap();
+    let square = |charge: &Value| {
+        let number = |key: &str| charge[key].as_f64().unwrap();
+        (number("sensitivity") / number("amount")).powi(2)
+    };
+    let mu: f64 = charges.iter().map(square).sum::<f64>().sqrt();
+    let shown = total["mu"].as_f64().unwrap();
+    assert!(shown >= mu && shown < mu * (1.0 + 1e-12), "{shown} {mu}");
+    assert!(total["mu_limit"].as_f64().unwrap() > shown);
+    // The study's own total and the reserve of a hundredth.
+    let own = json["studies"][0]["totals"][0]["epsilon"].as_f64().unwrap();
+    let all = total["epsilon"].as_f64().unwrap();
+    assert!(all > own && all < own + 0.1, "{all} {own}");
+
+    let page = show(&["--site", "maple/site.toml"]);
+    assert!(
+        page.contains("of the limit 9 at δ = 1e-4 (Gaussian, μ 0."),
+        "{page}"
+    );
+    assert!(
+        page.contains("it holds even if later studies are chosen"),
+        "{page}"
+    );
+    let page = show(&["--state", "maple/state", "--delta", "1e-4"]);
+    assert!(page.contains("at δ = 1e-4 (Gaussian, μ 0."), "{page}");
+    assert!(
+        page.contains("studies that were fixed beforehand"),
+        "{page}"
+    );
+}
+
+#[test]
 fn a_damaged_missing_or_used_account_is_an_error() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let missing = radmm(folder.path(), &["ledger", "verify", "--state", "alder"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("there is no state here"));

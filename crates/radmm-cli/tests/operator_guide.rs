@@ -282,7 +282,12 @@ fn studies_add_up_to_the_limit(trial: &Path) {
 
 fn changed_rows_are_rejected_until_declared(trial: &Path) {
     let rows = fs::read_to_string(trial.join("alder/rows.csv")).unwrap();
-    fs::write(trial.join("alder/rows.csv"), format!("{rows}33,no,no\n")).unwrap();
+    let (others, _) = rows.trim_end().rsplit_once('\n').unwrap();
+    fs::write(
+        trial.join("alder/rows.csv"),
+        format!("{others}\n33,no,no\n"),
+    )
+    .unwrap();
     let (text, code) = radmm(
         trial,
         "node --study again.toml --site alder/site.toml --check",

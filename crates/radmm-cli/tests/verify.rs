@@ -27,7 +27,7 @@ fn verify(folder: &Path, parties: &[&str], more: &[&str]) -> Output {
 
 #[test]
 fn honest_transcripts_and_statements_pass() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let stated = file("cedar", "privacy-statement.json");
     let output = verify(folder.path(), &PARTIES, &["--statement", &stated]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -80,7 +80,7 @@ fn honest_transcripts_and_statements_pass() {
 
 #[test]
 fn a_model_is_compared_with_its_transcript() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let model = file("birch", "model.json");
     let with = ["--model", &model];
     let output = verify(folder.path(), &PARTIES, &with);
@@ -111,7 +111,7 @@ fn a_model_is_compared_with_its_transcript() {
 
 #[test]
 fn parties_without_a_transcript_are_named() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let some = &PARTIES[..2];
     let output = verify(folder.path(), some, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -135,7 +135,7 @@ fn parties_without_a_transcript_are_named() {
 
 #[test]
 fn a_missing_charge_is_a_fault_and_fails() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     let path = folder.path().join(file("birch", "transcript.jsonl"));
     let whole = fs::read_to_string(&path).unwrap();
     let without = whole
@@ -163,7 +163,7 @@ fn a_missing_charge_is_a_fault_and_fails() {
 
 #[test]
 fn wrong_use_has_exit_code_2() {
-    let folder = run_study();
+    let folder = run_study(&[]);
     for args in [
         &["verify", "--study", "study.toml"][..],
         &["verify", "alder/transcript.jsonl"],

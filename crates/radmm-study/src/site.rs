@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use radmm::privacy::DatasetLimits;
+use radmm::privacy::{DatasetLimits, SiteAccounting};
 use radmm_data::Format;
 
 use crate::error::{Note, StudyError};
@@ -24,7 +24,7 @@ const KNOWN: KnownNames = KnownNames {
 
 const DATA: [&str; 4] = ["path", "format", "share", "continues"];
 
-const LIMIT: [&str; 3] = ["epsilon", "delta", "pure"];
+const LIMIT: [&str; 4] = ["epsilon", "delta", "pure", "accounting"];
 
 /// The folder of results, unless given.
 const OUT: &str = "results";
@@ -260,8 +260,18 @@ fn limit(top: &Section<'_>, noise: NoiseOrigin) -> Result<Option<Limit>, StudyEr
             return Err(entry.wrong(advice));
         }
     };
-    let limits =
+    let mut limits =
         DatasetLimits::new(pure, relaxed).map_err(|error| entry.wrong(error.to_string()))?;
+    if let Some(entry) = section.get("accounting") {
+        let gaussian = entry.choice(&[
+            ("renyi", None),
+            ("gaussian", Some(SiteAccounting::Gaussian)),
+        ])?;
+        if relaxed.is_none() {
+            return Err(entry.wrong("is of a limit at a delta; give delta, or remove it"));
+        }
+        limits = gaussian.into_iter().fold(limits, DatasetLimits::kept_by);
+    }
     Ok(Some(Limit {
         pure,
         relaxed,

@@ -132,7 +132,7 @@ fn every_key_is_tested_in_type_and_in_range() {
     let site = [
         ("", "key party state out listen metrics noise"),
         ("[data]", "path format share continues"),
-        ("[limit]", "epsilon delta pure"),
+        ("[limit]", "epsilon delta pure accounting"),
         ("[addresses]", "birch"),
     ];
     assert_every_key_is_tested(&study, mistakes(EXAMPLE, MISTAKES));

@@ -1,6 +1,6 @@
 //! The meaning of every key of a site file.
 
-use radmm::privacy::DatasetLimits;
+use radmm::privacy::{DatasetLimits, SiteAccounting};
 use radmm_data::Format;
 use radmm_study::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
 
@@ -161,6 +161,23 @@ fn a_limit_is_pure_or_at_a_delta_or_both() {
         limits(Some(2.0), None)
     );
     assert_eq!(limit("pure = 8.0", "pure = 1"), limits(Some(1.0), relaxed));
+}
+
+#[test]
+fn a_limit_at_a_delta_names_its_accounting() {
+    let accounting = |line: &str| {
+        let limit = with("pure = 8.0", line).limit.expect("a limit");
+        limit.limits.accounting().map(SiteAccounting::name)
+    };
+    assert_eq!(accounting("pure = 8.0"), Some("renyi"));
+    assert_eq!(accounting("accounting = \"renyi\""), Some("renyi"));
+    assert_eq!(accounting("accounting = \"gaussian\""), Some("gaussian"));
+    assert_eq!(
+        accounting("pure = 8.0\naccounting = \"gaussian\""),
+        Some("gaussian")
+    );
+    let pure = with("delta = 1e-5\npure = 8.0\n", "").limit;
+    assert_eq!(pure.expect("a limit").limits.accounting(), None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport,
 use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
 use radmm_study::SiteFile;
-use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
+use radmm_study::number_format::{as_typed, brief, brief_up, count, delta, epsilon, thousands};
 
 use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
 use crate::error::CommandError;
@@ -87,7 +87,7 @@ fn page(account: &AccountReport, with_charges: bool) -> String {
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
         for evidence in &study.evidence {
-            let text = format!("{title}: node {} sent {}", evidence.from, evidence.what);
+            let text = format!("{title}, node {}: {}", evidence.from, evidence.what);
             let _ = writeln!(page, "{}", paragraph("evidence", &text));
         }
     }
@@ -105,15 +105,32 @@ fn site_total(site: &SiteReport) -> String {
     let balance = &site.balance;
     let total = |limited: &BalanceTotal| {
         let (spent, delta) = (epsilon(limited.total.epsilon), delta(limited.total.delta));
+        let mu = match (limited.mu, limited.mu_limit) {
+            (Some(mu), Some(limit)) => {
+                format!(" (Gaussian, μ {} of {})", brief_up(mu), brief(limit))
+            }
+            (Some(mu), None) => format!(" (Gaussian, μ {})", brief_up(mu)),
+            (None, _) => String::new(),
+        };
         match limited.limit {
-            Some(limit) => format!("ε {spent} of the limit {} at δ = {delta}", as_typed(limit)),
-            None => format!("ε {spent} at δ = {delta}"),
+            Some(limit) => format!(
+                "ε {spent} of the limit {} at δ = {delta}{mu}",
+                as_typed(limit)
+            ),
+            None => format!("ε {spent} at δ = {delta}{mu}"),
         }
     };
     let totals: Vec<String> = balance.totals.iter().map(total).collect();
+    // The Gaussian filter depends on its limit.
+    let fixed = |one: &BalanceTotal| one.mu.is_some() && one.limit.is_none();
+    let holds = match balance.totals.iter().any(fixed) {
+        true => "it is that of studies that were fixed beforehand, since the limit is unknown here",
+        false => {
+            "it holds even if later studies are chosen by the results of earlier ones, so it can exceed the sum of their totals"
+        }
+    };
     let text = format!(
-        "{}: the total of all studies on these rows ({}), over all their messages, for {}; it holds even if later studies are \
-         chosen by the results of earlier ones, so it can exceed the sum of their totals",
+        "{}: the total of all studies on these rows ({}), over all their messages, for {}; {holds}",
         totals.join(", and "),
         count(balance.studies as usize, "study", "studies"),
         Guarantee::RELATION

@@ -70,10 +70,14 @@ impl Link for SendEnd {
     fn close(&self) {}
 }
 
-/// Runs the study in a temporary folder, with `study.toml` in it.
-pub fn run_study() -> TempDir {
+/// Runs the study in a temporary folder, with `study.toml` in it, after these changes of its text and that of sites.
+pub fn run_study(changes: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut text = STUDY.to_owned();
+    let changed = |text: &str| {
+        let change = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
+        changes.iter().fold(text.to_owned(), change)
+    };
+    let mut text = changed(STUDY);
     for (name, rows) in PARTIES.iter().zip(ROWS) {
         let own = folder.path().join(name);
         fs::create_dir(&own).unwrap();
@@ -84,7 +88,7 @@ pub fn run_study() -> TempDir {
     }
     fs::write(folder.path().join("study.toml"), &text).unwrap();
     let (study, _) = Study::parse(&text, "study.toml").unwrap();
-    let (site, _) = SiteFile::parse(SITE, "site.toml").unwrap();
+    let (site, _) = SiteFile::parse(&changed(SITE), "site.toml").unwrap();
 
     let mut parties = Vec::new();
     let mut public_facts = Vec::new();

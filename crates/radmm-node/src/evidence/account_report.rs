@@ -160,17 +160,14 @@ impl SiteReport {
         limit: Option<&Limit>,
     ) -> Result<Self, AccountError> {
         let balance = match limit {
-            Some(limit) => {
-                let order = store.renyi_order(limit.limits.order());
-                Balance::with_limit(limit, order, charges)
-            }
+            Some(limit) => Balance::with_limit(limit, store.accounting(), charges),
             None => {
-                // Infinite if no limit at a δ was ever set here. Then no order of Rényi losses is fixed, and only pure losses are
-                // added up.
-                let order = store.renyi_order(f64::INFINITY);
-                let at = (order.is_finite() && delta > 0.0).then_some((f64::MAX, delta));
+                // If no limit at a δ was ever set here, no rule is fixed, and only pure losses are added up.
+                let accounting = store.accounting();
+                let at = (accounting.is_some() && delta > 0.0).then_some((f64::MAX, delta));
                 let bounds = DatasetLimits::new(Some(f64::MAX), at)?;
-                Balance::without_limit(&bounds, order, charges)
+                let unlimited = Budget::unlimited(delta)?;
+                Balance::without_limit(&bounds, unlimited, accounting, charges)
             }
         };
         let mut fingerprints: Vec<RowFingerprint> = Vec::new();

@@ -77,8 +77,8 @@ pub fn write_evidence(
     let (store, _) = party.store();
     let balance = match &facts.limit {
         Some(limit) => {
-            let order = store.renyi_order(limit.limits.order());
-            Some(Balance::with_limit(limit, order, &store.charges()?).map_err(TotalError::from)?)
+            let balance = Balance::with_limit(limit, store.accounting(), &store.charges()?);
+            Some(balance.map_err(TotalError::from)?)
         }
         None => None,
     };

@@ -52,7 +52,7 @@ pub enum Notice {
         /// The reason.
         reason: String,
     },
-    /// A neighbour has another study, or another version of the protocol.
+    /// A neighbour has another study, another version of the protocol, or another value where all must have the same.
     Disagrees {
         /// The neighbour.
         peer: String,

@@ -3,7 +3,9 @@
 //! Everything charged in a state folder was asked of the same people's rows. So there is one balance, even if the fingerprint of the
 //! rows changed.
 
-use radmm::privacy::{DatasetAccount, DatasetLimits, Guarantee, SpendError};
+use radmm::privacy::{
+    Bound, Budget, DatasetAccount, DatasetLimits, Guarantee, Ledger, SiteAccounting, SpendError,
+};
 use radmm_study::Limit;
 use serde::Serialize;
 
@@ -29,27 +31,41 @@ pub struct BalanceTotal {
     /// The largest ε allowed at the same δ; `None` if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
+    /// The `μ` of all Gaussian answers, rounded up, where the Gaussian filter keeps the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mu: Option<f64>,
+    /// The largest `μ` allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mu_limit: Option<f64>,
 }
 
 impl Balance {
-    /// Adds up charges under the limit of their site, at an order of Rényi losses.
+    /// Adds up charges under the limit of their site, by the rule on record if there is one.
     pub(crate) fn with_limit(
         limit: &Limit,
-        order: f64,
+        accounting: Option<SiteAccounting>,
         charges: &[Charge],
     ) -> Result<Self, SpendError> {
         let limits = [limit.pure, limit.relaxed.map(|(epsilon, _)| epsilon)];
         let limits = limits.into_iter().flatten().map(Some);
-        Self::new(&limit.limits, order, charges, limits)
+        Self::new(&limit.limits, accounting, charges, limits)
     }
 
     /// Adds up charges where no limit is known, under bounds that nothing reaches.
+    ///
+    /// The Gaussian filter depends on its limit. Without it the total is that of studies that were fixed beforehand.
     pub(crate) fn without_limit(
         bounds: &DatasetLimits,
-        order: f64,
+        unlimited: Budget,
+        accounting: Option<SiteAccounting>,
         charges: &[Charge],
     ) -> Result<Self, SpendError> {
-        let mut balance = Self::new(bounds, order, charges, std::iter::repeat(None))?;
+        let mut balance = Self::new(bounds, accounting, charges, std::iter::repeat(None))?;
+        for one in balance.totals.iter_mut().filter(|one| one.mu.is_some()) {
+            let events = charges.iter().map(|charge| (charge.event, 1));
+            one.total = Ledger::total_of(unlimited, Bound::Tight, events)?;
+            one.mu_limit = None;
+        }
         // An infinite total is shown only if there is no other.
         let finite = |one: &BalanceTotal| one.total.epsilon.is_finite();
         if balance.totals.iter().any(finite) {
@@ -60,29 +76,39 @@ impl Balance {
 
     fn new(
         limits: &DatasetLimits,
-        order: f64,
+        accounting: Option<SiteAccounting>,
         charges: &[Charge],
         limits_shown: impl Iterator<Item = Option<f64>>,
     ) -> Result<Self, SpendError> {
-        let spent = replay(limits, order, charges)?.spent()?;
+        let spent = replay(limits, accounting, charges)?.spent()?;
         let totals = spent.totals.into_iter().zip(limits_shown);
+        let total = |(total, limit): (Guarantee, Option<f64>)| {
+            let gaussian = spent.gaussian.filter(|_| total.delta > 0.0);
+            BalanceTotal {
+                total,
+                limit,
+                mu: gaussian.map(|gaussian| gaussian.mu),
+                mu_limit: gaussian.map(|gaussian| gaussian.limit),
+            }
+        };
         Ok(Self {
             studies: spent.studies,
             charges: spent.charges,
-            totals: totals
-                .map(|(total, limit)| BalanceTotal { total, limit })
-                .collect(),
+            totals: totals.map(total).collect(),
         })
     }
 }
 
-/// Returns the account of rows after these charges, under limits at an order of Rényi losses.
+/// Returns the account of rows after these charges, under limits kept by the rule on record, or else by their own.
 // Privacy: the only way in which this crate adds up over studies, both for what is rejected and for what is shown.
 pub(crate) fn replay(
     limits: &DatasetLimits,
-    order: f64,
+    accounting: Option<SiteAccounting>,
     charges: &[Charge],
 ) -> Result<DatasetAccount, SpendError> {
     let journal = charges.iter().map(|charge| (charge.study, charge.event));
-    DatasetAccount::replay(limits.clone().at_order(order), journal)
+    let limits = accounting
+        .into_iter()
+        .fold(limits.clone(), DatasetLimits::kept_by);
+    DatasetAccount::replay(limits, journal)
 }

@@ -61,14 +61,14 @@ impl PartySetup {
         let done = charges.iter().filter(|charge| Some(charge.study) == own);
         let left = self.plan.iter().skip(done.count());
         // An account as if everything that is left had been charged.
-        let mut future = charges.to_vec();
-        future.extend(left.map(|(iteration, event)| Charge {
+        let mut all_charges = charges.to_vec();
+        all_charges.extend(left.map(|(iteration, event)| Charge {
             study: own.unwrap_or(u32::MAX),
             iteration: *iteration,
             rows: RowFingerprint(self.hash),
             event: *event,
         }));
-        let (_, after) = self.account(store, &future)?;
+        let (future, after) = self.account(store, &all_charges)?;
         let all = self.plan.iter().map(|(_, event)| (*event, 1));
         let total = Ledger::total_of(self.budget()?, self.study.privacy.bound, all);
         let limits = self.site.limit.iter().flat_map(|limit| {
@@ -82,6 +82,12 @@ impl PartySetup {
             // Written so that a NaN is rejected.
             let within = after.epsilon <= limit.epsilon;
             if !within {
+                if let Some(Err(cause)) = future.map(|account| account.check())
+                    && !matches!(cause, AccountRefusal::OverLimit { .. })
+                {
+                    let site = self.site_name.clone();
+                    return Err(SetupError::Inadmissible { site, cause });
+                }
                 return Err(SetupError::BeyondLimit {
                     site: self.site_name.clone(),
                     spent: before.epsilon,
@@ -122,9 +128,17 @@ impl PartySetup {
         let Some(limit) = &self.site.limit else {
             return Ok((None, Vec::new()));
         };
-        let own = limit.limits.order();
-        let order = store.map_or(own, |store| store.renyi_order(own));
-        let account = replay(&limit.limits, order, charges).map_err(SetupError::Journal)?;
+        let recorded = store.and_then(Store::accounting);
+        if let (Some(own), Some(recorded)) = (limit.limits.accounting(), recorded)
+            && own.name() != recorded.name()
+        {
+            return Err(SetupError::OtherAccounting {
+                site: self.site_name.clone(),
+                found: own.name(),
+                recorded: recorded.name(),
+            });
+        }
+        let account = replay(&limit.limits, recorded, charges).map_err(SetupError::Journal)?;
         let refused = |refusal: AccountRefusal| SetupError::Journal(refusal.into());
         let totals = account.spent().map_err(refused)?.totals;
         Ok((Some(account), totals))

@@ -3,7 +3,7 @@
 use radmm::curator::InvalidCuratorConfig;
 use radmm::graph::GraphError;
 use radmm::node::InvalidStart;
-use radmm::privacy::{Guarantee, InvalidBudget, SpendError};
+use radmm::privacy::{AccountRefusal, Guarantee, InvalidBudget, SpendError};
 use radmm_study::pricing::UnattainableBudget;
 use thiserror::Error;
 
@@ -75,6 +75,26 @@ pub enum SetupError {
         after: f64,
         /// The limit.
         limit: Guarantee,
+    },
+    /// The account of the site does not admit the study's noise.
+    #[error("{site}: [limit]: {cause}; nothing was spent")]
+    Inadmissible {
+        /// The site file.
+        site: String,
+        /// The reason.
+        cause: AccountRefusal,
+    },
+    /// The limit is to be kept by another rule than before.
+    #[error(
+        "{site}: [limit] accounting = {found:?}: the limit of these rows is kept by accounting = {recorded:?} since it was first set, before anything was released; write that"
+    )]
+    OtherAccounting {
+        /// The site file.
+        site: String,
+        /// The rule in the site file.
+        found: &'static str,
+        /// The rule on record.
+        recorded: &'static str,
     },
     /// A site with secret noise has no limit.
     #[error(

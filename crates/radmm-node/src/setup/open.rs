@@ -43,7 +43,9 @@ impl PartySetup {
         };
         if let Some(limit) = &self.site.limit {
             // Privacy: fixed before the first question, so that no release has a part in it.
-            store.set_renyi_order(limit.limits.order())?;
+            if let Some(accounting) = limit.limits.accounting() {
+                store.set_accounting(accounting)?;
+            }
         }
         let own = history
             .into_iter()

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::evidence::AccountReport;
-use crate::machine::tests::World;
+use crate::machine::tests::{STUDY, World};
 use crate::machine::{
     Credit, Frame, Hello, Link, LinkEvent, PROTOCOL, Party, Serial, SignedMessage,
 };
@@ -36,6 +36,8 @@ struct TestSite {
     noise: &'static str,
     party: Option<&'static str>,
     limit: f64,
+    /// The `accounting` key of the site file.
+    accounting: &'static str,
     continues: Vec<RowFingerprint>,
 }
 
@@ -43,7 +45,19 @@ const PLENTY: f64 = 1e6;
 
 impl TestSite {
     fn new() -> Self {
-        let mut world = World::new("ring", 1);
+        Self::of(World::new("ring", 1))
+    }
+
+    /// The site in a study that asks for gradients with Gaussian noise.
+    fn of_gradients() -> Self {
+        let study = STUDY
+            .replace("TOPOLOGY", "ring")
+            .replace("r-admm", "r-dlm")
+            .replace("\"objective\"", "\"gradient\"");
+        Self::of(World::of(&study, 1))
+    }
+
+    fn of(mut world: World) -> Self {
         // Alder's file has other rows than the world's alder, and not always as many.
         world.study.problem.count = RowCount::Parties;
         world
@@ -57,6 +71,7 @@ impl TestSite {
             noise: "secret",
             party: None,
             limit: PLENTY,
+            accounting: "renyi",
             continues: Vec::new(),
         };
         site.install_key(0);
@@ -91,11 +106,12 @@ impl TestSite {
             .collect();
         let party = self.party.map(|name| format!("party = {name:?}\n"));
         let text = format!(
-            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\n",
+            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n",
             party.unwrap_or_default(),
             self.noise,
             names.join(", "),
             self.limit,
+            self.accounting,
         );
         let (site, _) = SiteFile::parse(&text, "site.toml").unwrap();
         let here = self.folder.path();
@@ -211,6 +227,73 @@ fn every_answer_is_charged_to_the_account_of_the_rows() {
     let later = site.bill();
     assert_eq!(later.before, spent);
     assert_eq!(later.after, bill.after);
+}
+
+#[test]
+fn the_gaussian_filter_admits_gradients_and_counts_them_exactly() {
+    let mut site = TestSite::of_gradients();
+    let by_order = site.bill();
+    site.clear();
+    site.accounting = "gaussian";
+    // The reserve is a hundredth of the limit, and counts as spent.
+    site.limit = 1.06 * by_order.total.epsilon;
+    let by_filter = site.bill();
+    assert_eq!(by_filter.total, by_order.total);
+    assert!(by_filter.after[0].epsilon < 1.05 * by_order.total.epsilon);
+    assert!(by_filter.after[0].epsilon < by_order.after[0].epsilon);
+    let (mut party, bill) = site.open().unwrap();
+    site.ask(&mut party);
+    let spent = party.spent_on_rows();
+    assert!(spent[0].epsilon > 0.0 && spent[0].epsilon < bill.after[0].epsilon);
+    drop(party);
+    assert_eq!(site.bill().before, spent);
+    // One more query than this study has is too much.
+    site.another_study("second");
+    let rejection = site.rejection();
+    assert!(
+        matches!(rejection, SetupError::BeyondLimit { .. }),
+        "{rejection}"
+    );
+}
+
+#[test]
+fn the_gaussian_filter_rejects_noise_in_objectives_before_anything_is_spent() {
+    let mut site = TestSite::new();
+    site.accounting = "gaussian";
+    let rejection = site.rejection().to_string();
+    assert!(
+        rejection.starts_with("site.toml: [limit]: the data set's limit epsilon = 1000000 at"),
+        "{rejection}"
+    );
+    assert!(
+        rejection
+            .ends_with("give the study mechanism = \"gradient\" or \"output\"; nothing was spent"),
+        "{rejection}"
+    );
+    assert!(site.store().studies().is_empty());
+}
+
+#[test]
+fn the_rule_of_a_limit_stays_that_of_its_first_study() {
+    for (first, second) in [("renyi", "gaussian"), ("gaussian", "renyi")] {
+        let mut site = TestSite::of_gradients();
+        site.accounting = first;
+        site.ask_once();
+        let before = site.bill().before;
+        site.accounting = second;
+        assert_eq!(
+            site.rejection().to_string(),
+            format!(
+                "site.toml: [limit] accounting = \"{second}\": the limit of these rows is kept by accounting = \"{first}\" \
+                 since it was first set, before anything was released; write that"
+            )
+        );
+        site.accounting = first;
+        site.limit = 0.9 * PLENTY;
+        // The reserve of the Gaussian filter is a hundredth of the limit.
+        let same = (site.bill().before[0].epsilon / before[0].epsilon - 1.0).abs() < 0.11;
+        assert!(same, "{first}");
+    }
 }
 
 #[test]

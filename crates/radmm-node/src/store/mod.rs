@@ -11,7 +11,7 @@
 //! study         secret of the noise, study as JSON
 //! acks          study, acknowledgements at its end, as JSON
 //! step          study, received values, charges and answers, sent values, whether it was the last
-//! order         the Rényi order at which the limits of these rows are kept
+//! order         the Rényi order at which the limit of these rows is kept, or 1 if the Gaussian filter keeps it
 //! misbehaviour  study, invalid frames of neighbours, as JSON
 //! ```
 
@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 use radmm::curator::ChargedAnswer;
 use radmm::graph::NodeId;
+use radmm::privacy::SiteAccounting;
 use radmm::protocol::release::Release;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -60,6 +61,9 @@ const UNFINISHED: &str = "state.journal.new";
 
 /// The number of rejected frames that are kept of a study.
 const MAX_MISBEHAVIOURS: usize = 100;
+
+/// The order on record where the Gaussian filter keeps a limit. It is no Rényi order: older programs then refuse every answer.
+const GAUSSIAN_ORDER: f64 = 1.0;
 
 /// The number of proofs that are kept beyond [`MAX_MISBEHAVIOURS`].
 const MAX_PROOFS: usize = 20;
@@ -220,20 +224,23 @@ impl Store {
         Ok(record)
     }
 
-    /// Returns the order of Rényi losses at which the limits of these rows are kept: the one on record, or else `default`.
-    pub(crate) fn renyi_order(&self, default: f64) -> f64 {
-        self.index.order.unwrap_or(default)
+    /// Returns the rule by which the limit of these rows is kept, if it is on record.
+    pub(crate) fn accounting(&self) -> Option<SiteAccounting> {
+        self.index.order.map(|order| match order {
+            GAUSSIAN_ORDER => SiteAccounting::Gaussian,
+            order => SiteAccounting::Renyi { order },
+        })
     }
 
-    /// Persists that order, unless one is on record.
-    pub(crate) fn set_renyi_order(&mut self, order: f64) -> Result<(), StoreError> {
-        // A pure limit has no finite order.
-        match self.index.order.is_none() && order.is_finite() {
-            true => {
-                let bits = order.to_bits().to_le_bytes();
-                self.append(ORDER, &bits, Entry::Order(order))
-            }
-            false => Ok(()),
+    /// Persists that rule, unless one is on record.
+    pub(crate) fn set_accounting(&mut self, accounting: SiteAccounting) -> Result<(), StoreError> {
+        let order = match accounting {
+            SiteAccounting::Gaussian => GAUSSIAN_ORDER,
+            SiteAccounting::Renyi { order } => order,
+        };
+        match self.index.order {
+            None => self.append(ORDER, &order.to_bits().to_le_bytes(), Entry::Order(order)),
+            Some(_) => Ok(()),
         }
     }
 
@@ -399,13 +406,16 @@ impl Store {
         self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS)
     }
 
-    /// Persists a proof that ends a study. However many frames were kept before, there is room for it; but not for a proof at every
-    /// one of many restarts.
+    /// Persists a proof that ends a study, unless it is kept already. However many frames were kept before, there is room for it; but
+    /// not for a new proof at every one of many restarts.
     pub(crate) fn append_proof(
         &mut self,
         study: u32,
         misbehaviour: &MisbehaviourRecord,
     ) -> Result<(), StoreError> {
+        if self.misbehaviours(study)?.contains(misbehaviour) {
+            return Ok(());
+        }
         self.append_evidence(study, misbehaviour, MAX_MISBEHAVIOURS + MAX_PROOFS)
     }
 

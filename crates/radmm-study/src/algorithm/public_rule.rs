@@ -43,7 +43,7 @@ impl Serialize for AutoNumber {
     }
 }
 
-/// What `consensus` learns about the rows before the first gradient.
+/// The question of `consensus` before the first gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricKind {

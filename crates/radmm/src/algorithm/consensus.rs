@@ -57,7 +57,7 @@ pub enum StepSize {
     },
 }
 
-/// What is learnt about the rows before the first gradient. Sizes of noise are relative to that of a gradient.
+/// The question before the first gradient. Sizes of noise are relative to that of a gradient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preconditioner {
     /// Nothing.

@@ -217,20 +217,38 @@ impl Composition {
             .fold(f64::INFINITY, f64::min)
     }
 
+    /// Returns `Σ v²` over Gaussian answers.
+    pub(super) fn square(&self) -> f64 {
+        self.sum(|losses| losses.square)
+    }
+
+    /// Returns `μ`, the root of `Σ v²` over Gaussian answers, rounded up.
+    pub(super) fn mu(&self) -> f64 {
+        let square = self.square();
+        if square == 0.0 {
+            0.0
+        } else {
+            up(libm::sqrt(square))
+        }
+    }
+
+    /// Returns the loss of everything beside Gaussian answers: pure losses, and `2κ` of each Gaussian answer. Infinite if
+    /// something has no pure loss.
+    pub(super) fn beside_gaussian(&self) -> f64 {
+        let slack = self.sum(|losses| losses.slack);
+        with_slack(self.sum(|losses| losses.other_pure), 2.0 * slack)
+    }
+
     /// Returns ε by the exact privacy profile of Gaussian answers, with pure losses on top; infinite if anything else was released.
     // Privacy: with p the program's probabilities of a set of releases, P those with ideal Gaussian answers, and
     // K = Σκ, e^−K·P ≤ p ≤ e^K·P pointwise. So from P ≤ e^ε·P′ + δ₀ follows p ≤ e^K·P ≤ e^(ε + K)·P′ + e^K·δ₀
     // ≤ e^(ε + 2K)·p′ + e^K·δ₀: what is wanted at δ, with ε taken at δ₀ = δ·e^−K.
     pub(super) fn by_profile(&self, delta: f64) -> f64 {
-        let slack = self.sum(|losses| losses.slack);
-        let other_pure = with_slack(self.sum(|losses| losses.other_pure), 2.0 * slack);
-        if other_pure.is_finite() {
-            let log_delta = log_down(delta) - slack;
-            let square = self.sum(|losses| losses.square);
-            add(
-                other_pure,
-                gaussian_composition::epsilon(square, log_delta.next_down()),
-            )
+        let beside = self.beside_gaussian();
+        if beside.is_finite() {
+            let log_delta = log_down(delta) - self.sum(|losses| losses.slack);
+            let gaussian = gaussian_composition::epsilon(self.square(), log_delta.next_down());
+            add(beside, gaussian)
         } else {
             f64::INFINITY
         }

@@ -33,6 +33,7 @@ mod composition;
 mod dataset_account;
 mod event;
 mod gaussian_composition;
+mod gaussian_filter;
 #[cfg(test)]
 mod golden_prices;
 mod guarantee;
@@ -47,7 +48,8 @@ mod slope_curve;
 mod tests;
 
 pub use dataset_account::{
-    AccountRefusal, AccountTotals, DatasetAccount, DatasetLimits, InvalidLimits,
+    AccountRefusal, AccountTotals, DatasetAccount, DatasetLimits, GaussianTotal, InvalidLimits,
+    SiteAccounting,
 };
 pub use event::{Bound, IdealRelease, PrivacyEvent};
 pub use guarantee::Guarantee;

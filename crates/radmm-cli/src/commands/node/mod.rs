@@ -220,6 +220,8 @@ impl SiteTotals {
         let limited = |(total, limit): &(Guarantee, f64)| BalanceTotal {
             total: *total,
             limit: Some(*limit),
+            mu: None,
+            mu_limit: None,
         };
         let totals: Vec<BalanceTotal> = status.site.iter().map(limited).collect();
         (!totals.is_empty()).then_some(Self { totals })

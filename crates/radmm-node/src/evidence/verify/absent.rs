@@ -1,7 +1,7 @@
 //! Checks the values of a party without a transcript, as far as its neighbours' transcripts hold the messages that they follow from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use radmm::graph::{Graph, NodeId};
 use radmm::protocol::release::Release;
@@ -22,9 +22,34 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, key: (u32, NodeId), value: &Release, file: &PathBuf) {
+    /// Adds the signed messages of a party and its neighbours from one transcript. One transcript at a time is in memory.
+    fn add_all(
+        &mut self,
+        study: &Study,
+        graph: &Graph,
+        party: NodeId,
+        replay: &ReplayedTranscript,
+    ) -> Result<(), VerifyError> {
+        let transcript = match Transcript::read(replay.file(), study, graph) {
+            Ok(transcript) => transcript,
+            Err(error @ TranscriptError::Open { .. }) => {
+                return Err(VerifyError::Transcript(error));
+            }
+            // It was readable before.
+            Err(TranscriptError::Line { .. }) => return Ok(()),
+        };
+        for (&(t, from), signed) in &transcript.messages {
+            let concerned = from == party || graph.neighbours(party).contains(&from);
+            if concerned && !replay.forged.contains(&(t, from)) {
+                self.add((t, from), &signed.message.release, replay.file());
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, key: (u32, NodeId), value: &Release, file: &Path) {
         let first = self.values.entry(key);
-        let (before, _) = first.or_insert_with(|| (value.clone(), file.clone()));
+        let (before, _) = first.or_insert_with(|| (value.clone(), file.to_owned()));
         if before != value {
             self.ambiguous.insert(key);
         }
@@ -46,58 +71,38 @@ pub(super) fn check(
 ) -> Result<Option<Fault>, VerifyError> {
     let around = graph.neighbours(party);
     let mut gathered = Gathered::default();
-    for replay in replayed
-        .iter()
-        .filter(|replay| around.contains(&replay.node))
-    {
-        // One transcript at a time is in memory, and this one was readable before.
-        let transcript = match Transcript::read(replay.file(), study, graph) {
-            Ok(transcript) => transcript,
-            Err(error @ TranscriptError::Open { .. }) => {
-                return Err(VerifyError::Transcript(error));
-            }
-            Err(_) => continue,
-        };
-        for (&(t, from), signed) in &transcript.messages {
-            let concerned = from == party || around.contains(&from);
-            if concerned && !replay.forged.contains(&(t, from)) {
-                gathered.add((t, from), &signed.message.release, replay.file());
-            }
+    for replay in replayed {
+        if around.contains(&replay.node) {
+            gathered.add_all(study, graph, party, replay)?;
         }
     }
-    let fault = |iteration: u32, file: &PathBuf, what: String| Fault {
-        file: file.clone(),
-        party: Some(study.parties[party.0 as usize].name.clone()),
-        iteration: Some(iteration),
-        what,
-    };
-    let Some((first, file)) = gathered.get(0, party) else {
+    let start = Release::rounded(&instantiate::start(study, party, study.data.schema.width()));
+    let first = gathered.get(0, party).map(|(first, _)| first.clone());
+    let Some(first) = first.filter(|first| Some(first) == start.as_ref()) else {
+        // Another start is reported with the transcripts that have it.
         return Ok(None);
     };
-    let start = instantiate::start(study, party, study.data.schema.width());
-    if Release::rounded(&start).as_ref() != Some(first) {
-        let what = "the value is not the study's initial one".to_owned();
-        return Ok(Some(fault(0, file, what)));
-    }
     let instance = Instance::declared(study, graph);
-    let mut verifier = NeighbourVerifier::new(&instance, party, party, first.clone());
+    let mut verifier = NeighbourVerifier::new(&instance, party, party, first);
     for t in 0.. {
         let Some((next, file)) = gathered.get(t + 1, party) else {
             break;
         };
         verifier.close_iteration(|id| gathered.get(t, id).map(|(value, _)| value.clone()));
-        match verifier.check(next) {
-            Finding::Possible => {}
+        let others = match verifier.check(next) {
+            Finding::Possible => continue,
             Finding::Lost => break,
-            Finding::Wrong { by_others } => {
-                let mut what =
-                    "the recycled value does not follow from the messages before it".to_owned();
-                if by_others {
-                    what += ", unless a neighbour sent it another value than its transcript has";
-                }
-                return Ok(Some(fault(t + 1, file, what)));
+            Finding::Wrong { by_others: false } => "",
+            Finding::Wrong { by_others: true } => {
+                ", unless a neighbour sent it another value than its transcript has"
             }
-        }
+        };
+        return Ok(Some(Fault {
+            file: file.clone(),
+            party: Some(study.parties[party.0 as usize].name.clone()),
+            iteration: Some(t + 1),
+            what: format!("the recycled value does not follow from the messages before it{others}"),
+        }));
     }
     Ok(None)
 }

@@ -83,7 +83,8 @@ fn study_alone(events: &[PrivacyEvent], delta: f64) -> Option<f64> {
 }
 
 fn stated_total(total: &Value) -> Result<Guarantee, String> {
-    let total = Object::new(total)?.only(&["epsilon", "delta", "relation", "limit"])?;
+    let total =
+        Object::new(total)?.only(&["epsilon", "delta", "relation", "limit", "mu", "mu_limit"])?;
     if total.get("relation")? != Guarantee::RELATION {
         return Err(format!("relation: must be {:?}", Guarantee::RELATION));
     }

@@ -567,6 +567,8 @@ fn different_totals_are_reported_and_nobody_is_accused() {
             world.open(*who).unwrap();
         }
         let again = world.run_until_halted();
+        let (store, record) = world.hosts[3].party.as_ref().unwrap().store();
+        assert_eq!(store.misbehaviours(record.number).unwrap().len(), 1);
         assert!(matches!(
             again[&3],
             PartyError::NotCommon { iteration: 5, .. }

@@ -459,12 +459,18 @@ fn inconsistent_records_are_corrupt() {
 }
 
 #[test]
-fn the_renyi_order_is_set_once_and_finite() {
-    let disk = FaultyDisk::default();
-    let mut store = open(&disk).unwrap();
-    store.set_renyi_order(f64::INFINITY).unwrap();
-    assert_eq!(store.renyi_order(7.0), 7.0);
-    store.set_renyi_order(5.0).unwrap();
-    store.set_renyi_order(6.0).unwrap();
-    assert_eq!(open(&disk.after_kill()).unwrap().renyi_order(7.0), 5.0);
+fn the_rule_by_which_a_limit_is_kept_is_set_once() {
+    let renyi = |order| SiteAccounting::Renyi { order };
+    for (first, second) in [
+        (renyi(5.0), renyi(6.0)),
+        (renyi(5.0), SiteAccounting::Gaussian),
+        (SiteAccounting::Gaussian, renyi(5.0)),
+    ] {
+        let disk = FaultyDisk::default();
+        let mut store = open(&disk).unwrap();
+        assert_eq!(store.accounting(), None);
+        store.set_accounting(first).unwrap();
+        store.set_accounting(second).unwrap();
+        assert_eq!(open(&disk.after_kill()).unwrap().accounting(), Some(first));
+    }
 }

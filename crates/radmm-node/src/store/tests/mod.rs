@@ -174,7 +174,9 @@ fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
             .unwrap();
         assert_eq!((disk.syncs(), disk.is_synced()), (3 + t, true));
     }
-    store.set_renyi_order(7.5).unwrap();
+    store
+        .set_accounting(SiteAccounting::Renyi { order: 7.5 })
+        .unwrap();
     store.append_acks(&study).unwrap();
     assert_eq!((disk.syncs(), disk.is_synced()), (9, true));
     drop(store);
@@ -459,6 +461,10 @@ fn misbehaviour_records_are_bounded_by_study_and_leave_room_for_proofs() {
         store.misbehaviours(0).unwrap().last(),
         Some(&words("two values"))
     );
+    // The same proof after a restart is not kept again, and another one is.
+    store.append_proof(0, &words("two values")).unwrap();
+    store.append_proof(0, &words("two others")).unwrap();
+    assert_eq!(store.misbehaviours(0).unwrap().len(), MAX_MISBEHAVIOURS + 2);
     store.append_misbehaviour(1, &words("later")).unwrap();
     assert_eq!(store.misbehaviours(1).unwrap(), [words("later")]);
 }

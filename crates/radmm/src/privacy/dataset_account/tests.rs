@@ -351,3 +351,262 @@ fn the_account_refuses_before_a_row_is_read() {
     );
     assert_eq!(curator.ledger().charges(), 1);
 }
+
+fn filtered(pure: Option<f64>, relaxed: (f64, f64)) -> DatasetAccount {
+    let limits = DatasetLimits::new(pure, Some(relaxed)).unwrap();
+    DatasetAccount::new(limits.kept_by(SiteAccounting::Gaussian))
+}
+
+/// An answer with Gaussian noise on the grid.
+fn on_grid(v: f64) -> PrivacyEvent {
+    PrivacyEvent::on_grid(gaussian(v).ideal)
+}
+
+fn in_objective(law: NoiseDistribution) -> PrivacyEvent {
+    PrivacyEvent::from(IdealRelease::Objective {
+        sensitivity: 0.01,
+        spread: 1e-3,
+        curve: SlopeCurve::Logistic,
+        law,
+    })
+}
+
+#[test]
+fn the_gaussian_filter_admits_more_answers_than_one_order() {
+    for (limit, delta) in [(1.0, 1e-5), (4.0, 1e-6), (0.3, 1e-8)] {
+        let admitted = |account: &DatasetAccount| {
+            let mut study = study(account);
+            (0..5000)
+                .take_while(|_| study.spend(on_grid(0.01 * limit)).is_ok())
+                .count()
+        };
+        let by_order = admitted(&account(None, Some((limit, delta))));
+        let by_filter = admitted(&filtered(None, (limit, delta)));
+        assert!(
+            by_filter as f64 > 1.1 * by_order as f64,
+            "{by_filter} {by_order}"
+        );
+    }
+}
+
+#[test]
+fn the_gaussian_filter_ends_at_its_fixed_mu_whatever_the_answers() {
+    let (limit, delta) = (1.0, 1e-5);
+    // μ of (0.99, 1e-5·e^−0.005), from the budget of that total.
+    let left = Budget::limited(0.99, delta * (-0.005f64).exp()).unwrap();
+    let mu = left.gaussian_mu();
+    for each in [mu / 2.0, mu / 7.3, mu / 100.0] {
+        let account = filtered(None, (limit, delta));
+        let shown = account.spent().unwrap().gaussian.unwrap();
+        assert!((shown.limit / mu - 1.0).abs() < 1e-12 && shown.mu == 0.0);
+        let mut study = study(&account);
+        let most = (mu / each).powi(2);
+        let count = (0..20_000)
+            .take_while(|_| study.spend(gaussian(each)).is_ok())
+            .count();
+        assert!(
+            (most - 1.0..=most * (1.0 + 1e-9)).contains(&(count as f64)),
+            "{count} {most}"
+        );
+        let shown = account.spent().unwrap().gaussian.unwrap();
+        assert!(shown.mu <= shown.limit && shown.mu >= each * (count as f64).sqrt());
+        let spent = epsilons(&account)[0];
+        assert!(spent <= limit && spent > 0.7 * limit, "{spent}");
+        let refused = over_limit(study.spend(gaussian(each)));
+        assert!(
+            matches!(refused, AccountRefusal::OverLimit { .. }),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn the_gaussian_filter_refuses_gaussian_noise_in_objectives_and_no_noise() {
+    let account = filtered(None, (1.0, 1e-5));
+    let mut ledger = study(&account);
+    ledger.spend(on_grid(0.05)).unwrap();
+    let before = account.spent().unwrap();
+    let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+    let elsewhere = over_limit(ledger.spend(in_objective(law)));
+    assert_eq!(
+        elsewhere.to_string(),
+        "the data set's limit epsilon = 1 at delta = 1e-5 is kept for Gaussian noise on answers (accounting = \"gaussian\"), \
+         and this release has its noise elsewhere; give the study mechanism = \"gradient\" or \"output\""
+    );
+    let nowhere = over_limit(ledger.spend(IdealRelease::Exact.into()));
+    assert!(matches!(nowhere, AccountRefusal::NotGaussian { .. }));
+    assert_eq!(account.spent().unwrap(), before);
+    ledger.spend(on_grid(0.05)).unwrap();
+}
+
+#[test]
+fn a_hundredth_is_set_aside_for_pure_losses_and_rounding() {
+    let account = filtered(None, (2.0, 1e-5));
+    let mut ledger = study(&account);
+    ledger.spend(gaussian(0.1)).unwrap();
+    ledger.spend(pure(0.012)).unwrap();
+    let refused = over_limit(ledger.spend(pure(0.012)));
+    assert_eq!(
+        refused.to_string(),
+        "the data set's limit epsilon = 2 at delta = 1e-5 is kept for Gaussian noise on answers (accounting = \"gaussian\"), \
+         and sets aside 0.02 for pure losses and rounding: 0.012000 of it is spent, and with this release it would be \
+         0.024000; give the study noise = \"gaussian\""
+    );
+    // 2κ of an answer counts too.
+    let rounded = |slack| PrivacyEvent {
+        slack,
+        ..gaussian(0.1)
+    };
+    let refused = over_limit(ledger.spend(rounded(0.0041)));
+    assert!(matches!(refused, AccountRefusal::OverReserve { .. }));
+    ledger.spend(rounded(0.0039)).unwrap();
+    // The reserve is spent, and pure losses in objectives count like others.
+    let gamma = NoiseDistribution::Gamma { rate: 1.0 };
+    let refused = over_limit(ledger.spend(in_objective(gamma)));
+    assert!(matches!(refused, AccountRefusal::OverReserve { .. }));
+    ledger.spend(gaussian(0.1)).unwrap();
+}
+
+#[test]
+fn under_the_gaussian_filter_pure_studies_alone_may_spend_all() {
+    let account = filtered(None, (1.0, 1e-5));
+    for _ in 0..3 {
+        study(&account).spend(pure(0.3)).unwrap();
+    }
+    let spent = epsilons(&account)[0];
+    assert!((0.9..0.9 + 1e-12).contains(&spent), "{spent}");
+    over_limit(study(&account).spend(pure(0.3)));
+    // After that there is no room for any Gaussian answer.
+    let refused = over_limit(study(&account).spend(gaussian(1e-6)));
+    assert!(matches!(refused, AccountRefusal::OverReserve { .. }));
+    // A pure limit beside it holds as ever.
+    let both = filtered(Some(0.5), (1.0, 1e-5));
+    study(&both).spend(pure(0.4)).unwrap();
+    over_limit(study(&both).spend(pure(0.2)));
+    over_limit(study(&both).spend(gaussian(1e-6)));
+}
+
+#[test]
+fn the_rule_of_a_limit_is_that_of_its_delta() {
+    let pure_only = DatasetLimits::new(Some(1.0), None).unwrap();
+    assert_eq!(pure_only.accounting(), None);
+    assert_eq!(
+        pure_only.kept_by(SiteAccounting::Gaussian).accounting(),
+        None
+    );
+    let both = DatasetLimits::new(Some(1.0), Some((1.0, 1e-5))).unwrap();
+    let renyi = both.accounting().unwrap();
+    assert_eq!(renyi.name(), "renyi");
+    let gaussian = both.kept_by(SiteAccounting::Gaussian);
+    assert_eq!(gaussian.accounting().unwrap().name(), "gaussian");
+    assert_eq!(gaussian.kept_by(renyi).accounting(), Some(renyi));
+}
+
+#[test]
+fn replaying_the_journal_restores_the_gaussian_filter() {
+    let limits = || {
+        let limits = DatasetLimits::new(None, Some((2.0, 1e-6))).unwrap();
+        limits.kept_by(SiteAccounting::Gaussian)
+    };
+    let account = DatasetAccount::new(limits());
+    let mut journal = Vec::new();
+    for n in 0..40u32 {
+        let event = [on_grid(0.02), on_grid(0.035), pure(1e-5)][n as usize % 3];
+        study(&account).spend(event).unwrap();
+        journal.push((n, event));
+    }
+    let again = DatasetAccount::replay(limits(), journal.iter().copied()).unwrap();
+    assert_eq!(again.spent().unwrap(), account.spent().unwrap());
+    assert_eq!(again.check(), Ok(()));
+    // By the other rule the same charges are another total, and what is in objectives has one.
+    let renyi = DatasetLimits::new(None, Some((2.0, 1e-6))).unwrap();
+    let other = DatasetAccount::replay(renyi, journal).unwrap();
+    assert!(epsilons(&other)[0] > epsilons(&account)[0]);
+    let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+    let beyond = DatasetAccount::replay(limits(), [(0, in_objective(law))]).unwrap();
+    assert!(matches!(
+        beyond.check(),
+        Err(AccountRefusal::NotGaussian { .. })
+    ));
+    assert_eq!(epsilons(&beyond), [f64::INFINITY]);
+}
+
+/// The mean of `f(L)` for the privacy loss of a Gaussian answer, normal with mean `v²/2` and variance `v²`.
+fn over_losses(v: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let step = 1e-3;
+    let at = |n: i32| {
+        let z = (f64::from(n) + 0.5) * step;
+        (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * step * f(v * v / 2.0 + v * z)
+    };
+    (-12_000..12_000).map(at).sum()
+}
+
+/// `E(1 − e^(ε − L))⁺` for a Gaussian answer, or for randomised response with a pure loss.
+fn gaussian_delta(epsilon: f64, v: f64) -> f64 {
+    let phi = |z: f64| 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2);
+    phi(v / 2.0 - epsilon / v) - epsilon.exp() * phi(-v / 2.0 - epsilon / v)
+}
+
+fn pure_delta(epsilon: f64, loss: f64) -> f64 {
+    let more = loss.exp() / (1.0 + loss.exp());
+    more * (1.0 - (epsilon - loss).exp()).max(0.0)
+        + (1.0 - more) * (1.0 - (epsilon + loss).exp()).max(0.0)
+}
+
+/// The largest amount that is admitted after `first`.
+fn most_after(
+    first: PrivacyEvent,
+    next: fn(f64) -> PrivacyEvent,
+    spend: &dyn Fn(&[PrivacyEvent]) -> bool,
+) -> f64 {
+    let (mut low, mut high) = (0.0, 2.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        match spend(&[first, next(middle)]) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// The true δ at ε if after one Gaussian answer the next is the worse of the largest Gaussian and the largest pure one that are
+/// admitted, depending on the first.
+fn adaptive_delta(epsilon: f64, v: f64, spend: &dyn Fn(&[PrivacyEvent]) -> bool) -> f64 {
+    let first = gaussian(v);
+    let (second, loss) = (
+        most_after(first, gaussian, spend),
+        most_after(first, pure, spend),
+    );
+    over_losses(v, |seen| {
+        let left = epsilon - seen;
+        let stop = (1.0 - left.exp()).max(0.0);
+        gaussian_delta(left, second)
+            .max(pure_delta(left, loss))
+            .max(stop)
+    })
+}
+
+#[test]
+fn adaptively_chosen_answers_keep_the_limit_under_the_filter_and_not_under_the_best_rule() {
+    let (limit, delta) = (1.0, 1e-5);
+    let by_filter = |events: &[PrivacyEvent]| {
+        let account = filtered(None, (limit, delta));
+        events
+            .iter()
+            .all(|event| study(&account).spend(*event).is_ok())
+    };
+    // The least total over all rules, as a study may take it whose prices are fixed beforehand.
+    let by_best = |events: &[PrivacyEvent]| {
+        let mut ledger = Ledger::new(Budget::limited(limit, delta).unwrap(), Bound::Tight);
+        events.iter().all(|event| ledger.spend(*event).is_ok())
+    };
+    for v in [0.05, 0.12, 0.2, 0.25] {
+        let kept = adaptive_delta(limit, v, &by_filter);
+        assert!(kept <= delta, "{v}: {kept}");
+        // Nor is much of it left: a hundredth of ε is some thirtieth of ln δ here.
+        assert!(kept > 0.6 * delta, "{v}: {kept}");
+    }
+    let exceeded = adaptive_delta(limit, 0.12, &by_best);
+    assert!(exceeded > 1.2 * delta, "{exceeded}");
+}

@@ -101,6 +101,11 @@ fn pure() -> String {
     study.replace("sigma = 5", "rate = 0.5")
 }
 
+fn gradients() -> String {
+    let study = STUDY.replace("r-admm", "r-dlm");
+    study.replace("\"objective\"", "\"gradient\"")
+}
+
 #[test]
 fn the_statements_of_honest_sites_hold() {
     for limits in [
@@ -114,6 +119,15 @@ fn the_statements_of_honest_sites_hold() {
             let verification = limited(&study, limits).verification();
             assert!(verification.holds(), "{limits}: {:?}", verification.faults);
             assert!(verification.statements.iter().all(|stated| stated.site));
+        }
+    }
+    for limits in [
+        "epsilon = 20\ndelta = 1e-4\naccounting = \"gaussian\"",
+        "epsilon = 0.1\ndelta = 1e-4\npure = 1\naccounting = \"gaussian\"",
+    ] {
+        for study in [gradients(), STUDY.to_owned()] {
+            let verification = limited(&study, limits).verification();
+            assert!(verification.holds(), "{limits}: {:?}", verification.faults);
         }
     }
     let verification = Evidence::ring().verification();
