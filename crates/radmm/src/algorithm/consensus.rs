@@ -274,10 +274,10 @@ impl Consensus {
 
     /// Computes the model after gradient `k`, counted from 1.
     fn update_model(&mut self, k: u32) {
-        let Some(metric) = &self.metric else {
+        if self.parameters.preconditioner == Preconditioner::None {
             self.model.clone_from(&self.current);
             return;
-        };
+        }
         let mut average = self.current.clone();
         if k > self.parameters.steps - self.parameters.steps.div_ceil(2) {
             self.tail_count += 1;
@@ -287,6 +287,10 @@ impl Consensus {
             let count = f64::from(self.tail_count);
             average = self.tail.iter().map(|sum| sum / count).collect();
         }
+        let Some(metric) = &self.metric else {
+            self.model = average;
+            return;
+        };
         let length = metric.effective_dimension().sqrt();
         let unit = |weight: f64| {
             if length > 0.0 {
