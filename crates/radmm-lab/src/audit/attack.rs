@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::likelihood::{Hypothesis, ImpliedNoise, difference, norm};
 use super::lower_bound::Scores;
 use super::output_verifier::PaidAnswer;
-use super::victim::{AttackError, Claim, Dataset, Victim, VictimRun};
+use super::victim::{AttackError, Dataset, LedgerClaim, Victim, VictimRun};
 
 /// The distance below which two noises count as equal: they are known up to the solver's tolerance and the grid of releases.
 const EQUAL_NOISE: f64 = 1e-12;
@@ -36,7 +36,7 @@ impl Attack {
         runs: u32,
         seed: u64,
         progress: &(dyn Fn() + Sync),
-    ) -> Result<(Scores, Claim), AttackError> {
+    ) -> Result<(Scores, LedgerClaim), AttackError> {
         let claimed = victim
             .run(Dataset::Right, NoiseKey::repeating(seed, 0, 0))?
             .claim(&victim.config);

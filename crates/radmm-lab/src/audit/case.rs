@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::attack::{Attack, RUNS_PER_REPORT};
 use super::binomial::BinomialCount;
 use super::lower_bound::{ScoreProfile, Scores, TradeOff, ceiling, resolution};
-use super::victim::{AttackError, Claim, VictimConfig};
+use super::victim::{AttackError, LedgerClaim, VictimConfig};
 
 /// A victim and the attack on it.
 pub(super) struct AuditCase {
@@ -89,8 +89,8 @@ impl AuditCase {
     }
 
     /// Compares the bound that scores show with a claim.
-    pub(super) fn judge(&self, scores: &Scores, claim: Claim, runs: u32) -> AttackResult {
-        let Claim {
+    pub(super) fn judge(&self, scores: &Scores, claim: LedgerClaim, runs: u32) -> AttackResult {
+        let LedgerClaim {
             total: claimed,
             trade_off,
         } = claim;

@@ -18,7 +18,7 @@ use super::builtin_cases::{
 };
 use super::case::{AttackResult, AuditCase, AuditVerdict};
 use super::honest_run::{self, HonestRun};
-use super::victim::{Claim, NeighbourBehaviour, VictimConfig};
+use super::victim::{LedgerClaim, NeighbourBehaviour, VictimConfig};
 use super::{Audit, AuditResult, builtin_cases};
 use crate::experiment::Experiment;
 use crate::instantiate::{self, RunSettings};
@@ -43,7 +43,7 @@ fn case(victim: VictimConfig) -> AuditCase {
     }
 }
 
-impl Claim {
+impl LedgerClaim {
     fn with_epsilon(self, epsilon: f64) -> Self {
         let total = Guarantee {
             epsilon,
@@ -58,13 +58,13 @@ fn run(case: &AuditCase) -> AttackResult {
 }
 
 /// Runs a case and judges it by another claim.
-fn judged(case: &AuditCase, runs: u32, claimed: Claim) -> AttackResult {
+fn judged(case: &AuditCase, runs: u32, claimed: LedgerClaim) -> AttackResult {
     let victim = case.victim.clone().prepare();
     let (scores, _) = case.attack.on(&victim, runs, SEED, &|| ()).unwrap();
     case.judge(&scores, claimed, runs)
 }
 
-fn claimed(case: &AuditCase) -> Claim {
+fn claimed(case: &AuditCase) -> LedgerClaim {
     let victim = case.victim.clone().prepare();
     case.attack.on(&victim, 2, SEED, &|| ()).unwrap().1
 }
@@ -223,7 +223,7 @@ fn sums_with_gaussian_noise_lose_nearly_all_that_they_claim() {
 }
 
 /// The claim of a price whose sensitivity is too small by this factor.
-fn claimed_with_sensitivity_over(case: &AuditCase, factor: f64) -> Claim {
+fn claimed_with_sensitivity_over(case: &AuditCase, factor: f64) -> LedgerClaim {
     let mechanism = case.victim.mechanism;
     let noise = mechanism.noise().unwrap().scaled(factor);
     claimed(&AuditCase {

@@ -21,7 +21,7 @@ use radmm::curator::{
     Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder,
     WarmStart,
 };
-use radmm::graph::{Graph, NodeId};
+use radmm::graph::{Graph, NodeId, SpanningTree};
 use radmm::node::{InvalidStart, Node, NodeConfig, ProtocolError};
 use radmm::privacy::{
     Bound, Budget, Guarantee, InvalidBudget, Ledger, Mechanism, NoiseDistribution, NoiseFamily,
@@ -157,6 +157,7 @@ impl VictimConfig {
             far,
             axes,
             totals,
+            tree: OnceLock::new(),
         }
     }
 
@@ -189,6 +190,11 @@ impl VictimConfig {
     }
 
     pub(super) fn algorithm(&self, columns: usize) -> Box<dyn Algorithm> {
+        self.algorithm_on(&OnceLock::new(), columns)
+    }
+
+    /// Returns the victim's part of the algorithm. `tree` is that of its graph, once it was needed.
+    fn algorithm_on(&self, tree: &OnceLock<SpanningTree>, columns: usize) -> Box<dyn Algorithm> {
         self.method.build(&NodePosition {
             graph: &self.graph,
             id: self.id,
@@ -199,7 +205,7 @@ impl VictimConfig {
             total_rows: self.total_rows,
             loss: self.problem.loss,
             noise: self.mechanism.noise(),
-            tree: &OnceLock::new(),
+            tree,
         })
     }
 
@@ -252,6 +258,7 @@ pub(super) struct Victim {
     axes: Axes,
     /// The totals that the neighbours choose, where sums are taken.
     totals: Option<HostileTotals>,
+    tree: OnceLock<SpanningTree>,
 }
 
 /// The axes along which an attack is set up.
@@ -292,7 +299,7 @@ pub(super) struct VictimRun {
 
 /// What a victim's ledger claims.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Claim {
+pub(super) struct LedgerClaim {
     /// The total.
     pub total: Guarantee,
     /// The bound on the probability of an event.
@@ -301,13 +308,13 @@ pub(super) struct Claim {
 
 impl VictimRun {
     /// Returns what the victim claims.
-    pub(super) fn claim(&self, config: &VictimConfig) -> Claim {
+    pub(super) fn claim(&self, config: &VictimConfig) -> LedgerClaim {
         let slack = self.answers.iter().map(|answer| answer.event.slack).sum();
         let trade_off = match config.trade_off() {
             TradeOff::Gaussian { delta, .. } => TradeOff::Gaussian { delta, slack },
             other => other,
         };
-        Claim {
+        LedgerClaim {
             total: self.spent,
             trade_off,
         }
@@ -330,7 +337,7 @@ impl Victim {
             neighbours: neighbours.to_vec(),
             iterations: config.iterations,
             start: self.axes.turn([0.0, -self.far]).to_vec(),
-            algorithm: config.algorithm(2),
+            algorithm: config.algorithm_on(&self.tree, 2),
             curator: Curator::simulated(self.shards[dataset as usize].clone(), curator_config)?
                 .with_warm_start(WarmStart::default()),
         })?;
@@ -341,7 +348,11 @@ impl Victim {
             mechanism: config.mechanism,
             rows: ROWS,
         };
-        let mut verifier = OutputVerifier::new(config.algorithm(2), node.model().clone(), terms);
+        let mut verifier = OutputVerifier::new(
+            config.algorithm_on(&self.tree, 2),
+            node.model().clone(),
+            terms,
+        );
         let mut answers = Vec::new();
         for iteration in 0..config.iterations {
             let messages = self.hostile_messages(iteration, verifier.last());

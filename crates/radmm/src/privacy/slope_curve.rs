@@ -1,7 +1,7 @@
 //! The curvature that a loss can have at each slope, and the pure price of objective perturbation that follows from it.
 //!
 //! A row with a large slope has little curvature, so that no row costs the most by both. With `s` the slope of a row in units
-//! of the largest and `c₁·k` its curvature, and with `A = S·α`, the price of gamma noise is
+//! of the largest and `c₁·k` its curvature, and with `A = S·α`, the price of gamma and Laplace noise is
 //!
 //! ```text
 //! ε = A/2 + max over s of [ A/2·s + ln(1 + x·k(s)) ]
@@ -15,6 +15,7 @@
 // α·‖g − g′‖ + ln(1 + w·uᵀM⁻¹u), where g − g′ = (C/B)(L′(fᵀz)z − L′(fᵀz′)z′) has a norm of at most (S/2)(s + s′), s and s′ being
 // the slopes of the row and of its replacement, and w = (C/B)·c₁·k is of the row alone. So s′ counts as 1, and s and k belong
 // together: the maximum over s of both is what is charged. (With slopes of both signs S is the same, and s their absolute value.)
+// For Laplace noise norms are in ℓ₁, and S is the sensitivity in it.
 
 use serde::{Deserialize, Serialize};
 

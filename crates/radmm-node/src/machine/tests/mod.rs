@@ -41,6 +41,21 @@ fn undisturbed_parties_compute_what_bare_nodes_compute() {
     }
 }
 
+/// On a complete graph every party recomputes its neighbours' recycled values, which the sizes of all parties enter.
+#[test]
+fn averaging_over_rows_is_recomputed_by_neighbours() {
+    let average = on("complete", STUDY).replace("\"r-admm\"", "\"average\"");
+    let mut world = World::of(&average, 6);
+    world.run(60);
+    assert_eq!(world.models(), world.undisturbed());
+    let mut other = World::of(
+        &average.replace("[problem]", "[problem]\ncount = \"parties\""),
+        6,
+    );
+    other.run(0);
+    assert_ne!(world.models(), other.models());
+}
+
 /// The charges of a disturbed run come from journals, where Laplace noise has a code of its own.
 #[test]
 fn disturbed_parties_with_laplace_noise_compute_what_bare_nodes_compute() {
