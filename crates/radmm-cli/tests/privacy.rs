@@ -113,6 +113,53 @@ fn the_bill_is_printed_before_anything_runs() {
 }
 
 #[test]
+fn the_bill_has_the_total_at_other_deltas_and_mu_where_answers_are_gaussian() {
+    let gradients = STUDY.replace("r-admm", "r-dlm").replace(
+        "epsilon = 6",
+        "mechanism = \"gradient\"\nepsilon = 6\ndelta = 1e-6",
+    );
+    let objective = STUDY.replace("epsilon = 6", "epsilon = 6\ndelta = 1e-6");
+    for (study, gaussian) in [
+        (&gradients, true),
+        (&objective, false),
+        (&STUDY.to_owned(), false),
+    ] {
+        let folder = folder(study);
+        let (page, _, code) = run(folder.path(), &["privacy", "study.toml"]);
+        assert_eq!(code, 0);
+        let unbroken = page.replace("\n         ", " ");
+        let pure = study == STUDY;
+        assert_eq!(unbroken.contains("\nother δ  ε = "), !pure, "{page}");
+        assert_eq!(
+            unbroken.contains(", ε = 6.0000 at δ = 1e-6, ε = "),
+            !pure,
+            "{page}"
+        );
+        assert_eq!(
+            unbroken.contains(
+                "at δ = 1e-10: all of them hold, each a total over every message of the run"
+            ),
+            !pure,
+            "{page}"
+        );
+        assert_eq!(
+            unbroken.contains("\nμ        Gaussian DP μ = "),
+            gaussian,
+            "{page}"
+        );
+        assert!(
+            page.lines().all(|line| line.chars().count() <= 80),
+            "{page}"
+        );
+        let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);
+        assert_eq!(
+            bill["epsilon_at"].as_array().map_or(0, Vec::len),
+            if pure { 0 } else { 5 }
+        );
+    }
+}
+
+#[test]
 fn the_bill_in_json_has_every_step_of_every_party() {
     let folder = folder(STUDY);
     let bill = json(folder.path(), &["privacy", "study.toml", "--json"]);

@@ -1,8 +1,10 @@
 //! The bill of a study, known before it runs: the cost of each party and iteration, and what recycling saves.
 
+use std::sync::Arc;
+
 use radmm::graph::{Graph, GraphError, NodeId};
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution};
+use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, PrivacyProfile};
 use radmm_data::Split;
 use radmm_study::instantiate::Instance;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
@@ -57,6 +59,9 @@ pub struct StudyBill {
     /// The parties whose noise exceeds the signal of their rows, if there are any.
     #[serde(rename = "drowned")]
     pub noise_warning: Option<ExcessiveNoise>,
+    /// The largest of the parties' totals at several `δ`, unless the total is pure or infinite.
+    #[serde(flatten)]
+    pub profile: Option<PrivacyProfile>,
 }
 
 /// The privacy cost of a study for one party.
@@ -78,6 +83,9 @@ pub struct NodeBill {
     /// The total over the whole run.
     #[serde(flatten)]
     pub total: Guarantee,
+    /// The same at several `δ`.
+    #[serde(skip)]
+    pub profile: Option<Arc<PrivacyProfile>>,
     /// The data steps, in order.
     pub steps: Vec<BilledStep>,
 }
@@ -205,13 +213,14 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         |i| amount_bits(&noise[i]),
         |queries, i| {
             let prices = queries.prices(&noise[i], study.privacy.delta)?;
-            Ok((prices, queries.totals(&noise[i], study.privacy.delta)?))
+            let (totals, ledger) = queries.totals_and_ledger(&noise[i], study.privacy.delta)?;
+            Ok((prices, totals, ledger.profile()))
         },
     );
     let norms = plan.noise_norms(noise);
     let mut nodes = Vec::new();
     for (i, (charged, party)) in charged.into_iter().zip(plan.parties()).enumerate() {
-        let (prices, totals) = charged.map_err(|reason| plan.unattainable(i, &reason))?;
+        let (prices, totals, profile) = charged.map_err(|reason| plan.unattainable(i, &reason))?;
         let times = plan.party(i).queries().iterations;
         let steps = times.iter().zip(prices).zip(&totals);
         nodes.push(NodeBill {
@@ -225,6 +234,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
                 epsilon: totals.last().copied().unwrap_or(0.0),
                 delta,
             },
+            profile,
             steps: steps
                 .map(|((&t, price), &total)| BilledStep { t, price, total })
                 .collect(),
@@ -250,8 +260,17 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         saving: saving(plan, noise, &nodes),
         noise_warning: plan.excessive_noise(noise),
         by_iteration,
+        profile: network_profile(nodes.iter().map(|node| &node.profile)),
         nodes,
     })
+}
+
+/// Returns the largest of the parties' totals at several `δ`, if all of them have any.
+pub(crate) fn network_profile<'a>(
+    parties: impl Iterator<Item = &'a Option<Arc<PrivacyProfile>>>,
+) -> Option<PrivacyProfile> {
+    let all: Option<Vec<&PrivacyProfile>> = parties.map(Option::as_deref).collect();
+    all.and_then(PrivacyProfile::network)
 }
 
 /// Returns the largest of the parties' totals after each iteration. All parties have the same data steps.

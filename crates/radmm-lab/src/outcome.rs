@@ -1,10 +1,11 @@
 //! The results of a study's runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use radmm::curator::HeldOutScore;
 use radmm::node::{Node, StepKind};
-use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution};
+use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, PrivacyProfile};
 use radmm::problem::RowCount;
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use serde::Serialize;
@@ -77,6 +78,9 @@ pub struct NodeResult {
     /// The total by the study's bound.
     #[serde(flatten)]
     pub spent: Guarantee,
+    /// The total by the study's bound at several `δ`, unless it is pure or infinite.
+    #[serde(skip)]
+    pub profile: Option<Arc<PrivacyProfile>>,
     /// The total by our bound.
     pub epsilon_tight: f64,
     /// The total by the paper's bound, where its theorem covers everything that was released.
@@ -153,6 +157,7 @@ impl NodeResult {
             data_steps: ledger.charges(),
             law: noise.noise(),
             spent: ledger.spent(),
+            profile: ledger.profile(),
             epsilon_tight: ledger.spent_tight().epsilon,
             epsilon_paper: ledger.spent_paper().map(|total| total.epsilon),
             model: node.model().values().to_vec(),

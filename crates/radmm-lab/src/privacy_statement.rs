@@ -1,10 +1,13 @@
 //! `privacy-statement.json`: the privacy guarantee of a run on one page, for the owners of the rows.
 
 use radmm::node::StepKind;
-use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{
+    Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling, PrivacyProfile,
+};
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use serde::Serialize;
 
+use crate::bill::network_profile;
 use crate::experiment::Experiment;
 use crate::outcome::{NodeResult, Outcome};
 use crate::result_file::{SCOPE, caveat};
@@ -30,6 +33,9 @@ pub struct PrivacyStatement<'a> {
     data_steps: usize,
     recycled_steps: usize,
     nodes: Vec<PartyStatement<'a>>,
+    /// The largest of the parties' totals at several `δ`, unless the total is pure or infinite.
+    #[serde(flatten)]
+    profile: Option<PrivacyProfile>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +103,7 @@ impl<'a> PrivacyStatement<'a> {
             data_steps: most(StepKind::Data).unwrap_or(0),
             recycled_steps: most(StepKind::Recycled).unwrap_or(0),
             nodes,
+            profile: network_profile((0..first.nodes.len()).map(|i| &spent(i).profile)),
         }
     }
 

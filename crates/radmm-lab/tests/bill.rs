@@ -301,6 +301,58 @@ fn the_statement_has_the_guarantee_and_says_that_a_simulation_protects_nobody() 
     assert_eq!(said["delta"], 1e-5);
 }
 
+/// Changes that make the study ask for gradients.
+const GRADIENTS: [(&str, &str); 2] = [
+    ("name = \"r-admm\"", "name = \"r-dlm\""),
+    (GIVEN, "mechanism = \"gradient\"\nepsilon = 3\ndelta = 3e-7"),
+];
+
+#[test]
+fn bills_and_statements_have_the_total_at_several_deltas() {
+    let objective = [(GIVEN, "epsilon = 3\ndelta = 3e-7")];
+    for changes in [&GRADIENTS[..], &objective[..]] {
+        let bill: Value =
+            serde_json::from_str(&experiment(changes).bill().unwrap().to_json()).unwrap();
+        let said = statement(changes, None);
+        assert_eq!(bill["epsilon_at"], said["epsilon_at"]);
+        let totals = said["epsilon_at"].as_array().unwrap();
+        let deltas: Vec<f64> = totals
+            .iter()
+            .map(|total| total["delta"].as_f64().unwrap())
+            .collect();
+        assert_eq!(deltas, [1e-4, 1e-5, 1e-6, 3e-7, 1e-8, 1e-10]);
+        assert!(totals.iter().all(|one| one["relation"] == said["relation"]));
+        assert_eq!(totals[3]["epsilon"], said["epsilon"]);
+        let epsilons: Vec<f64> = totals
+            .iter()
+            .map(|total| total["epsilon"].as_f64().unwrap())
+            .collect();
+        assert!(epsilons.is_sorted_by(|a, b| a < b), "{epsilons:?}");
+        let gradients = changes.len() == 2;
+        for document in [&bill, &said] {
+            assert_eq!(document.get("mu").is_some(), gradients);
+        }
+        if gradients {
+            // The largest of the parties' roots of the sum of (S/σ)², with S = 1000/Σ B_i.
+            let nodes = said["nodes"].as_array().unwrap();
+            let rows: u64 = nodes
+                .iter()
+                .map(|node| node["rows"].as_u64().unwrap())
+                .sum();
+            let mu = nodes.iter().map(|node| {
+                let sigma = node["sigma"].as_f64().unwrap();
+                5f64.sqrt() * 1000.0 / rows as f64 / sigma
+            });
+            let mu = mu.fold(0.0, f64::max);
+            assert!((said["mu"].as_f64().unwrap() / mu - 1.0).abs() < 1e-12);
+        }
+    }
+    for changes in [&[][..], &[(GIVEN, "mechanism = \"none\"")][..]] {
+        let said = statement(changes, None);
+        assert!(said.get("epsilon_at").is_none() && said.get("mu").is_none());
+    }
+}
+
 #[test]
 fn a_statement_without_noise_has_no_epsilon_and_one_that_stopped_early_has_what_was_spent() {
     let none = statement(&[(GIVEN, "mechanism = \"none\"")], None);

@@ -2,7 +2,7 @@
 
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{
-    Budget, Guarantee, InvalidBudget, Ledger, Mechanism, PrivacyEvent, SpendError,
+    Budget, Guarantee, InvalidBudget, Ledger, Mechanism, PrivacyEvent, PrivacyProfile, SpendError,
 };
 use radmm_study::{Limit, Study};
 use thiserror::Error;
@@ -72,4 +72,14 @@ pub(crate) fn study_total(
     let budget = Budget::unlimited(study.privacy.delta)?;
     let once = events.into_iter().map(|event| (event, 1));
     Ok(Ledger::total_of(budget, study.privacy.bound, once)?)
+}
+
+/// Returns the same total at several `δ`; `None` if it is pure or infinite.
+pub(crate) fn study_profile(
+    study: &Study,
+    events: impl IntoIterator<Item = PrivacyEvent>,
+) -> Result<Option<PrivacyProfile>, TotalError> {
+    let budget = Budget::unlimited(study.privacy.delta)?;
+    let once = events.into_iter().map(|event| (event, 1));
+    Ok(Ledger::profile_of(budget, study.privacy.bound, once)?)
 }

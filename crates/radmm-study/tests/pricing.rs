@@ -146,3 +146,24 @@ fn the_first_question_and_the_gradients_of_a_calibrated_sum_compose_exactly_to_i
         assert!(spent <= 1.0 && spent > 1.0 - 1e-9, "{spent}");
     });
 }
+
+#[test]
+fn sums_over_rows_have_a_signal_of_their_own_size() {
+    let text = "[data]\nbuiltin = \"clinic\"\n[network]\nnodes = 5\ntopology = \"ring\"\n[problem]\nweight = 1\nridge = 1\n\
+                [algorithm]\nname = \"consensus\"\n[privacy]\nepsilon = EPS\ndelta = 1e-5\n[run]\nseed = 1\n";
+    let warned = |epsilon: &str| {
+        let (study, _) = Study::parse(&text.replace("EPS", epsilon), "study.toml").unwrap();
+        let graph = Graph::new(&study.network.topology, 5).unwrap();
+        let party = |i: usize| PartySize {
+            name: format!("node {i}"),
+            rows: 6000,
+        };
+        let plan = Plan::new(&study, &graph, (0..5).map(party).collect());
+        // 30,000 rows in units of 1/16, a fifth of them each.
+        assert!((plan.signal() - 30_000.0 / 16.0 / 5.0).abs() < 1e-9);
+        let noise = plan.noise().unwrap();
+        plan.excessive_noise(&noise).is_some()
+    };
+    assert!(!warned("1"));
+    assert!(warned("0.001"));
+}

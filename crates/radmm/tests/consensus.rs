@@ -291,8 +291,8 @@ fn recycled_values_are_computed_again_from_the_messages_of_a_neighbourhood() {
                 graph.neighbours(i).iter().map(of).collect()
             };
             let mut recycled = 0;
-            for t in 1..released.len() {
-                let next = &released[t][own];
+            for (t, all) in released.iter().enumerate().skip(1) {
+                let next = &all[own];
                 assert_eq!(next.values().len(), verifier.width(t as u32, 3));
                 match verifier.expect(&received(t - 1)) {
                     ExpectedStep::Recycled(value) => {

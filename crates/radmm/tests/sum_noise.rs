@@ -1,4 +1,8 @@
 //! Every party of a sum adds noise of its own, of the size that it is charged for.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "purity is asked of the core, not of its tests"
+)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;

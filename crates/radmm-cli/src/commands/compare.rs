@@ -120,8 +120,7 @@ const QUALITY_LEGEND: &str =
  accuracy, AUC: on held-out rows; without any, accuracy on all training rows
  alone, averaged: with the best of eight ridges in hindsight, for all rows";
 
-const COST_LEGEND: &str =
-    " noise: σ of Gaussian noise, or the rate of gamma or Laplace noise (large is little)
+const COST_LEGEND: &str = " noise: σ of Gaussian noise, else the rate (a large one is little noise)
  queries: of each party's rows; seconds: of a run, with others in parallel";
 
 /// Formats a table of eighty columns, which the report’s table would exceed.

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use radmm::node::StepKind;
-use radmm::privacy::Guarantee;
+use radmm::privacy::{Guarantee, PrivacyProfile};
 use radmm_lab::{IterationCost, NodeBill, Saving, StudyBill};
-use radmm_study::number_format::{self, brief, count, epsilon, scale, thousands};
+use radmm_study::number_format::{self, brief, brief_up, count, epsilon, scale, thousands};
 use radmm_study::{RowSource, Study};
 
 use crate::args::PrivacyArgs;
@@ -68,6 +68,12 @@ fn page(bill: &StudyBill) -> String {
         let _ = writeln!(page, "{}\n", paragraph("saved", &saved(bill, saving)));
     }
     let _ = writeln!(page, "{}", paragraph("privacy", &total(bill)));
+    if let Some(profile) = &bill.profile {
+        let _ = writeln!(page, "{}", paragraph("other δ", &at_other_deltas(profile)));
+        if let Some(mu) = profile.mu {
+            let _ = writeln!(page, "{}", paragraph("μ", &gaussian(mu)));
+        }
+    }
     page
 }
 
@@ -210,6 +216,29 @@ fn saved(bill: &StudyBill, saving: &Saving) -> String {
         None => "no noise would keep it within the same total".to_owned(),
     };
     format!("{queries}. {cost}; {noise}")
+}
+
+/// Formats the total at several `δ`, the study's own among them.
+fn at_other_deltas(profile: &PrivacyProfile) -> String {
+    let total = |total: &Guarantee| {
+        let delta = number_format::delta(total.delta);
+        format!("ε = {} at δ = {delta}", epsilon(total.epsilon))
+    };
+    let totals: Vec<String> = profile.totals.iter().map(total).collect();
+    format!(
+        "{}: all of them hold, each a total over every message of the run, the largest of all parties, for {}",
+        totals.join(", "),
+        Guarantee::RELATION
+    )
+}
+
+fn gaussian(mu: f64) -> String {
+    format!(
+        "Gaussian DP μ = {}, rounded up: the total over every message of the run, the largest of all parties, for {}, in exact \
+         arithmetic; what rounding adds is in every ε",
+        brief_up(mu),
+        Guarantee::RELATION
+    )
 }
 
 fn total(bill: &StudyBill) -> String {

@@ -38,7 +38,7 @@ pub enum AuditVerdict {
 pub enum TradeOffCurve {
     /// `p ≤ e^ε·p′ + δ`.
     EpsilonDelta,
-    /// That of Gaussian noise on answers, `p ≤ Φ(Φ⁻¹(p′) + μ)`, stated as the ε of `μ` at `δ`.
+    /// The curve of Gaussian noise on answers, `p ≤ Φ(Φ⁻¹(p′) + μ)`, stated as the ε of `μ` at `δ`.
     Gaussian,
 }
 

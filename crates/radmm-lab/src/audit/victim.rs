@@ -297,7 +297,7 @@ pub(super) struct VictimRun {
     pub spent: Guarantee,
 }
 
-/// What a victim's ledger claims.
+/// The claim of a victim's ledger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LedgerClaim {
     /// The total.

@@ -7,7 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling};
+use radmm::privacy::{
+    Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling, PrivacyProfile,
+};
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ use thiserror::Error;
 
 use super::transcript::TranscriptSummary;
 use crate::key::{SecretKey, verify};
-use crate::public_facts::{PublicFacts, TotalError, study_total};
+use crate::public_facts::{PublicFacts, TotalError, study_profile, study_total};
 use crate::setup::Balance;
 use crate::strict_json::{self, StrictJsonError};
 
@@ -98,6 +100,9 @@ pub(super) struct PartyStatement<'a> {
     /// The balance of the rows over all studies.
     #[serde(rename = "site", skip_serializing_if = "Option::is_none")]
     balance: Option<Balance>,
+    /// The total at several `δ`, unless it is pure or infinite.
+    #[serde(flatten)]
+    profile: Option<PrivacyProfile>,
 }
 
 /// The file: a statement and its signature.
@@ -146,6 +151,7 @@ impl<'a> PartyStatement<'a> {
             finished: summary.finished,
             transcript_sha256: hex::encode(&summary.sha256),
             balance,
+            profile: study_profile(study, summary.charges.iter().map(|(_, event)| *event))?,
         })
     }
 

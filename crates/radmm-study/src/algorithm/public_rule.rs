@@ -288,7 +288,9 @@ mod tests {
         assert!(matches!(little.step, StepSize::Fixed(step) if (step - smooth).abs() < 1e-9));
         let much = plain.resolve(&facts(0.01, &plain));
         assert_eq!(much.momentum, 0.0);
-        assert!(matches!(much.step, StepSize::Fixed(step) if step < 0.5));
+        let short = 1.2 / (120.0 * 2.0 * 5f64.sqrt() / (0.01 * 30_162.0));
+        assert!(matches!(much.step, StepSize::Fixed(step) if (step - short).abs() < 1e-9));
+        assert!(short < smooth);
         let silent = PublicFacts {
             noise: None,
             ..facts(1.0, &plain)

@@ -108,6 +108,15 @@ impl PartyQueries<'_> {
 
     /// Returns the total after each query, by the bound in force.
     pub fn totals(&self, mechanism: &Mechanism, delta: f64) -> Result<Vec<f64>, PricingError> {
+        Ok(self.totals_and_ledger(mechanism, delta)?.0)
+    }
+
+    /// Returns the total after each query, and the ledger after all of them.
+    pub fn totals_and_ledger(
+        &self,
+        mechanism: &Mechanism,
+        delta: f64,
+    ) -> Result<(Vec<f64>, Ledger), PricingError> {
         let budget = Budget::unlimited(delta).map_err(PricingError::invalid)?;
         let mut ledger = Ledger::new(budget, self.bound);
         let mut totals = Vec::with_capacity(self.queries.len());
@@ -119,7 +128,7 @@ impl PartyQueries<'_> {
                 totals.push(ledger.spent().epsilon);
             }
         }
-        Ok(totals)
+        Ok((totals, ledger))
     }
 
     /// Returns what each query would cost if it were the only one.

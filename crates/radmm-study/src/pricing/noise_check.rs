@@ -14,10 +14,11 @@
 use std::fmt;
 
 use radmm::privacy::{Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::protocol::query::Query;
+use radmm::protocol::query::{Query, sum_scale};
 use serde::Serialize;
 
 use super::plan::{Plan, amount_bits};
+use crate::Method;
 use crate::number_format::{brief, count};
 
 /// The share of `C` above which noise is excessive. `C` itself would be too large: near the optimum the rows' gradients
@@ -79,10 +80,17 @@ impl Plan<'_> {
         )
     }
 
-    /// Returns `C·s_max`, the largest norm that a party's gradient can have, in the mean over the parties.
+    /// Returns the largest norm that a party's gradient can have, in the mean over the parties: `C·s_max`, or `c·s_max·B/N` where
+    /// sums over rows are asked in units of `c`.
     pub fn signal(&self) -> f64 {
-        let problem = &self.instance().study.problem;
-        problem.weight * problem.loss.largest_slope()
+        let (study, total) = (self.instance().study, self.instance().total_rows());
+        let weight = match study.algorithm.method {
+            Method::Consensus { .. } => {
+                sum_scale(total) * total as f64 / f64::from(study.network.nodes)
+            }
+            _ => study.problem.weight,
+        };
+        weight * study.problem.loss.largest_slope()
     }
 
     /// Returns the party with most noise and the number of parties with excessive noise; `None` if there are none.

@@ -12,7 +12,8 @@
 //! ```text
 //! ḡ = Σ_i g_i/(cB)      f⁺ = y − s·P·ḡ      y⁺ = f⁺ + β(f⁺ − f)
 //! ```
-//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row. With a private metric `A` (a noisy Gram
+//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row, and then models of the last half of the data
+//! steps are averaged. With a private metric `A` (a noisy Gram
 //! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, the models of the last
 //! half of the data steps are averaged, and the model on the original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so
 //! that scores are of the size of the margins that were trained on.
@@ -274,10 +275,10 @@ impl Consensus {
 
     /// Computes the model after gradient `k`, counted from 1.
     fn update_model(&mut self, k: u32) {
-        let Some(metric) = &self.metric else {
+        if self.parameters.preconditioner == Preconditioner::None {
             self.model.clone_from(&self.current);
             return;
-        };
+        }
         let mut average = self.current.clone();
         if k > self.parameters.steps - self.parameters.steps.div_ceil(2) {
             self.tail_count += 1;
@@ -287,6 +288,10 @@ impl Consensus {
             let count = f64::from(self.tail_count);
             average = self.tail.iter().map(|sum| sum / count).collect();
         }
+        let Some(metric) = &self.metric else {
+            self.model = average;
+            return;
+        };
         let length = metric.effective_dimension().sqrt();
         let unit = |weight: f64| {
             if length > 0.0 {

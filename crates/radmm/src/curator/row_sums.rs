@@ -104,15 +104,14 @@ pub(super) fn gradient(
 /// Returns `scale·Σ_n x_n`, without labels.
 pub(super) fn rows(shard: &Shard, scale: f64, executor: &dyn ChunkExecutor) -> Vec<f64> {
     let chunks = shard.chunks();
-    let sum = sum_over_chunks(chunks.len(), shard.columns(), executor, |k| {
+    sum_over_chunks(chunks.len(), shard.columns(), executor, |k| {
         // A row is stored as y·x, and y² = 1.
         let labels: Vec<f64> = chunks[k]
             .labels()
             .map(|positive| if positive { scale } else { -scale })
             .collect();
         passes::weighted_sum(Simd::best(), &chunks[k], shard.columns(), &labels)
-    });
-    sum
+    })
 }
 
 fn sum_over_chunks(

@@ -232,6 +232,11 @@ impl Composition {
         }
     }
 
+    /// Returns whether nothing but Gaussian answers has a loss.
+    pub(super) fn is_gaussian(&self) -> bool {
+        self.sum(|losses| losses.other_pure) == 0.0
+    }
+
     /// Returns the loss of everything beside Gaussian answers: pure losses, and `2κ` of each Gaussian answer. Infinite if
     /// something has no pure loss.
     pub(super) fn beside_gaussian(&self) -> f64 {

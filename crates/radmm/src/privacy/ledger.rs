@@ -1,7 +1,7 @@
 //! The ledger of one study at one party: charges under a budget, and proof of payment.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
@@ -10,6 +10,7 @@ use super::dataset_account::{AccountRefusal, DatasetAccount};
 use super::event::{Bound, PrivacyEvent};
 use super::gaussian_composition;
 use super::guarantee::Guarantee;
+use super::profile::PrivacyProfile;
 
 /// A limit on the total `ε`, stated at a `δ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,6 +135,8 @@ pub(crate) struct LedgerState {
     tight: f64,
     /// ε of the total by the paper's bound; `None` once its theorem does not cover something.
     paper: Option<f64>,
+    /// The total at several `δ`, once it was asked for: many ledgers share one state.
+    profile: OnceLock<Option<Arc<PrivacyProfile>>>,
 }
 
 impl LedgerState {
@@ -144,6 +147,7 @@ impl LedgerState {
             total: Composition::empty_at(delta),
             tight: 0.0,
             paper: Some(0.0),
+            profile: OnceLock::new(),
         }
     }
 
@@ -165,6 +169,31 @@ impl LedgerState {
     fn compose(&mut self) {
         self.tight = self.total.epsilon_after(self.tight, self.delta);
         self.paper = self.total.paper();
+        self.profile = OnceLock::new();
+    }
+
+    /// Returns the total by our bound at several `δ`; `None` if it is pure or infinite.
+    fn profile(&self) -> Option<Arc<PrivacyProfile>> {
+        let compose = || {
+            let total = |delta: f64| Guarantee {
+                epsilon: match delta == self.delta {
+                    true => self.tight,
+                    false => self.total.epsilon(delta),
+                },
+                delta,
+            };
+            let stated = self.delta > 0.0 && self.tight.is_finite();
+            stated.then(|| {
+                Arc::new(PrivacyProfile {
+                    mu: self.total.is_gaussian().then(|| self.total.mu()),
+                    totals: PrivacyProfile::deltas(self.delta)
+                        .into_iter()
+                        .map(total)
+                        .collect(),
+                })
+            })
+        };
+        self.profile.get_or_init(compose).clone()
     }
 
     fn spent(&self, bound: Bound) -> Guarantee {
@@ -234,13 +263,32 @@ impl Ledger {
         bound: Bound,
         charges: impl IntoIterator<Item = (PrivacyEvent, u32)>,
     ) -> Result<Guarantee, SpendError> {
+        Ok(Self::state_of(budget, bound, charges)?.spent(bound))
+    }
+
+    /// Returns the profile of charges, each with its count; see [`profile`](Self::profile).
+    pub fn profile_of(
+        budget: Budget,
+        bound: Bound,
+        charges: impl IntoIterator<Item = (PrivacyEvent, u32)>,
+    ) -> Result<Option<PrivacyProfile>, SpendError> {
+        let state = Self::state_of(budget, bound, charges)?;
+        let profile = state.profile().filter(|_| bound == Bound::Tight);
+        Ok(profile.map(|profile| (*profile).clone()))
+    }
+
+    fn state_of(
+        budget: Budget,
+        bound: Bound,
+        charges: impl IntoIterator<Item = (PrivacyEvent, u32)>,
+    ) -> Result<LedgerState, SpendError> {
         let mut state = LedgerState::new(budget.delta);
         for (event, count) in charges {
             check(&event, bound)?;
             state.charge(&event, count);
         }
         state.compose();
-        Ok(state.spent(bound))
+        Ok(state)
     }
 
     /// Looks states up in a memo from now on.
@@ -321,6 +369,12 @@ impl Ledger {
     /// Returns the total so far by our bound.
     pub fn spent_tight(&self) -> Guarantee {
         self.state.spent(Bound::Tight)
+    }
+
+    /// Returns the total so far at several `δ`, the budget's among them; `None` if the budget is at `δ = 0`, the bound is the
+    /// paper's, or the total infinite.
+    pub fn profile(&self) -> Option<Arc<PrivacyProfile>> {
+        self.state.profile().filter(|_| self.bound == Bound::Tight)
     }
 
     /// Returns the total so far by the paper's bound, if something was released and its theorem covers all of it.

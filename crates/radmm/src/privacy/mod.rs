@@ -43,6 +43,7 @@ mod noise_distribution;
 #[cfg(test)]
 mod numerical_check;
 mod privacy_loss;
+mod profile;
 mod slope_curve;
 #[cfg(test)]
 mod tests;
@@ -58,4 +59,5 @@ pub(crate) use ledger::{LedgerState, StateCache};
 pub use mechanism::{Mechanism, NoiseScaling, Unanswerable};
 pub use noise_distribution::{NoiseDistribution, NoiseFamily};
 pub(crate) use privacy_loss::up;
+pub use profile::PrivacyProfile;
 pub use slope_curve::SlopeCurve;

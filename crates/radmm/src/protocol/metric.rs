@@ -148,8 +148,11 @@ impl Metric {
     }
 }
 
+/// A metric in use; empty if nobody uses it any more.
+type Memo = Arc<Mutex<Weak<Metric>>>;
+
 /// Metrics in use, by a hash of what they are computed from.
-static MEMORY: Mutex<BTreeMap<[u8; 32], Arc<Mutex<Weak<Metric>>>>> = Mutex::new(BTreeMap::new());
+static MEMORY: Mutex<BTreeMap<[u8; 32], Memo>> = Mutex::new(BTreeMap::new());
 
 /// Locks a memo. One whose holder panicked holds nothing wrong: metrics are stored whole.
 fn unpoisoned<T>(memo: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,7 +2,9 @@
 //!
 //! It cannot be less. Only the party knows how much more it is.
 
-use radmm::privacy::{Bound, Budget, Guarantee, Ledger, PrivacyEvent};
+use radmm::privacy::{
+    Bound, Budget, Guarantee, IdealRelease, Ledger, NoiseDistribution, PrivacyEvent,
+};
 use serde_json::Value;
 
 use crate::strict_json::Object;
@@ -22,7 +24,13 @@ pub(super) fn faults(site: &Value, events: &[PrivacyEvent]) -> Vec<String> {
 struct StatedBalance {
     studies: u64,
     charges: u64,
-    totals: Vec<Guarantee>,
+    totals: Vec<StatedTotal>,
+}
+
+/// One of its totals, with the `μ` of the Gaussian filter if that keeps the limit.
+struct StatedTotal {
+    total: Guarantee,
+    mu: Option<f64>,
 }
 
 impl StatedBalance {
@@ -55,13 +63,19 @@ impl StatedBalance {
                 "it states site.charges = {charges} of one study, and this one has {own}"
             ));
         }
-        for total in &self.totals {
+        for StatedTotal { total, mu } in &self.totals {
             let Some(alone) = study_alone(events, total.delta) else {
                 faults.push(format!("it states site.totals at delta = {}", total.delta));
                 continue;
             };
             // Written so that a NaN is reported.
             let enough = total.epsilon >= alone * (1.0 - ROUNDING);
+            let least = mu_alone(events);
+            if let Some(mu) = mu.filter(|mu| *mu < least * (1.0 - ROUNDING)) {
+                faults.push(format!(
+                    "it states site.totals with mu = {mu}, and this study alone comes to {least}"
+                ));
+            }
             if !enough {
                 faults.push(format!(
                     "it states site.totals with epsilon = {} at delta = {:?}, and this study alone comes to {alone}",
@@ -82,18 +96,37 @@ fn study_alone(events: &[PrivacyEvent], delta: f64) -> Option<f64> {
     Some(total.map_or(0.0, |total| total.epsilon))
 }
 
-fn stated_total(total: &Value) -> Result<Guarantee, String> {
+/// Returns the `μ` of the Gaussian answers of one study.
+fn mu_alone(events: &[PrivacyEvent]) -> f64 {
+    let square = |event: &PrivacyEvent| match event.ideal {
+        IdealRelease::Additive {
+            sensitivity,
+            law: NoiseDistribution::Gaussian { sigma },
+        } => (sensitivity / sigma) * (sensitivity / sigma),
+        _ => 0.0,
+    };
+    events.iter().map(square).sum::<f64>().sqrt()
+}
+
+fn stated_total(total: &Value) -> Result<StatedTotal, String> {
     let total =
         Object::new(total)?.only(&["epsilon", "delta", "relation", "limit", "mu", "mu_limit"])?;
     if total.get("relation")? != Guarantee::RELATION {
         return Err(format!("relation: must be {:?}", Guarantee::RELATION));
     }
     total.number("limit")?;
-    Ok(Guarantee {
+    let stated = Guarantee {
         epsilon: match total.get("epsilon")?.is_null() {
             true => f64::INFINITY,
             false => total.number("epsilon")?,
         },
         delta: total.number("delta")?,
+    };
+    Ok(StatedTotal {
+        total: stated,
+        mu: match total.has("mu") {
+            true => Some(total.number("mu")?),
+            false => None,
+        },
     })
 }

@@ -25,6 +25,7 @@ fn cut_off(evidence: &Evidence, end: u32) {
     evidence.restate(0, &evidence.key(0), |stated| {
         assert!(total.unwrap().epsilon < stated["epsilon"].as_f64().unwrap());
         stated["epsilon"] = total.unwrap().epsilon.into();
+        stated.as_object_mut().unwrap().shift_remove("epsilon_at");
         stated["iterations"] = end.into();
         stated["finished"] = false.into();
         stated["data_steps"] = charges.into();
@@ -191,6 +192,97 @@ fn a_balance_below_the_study_is_found() {
         |site| site["totals"][1]["epsilon"] = "0.1".into(),
         "site: totals: epsilon: must be a number",
     );
+}
+
+#[test]
+fn a_mu_below_the_studys_is_found() {
+    let evidence = limited(
+        &gradients(),
+        "epsilon = 20\ndelta = 1e-4\naccounting = \"gaussian\"",
+    );
+    let mu = |stated: &Value| stated["site"]["totals"][0]["mu"].as_f64().unwrap();
+    evidence.restate(1, &evidence.key(1), |stated| {
+        // The only study: its μ, and that of all studies.
+        assert_eq!(stated["mu"], stated["site"]["totals"][0]["mu"]);
+        stated["site"]["totals"][0]["mu"] = (0.999 * mu(stated)).into();
+    });
+    evidence.restate(2, &evidence.key(2), |stated| {
+        stated["site"]["totals"][0]["mu"] = "little".into();
+    });
+    // More was spent by other studies.
+    evidence.restate(3, &evidence.key(3), |stated| {
+        stated["site"]["totals"][0]["mu"] = (2.0 * mu(stated)).into();
+    });
+    let faults = evidence.verification().faults;
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(
+        faults[0]
+            .what
+            .starts_with("it states site.totals with mu =")
+    );
+    assert!(faults[1].what.contains("mu: must be a number"));
+}
+
+#[test]
+fn totals_at_other_deltas_are_compared_with_the_charges() {
+    let evidence = Evidence::of(&gradients().replace("TOPOLOGY", "ring"));
+    assert!(evidence.verification().holds());
+    evidence.restate(0, &evidence.key(0), |stated| {
+        let totals = stated["epsilon_at"].as_array().unwrap().clone();
+        assert_eq!(totals.len(), 5);
+        assert_eq!(totals[0]["epsilon"], stated["epsilon"]);
+        assert_eq!(totals[0]["delta"], stated["delta"]);
+        stated["epsilon_at"][3]["epsilon"] = totals[0]["epsilon"].clone();
+    });
+    evidence.restate(1, &evidence.key(1), |stated| {
+        stated["mu"] = (0.5 * stated["mu"].as_f64().unwrap()).into();
+    });
+    // Without one of the two it is not a statement of an earlier program either.
+    evidence.restate(2, &evidence.key(2), |stated| {
+        stated.as_object_mut().unwrap().shift_remove("mu");
+    });
+    let faults = evidence.verification().faults;
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(faults[0].what.starts_with("it states epsilon_at = "));
+    assert!(faults[1].what.starts_with("it states mu = "));
+    assert!(faults[2].what.starts_with("it states mu = null"));
+}
+
+/// Rewrites alder's evidence as an earlier program wrote it, which knew only the signs of slopes and stated one total.
+fn by_an_earlier_program(evidence: &Evidence, epsilon: impl Fn(f64) -> f64) {
+    evidence.edit(0, |lines| {
+        for line in lines.iter_mut().filter(|line| line["charge"].is_object()) {
+            let event = line["charge"]["event"].as_object_mut().unwrap();
+            assert_eq!(event.shift_remove("slope"), Some("logistic".into()));
+            event.insert("one_signed".to_owned(), true.into());
+        }
+    });
+    let hash = Sha256::digest(fs::read(&evidence.transcripts[0]).unwrap());
+    evidence.restate(0, &evidence.key(0), |stated| {
+        stated["transcript_sha256"] = hex::encode(&hash).into();
+        stated["epsilon"] = epsilon(stated["epsilon"].as_f64().unwrap()).into();
+        let fields = stated.as_object_mut().unwrap();
+        fields.shift_remove("mu");
+        fields.shift_remove("epsilon_at");
+    });
+}
+
+#[test]
+fn the_evidence_of_earlier_programs_holds() {
+    for (factor, holds) in [(1.0, true), (1.1, true), (0.999, false)] {
+        let evidence = Evidence::ring();
+        by_an_earlier_program(&evidence, |epsilon| factor * epsilon);
+        let verification = evidence.verification();
+        assert_eq!(verification.holds(), holds, "{:?}", verification.faults);
+        assert!(verification.transcripts.iter().all(|one| one.charges == 5));
+    }
+    // Under gamma noise an earlier program charged slope and curvature apart, and stated their sum.
+    let evidence = Evidence::of(&pure().replace("TOPOLOGY", "ring"));
+    let price = |stated: f64| stated;
+    by_an_earlier_program(&evidence, price);
+    let faults = evidence.verification().faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].what.starts_with("it states epsilon = "));
 }
 
 #[test]
