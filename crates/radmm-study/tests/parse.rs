@@ -155,6 +155,7 @@ fn the_example_has_its_meaning() {
             bound: Bound::Tight,
             delta: 0.0,
         },
+        choices: Vec::new(),
         run: RunSection {
             repetitions: 10,
             seed: 1,
