@@ -1,34 +1,55 @@
 //! `radmm data inspect`: drafts the `[data]` section of a study from a file of rows.
 
+mod ask;
+mod binning;
 mod label_guess;
 mod round_bounds;
 mod schema_draft;
+mod study_draft;
 mod toml_writer;
 
 use radmm_data::{Format, TableProfile, profile};
 
 use self::schema_draft::{SchemaDraft, WARNING};
-use crate::args::InspectArgs;
+pub(crate) use self::study_draft::{Agreement, Parties, default_delta, write as study};
+use crate::args::{InspectArgs, LabelledTable};
 use crate::error::CommandError;
 use crate::input::load;
 use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
-    let path = &args.file;
-    let profile = profile(load::table(path, args.format)?)?;
-    let draft = SchemaDraft::new(path, &profile, args).map_err(CommandError::Inspect)?;
-    if let Some(reason) = draft.no_features() {
-        return Err(CommandError::NoFeatures(reason));
+    let profile = read(&args.table)?;
+    let draft = draft(&args.table, &profile)?;
+    stderr::line(format!("warning: {WARNING}\n\n{}", draft.table()));
+    match args.json {
+        true => files::print(&draft.json()),
+        false => {
+            let agreement = Agreement::usual(profile.rows);
+            files::print(&study(&draft, &args.table.file, &agreement))
+        }
     }
+}
+
+/// Profiles a file of rows.
+pub(crate) fn read(table: &LabelledTable) -> Result<TableProfile, CommandError> {
+    let profile = profile(load::table(&table.file, table.format)?)?;
     if profile.format == Format::Csv && has_numeric_names(&profile) {
         stderr::line(
             "note: some columns have numbers as names; does the first line name the columns?",
         );
     }
-    stderr::line(format!("warning: {WARNING}\n\n{}", draft.table()));
-    match args.json {
-        true => files::print(&draft.json()),
-        false => files::print(&draft.section()),
+    Ok(profile)
+}
+
+/// Drafts the meaning of the columns of a file that was profiled.
+pub(crate) fn draft<'a>(
+    table: &LabelledTable,
+    profile: &'a TableProfile,
+) -> Result<SchemaDraft<'a>, CommandError> {
+    let draft = SchemaDraft::new(&table.file, profile, table).map_err(CommandError::Inspect)?;
+    match draft.no_features() {
+        Some(reason) => Err(CommandError::NoFeatures(reason)),
+        None => Ok(draft),
     }
 }
 
