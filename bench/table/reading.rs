@@ -185,6 +185,7 @@ fn write_libsvm(path: &Path) {
 fn schema(format: Format) -> Schema {
     let named = format != Format::Libsvm;
     let vocabulary = |name: &str, letter: char| Categorical {
+        missing_category: false,
         name: name.into(),
         values: (0..WARDS).map(|k| format!("{letter}{k}")).collect(),
     };

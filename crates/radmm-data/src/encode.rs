@@ -1,31 +1,36 @@
 //! Encoding: one record of text becomes one row of numbers.
 //!
-//! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, within [−1, 1]; with
-//! public bins it is encoded one-hot, as a one in the column of its bin. A categorical field is encoded one-hot, as a
-//! one in the column of its value. The intercept is a one. The norm policy is applied later, by the shard.
+//! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, or, if it is centred,
+//! `(min(max(v, a), b) − (a + b)/2) / ((b − a)/2)`; both are within [−1, 1]. With public bins it is encoded one-hot, as a
+//! one in the column of its bin. A categorical field is encoded one-hot, as a one in the column of its value. A missing value
+//! is a one in the last column of its feature, where the schema has a category for it. The intercept is a one. The norm policy
+//! is applied later, by the shard.
 
 use std::collections::HashMap;
 
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
-use crate::formats::named_columns::{Column, Record};
-use crate::schema::{Categorical, NumericScale, Schema};
+use crate::formats::named_columns::{Column, Record, is_missing};
+use crate::schema::{Categorical, Numeric, NumericScale, Schema};
 
 /// The features of a schema, mapped to the columns of one file.
 pub(crate) struct Encoder<'a> {
     numeric: Vec<(Column<'a>, NumericFeature<'a>)>,
     categorical: Vec<(Column<'a>, OneHot<'a>)>,
     intercept: Option<u32>,
+    missing: &'a [String],
 }
 
 struct NumericFeature<'a> {
-    scale: &'a NumericScale,
+    schema: &'a Numeric,
     /// The first of its encoded columns.
     first: u32,
 }
 
 struct OneHot<'a> {
     schema: &'a Categorical,
+    /// The last of its encoded columns.
+    last: u32,
     /// The encoded column of each value.
     codes: HashMap<&'a str, u32>,
 }
@@ -39,24 +44,26 @@ impl<'a> Encoder<'a> {
         let mut next = 0;
         let mut numeric = Vec::new();
         for column in &schema.numeric {
-            let (scale, first) = (&column.scale, next);
-            next += scale.width();
-            numeric.push((find(&column.name)?, NumericFeature { scale, first }));
+            let (schema, first) = (column, next);
+            next += column.width();
+            numeric.push((find(&column.name)?, NumericFeature { schema, first }));
         }
         let mut categorical = Vec::new();
         for column in &schema.categorical {
             let codes = (next..).zip(&column.values);
             let one_hot = OneHot {
                 schema: column,
+                last: next + column.width() - 1,
                 codes: codes.map(|(code, value)| (value.as_str(), code)).collect(),
             };
-            next += column.values.len() as u32;
+            next += column.width();
             categorical.push((find(&column.name)?, one_hot));
         }
         Ok(Self {
             numeric,
             categorical,
             intercept: schema.intercept.then_some(next),
+            missing: &schema.missing,
         })
     }
 
@@ -65,6 +72,16 @@ impl<'a> Encoder<'a> {
         let numeric = self.numeric.iter().map(|(column, _)| *column);
         let categorical = self.categorical.iter().map(|(column, _)| *column);
         numeric.chain(categorical)
+    }
+
+    /// Returns the columns of the file in which a missing value drops its row.
+    pub(crate) fn required(&self) -> impl Iterator<Item = Column<'a>> {
+        let numeric = self.numeric.iter();
+        let numeric = numeric.filter(|(_, numeric)| !numeric.schema.missing_category);
+        let categorical = self.categorical.iter();
+        let categorical = categorical.filter(|(_, one_hot)| !one_hot.schema.missing_category);
+        let numeric = numeric.map(|(column, _)| *column);
+        numeric.chain(categorical.map(|(column, _)| *column))
     }
 
     /// Replaces `entries` by those of the record, in ascending order of their columns: one for each used column of the
@@ -79,21 +96,36 @@ impl<'a> Encoder<'a> {
         entries.clear();
         clipped.clear();
         for (k, (column, numeric)) in (0..).zip(&self.numeric) {
+            let NumericFeature { schema, first } = numeric;
+            if schema.missing_category && is_missing(record, &[*column], self.missing)? {
+                entries.push((first + schema.width() - 1, 1.0));
+                continue;
+            }
             let number =
                 parse(record.field(*column)?).map_err(|p| record.field_error(*column, p))?;
-            match *numeric.scale {
-                NumericScale::Bounds { low, high } => {
-                    entries.push((numeric.first, scaled(number, low, high)));
-                    if number < low || number > high {
-                        clipped.push(k);
-                    }
-                }
+            let [low, high] = match schema.scale {
                 NumericScale::Bins { ref edges } => {
-                    entries.push((numeric.first + bin(number, edges), 1.0));
+                    entries.push((first + bin(number, edges), 1.0));
+                    continue;
                 }
+                NumericScale::Bounds { low, high } => {
+                    entries.push((*first, scaled(number, low, high)));
+                    [low, high]
+                }
+                NumericScale::Centred { bounds } => {
+                    entries.push((*first, centred(number, bounds)));
+                    bounds
+                }
+            };
+            if number < low || number > high {
+                clipped.push(k);
             }
         }
         for (column, one_hot) in &self.categorical {
+            if one_hot.schema.missing_category && is_missing(record, &[*column], self.missing)? {
+                entries.push((one_hot.last, 1.0));
+                continue;
+            }
             let value = record.field(*column)?;
             let Some(code) = one_hot.codes.get(value) else {
                 return Err(record.field_error(*column, one_hot.unknown(value)));
@@ -128,6 +160,13 @@ fn scaled(number: f64, low: f64, high: f64) -> f64 {
     number.max(low).min(high) / low.abs().max(high.abs())
 }
 
+/// Returns the position of a number between bounds, from −1 to 1.
+fn centred(number: f64, [low, high]: [f64; 2]) -> f64 {
+    // Halves first: their sum and difference do not overflow.
+    let (middle, half) = (0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low);
+    ((number.max(low).min(high) - middle) / half).clamp(-1.0, 1.0)
+}
+
 /// Returns the number of edges at or below a number, which is the index of its bin.
 fn bin(number: f64, edges: &[f64]) -> u32 {
     edges.partition_point(|edge| *edge <= number) as u32
@@ -153,6 +192,17 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn centred_numbers_are_zero_in_the_middle_of_their_bounds() {
+        let year = |year| centred(year, [1980.0, 2030.0]);
+        let years = [1900.0, 1980.0, 2005.0, 2017.5, 2030.0, 2100.0].map(year);
+        assert_eq!(years, [-1.0, -1.0, 0.0, 0.5, 1.0, 1.0]);
+        // Beside it, a year divided by its larger bound is nearly constant.
+        let divided = [1980.0, 2030.0].map(|year| scaled(year, 1980.0, 2030.0));
+        assert!(divided[1] - divided[0] < 0.025);
+        assert_eq!(centred(f64::MAX, [-f64::MAX, f64::MAX]), 1.0);
     }
 
     #[test]

@@ -57,7 +57,8 @@ pub use self::formats::{Format, TableFile, read_partition, read_test_set};
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};
 pub use self::profile::{
-    ColumnProfile, MAX_VALUES, MISSING_MARKERS, NonNumbers, TableProfile, profile,
+    ColumnProfile, MAX_VALUES, MISSING_MARKERS, MissingPatterns, NonNumbers, Quantiles,
+    TableProfile, profile,
 };
-pub use self::schema::{Categorical, Numeric, NumericScale, Schema, Split};
+pub use self::schema::{Categorical, MISSING_CATEGORY, Numeric, NumericScale, Schema, Split};
 pub use self::scoring::{EncodedRow, ScoreCounts, score_each};

@@ -29,6 +29,9 @@ const MAX_MEASURED: usize = 50;
 /// The number of integers that are remembered to recognise a repeated one.
 const MAX_REMEMBERED: usize = 10_000;
 
+/// The largest number of sets of columns that are remembered.
+const MAX_PATTERNS: usize = 4096;
+
 /// The profile of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableProfile {
@@ -41,6 +44,40 @@ pub struct TableProfile {
     /// The largest index of a LIBSVM file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbered: Option<u32>,
+    /// The rows that lack values, by the columns that lack them.
+    #[serde(skip)]
+    pub missing_patterns: MissingPatterns,
+}
+
+/// The number of rows for each set of columns that lack a value in the same row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MissingPatterns {
+    /// The sets as indices of columns, ascending, as long as they are few.
+    rows: HashMap<Vec<u32>, usize>,
+    /// The rows with other sets.
+    others: usize,
+}
+
+impl MissingPatterns {
+    fn add(&mut self, columns: &[u32]) {
+        if let Some(rows) = self.rows.get_mut(columns) {
+            *rows += 1;
+        } else if self.rows.len() < MAX_PATTERNS {
+            self.rows.insert(columns.to_vec(), 1);
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// Returns the number of rows that lack a value in one of these columns; at most a few too many in a file with very many sets.
+    pub fn incomplete(&self, columns: &[usize]) -> usize {
+        let lacks = |set: &Vec<u32>| {
+            set.iter()
+                .any(|column| columns.contains(&(*column as usize)))
+        };
+        let rows = self.rows.iter().filter(|(set, _)| lacks(set));
+        rows.map(|(_, rows)| rows).sum::<usize>() + self.others
+    }
 }
 
 /// The profile of a column.
@@ -57,6 +94,9 @@ pub struct ColumnProfile {
     pub markers: Vec<&'static str>,
     /// The least and the greatest number, if all or nearly all values are numbers.
     pub range: Option<[f64; 2]>,
+    /// Typical numbers, if it has a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantiles: Option<Quantiles>,
     /// The values that are not finite numbers in a column with a range.
     #[serde(rename = "slips", skip_serializing_if = "Option::is_none")]
     pub non_numbers: Option<NonNumbers>,
@@ -65,6 +105,84 @@ pub struct ColumnProfile {
     pub looks_like_row_id: bool,
     /// Every value and how many rows have it, the most frequent first; `None` if there are more than [`MAX_VALUES`].
     pub values: Option<Vec<(String, usize)>>,
+}
+
+/// Typical numbers of a column, from a few thousand of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// One number of a hundred is at most this.
+    pub p01: f64,
+    /// Three of four numbers are at most this.
+    pub p75: f64,
+    /// One number of a hundred is at least this.
+    pub p99: f64,
+    /// One positive number of twenty is at most this; zero without positive numbers.
+    pub positive_p05: f64,
+    /// One positive number of twenty is at least this; zero without positive numbers.
+    pub positive_p95: f64,
+    /// The share of zeros.
+    pub zeros: f64,
+}
+
+impl Quantiles {
+    /// Returns those of a sample that is not empty.
+    fn of(mut sample: Vec<f64>) -> Self {
+        sample.sort_by(f64::total_cmp);
+        let at = |sorted: &[f64], share: f64| -> f64 {
+            let last = sorted.len().saturating_sub(1) as f64;
+            sorted
+                .get((share * last).round() as usize)
+                .copied()
+                .unwrap_or(0.0)
+        };
+        let positive = &sample[sample.partition_point(|x| *x <= 0.0)..];
+        let zeros = sample.iter().filter(|x| **x == 0.0).count();
+        Self {
+            p01: at(&sample, 0.01),
+            p75: at(&sample, 0.75),
+            p99: at(&sample, 0.99),
+            positive_p05: at(positive, 0.05),
+            positive_p95: at(positive, 0.95),
+            zeros: zeros as f64 / sample.len() as f64,
+        }
+    }
+}
+
+/// A sample of a sequence whose length is not known: every element at first, then every second, every fourth, and so on.
+struct StrideSample {
+    values: Vec<f64>,
+    stride: usize,
+    /// The elements to pass over before the next is taken.
+    skip: usize,
+}
+
+impl StrideSample {
+    const MAX: usize = 4096;
+
+    fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            stride: 1,
+            skip: 0,
+        }
+    }
+
+    fn add(&mut self, value: f64) {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return;
+        }
+        if self.values.len() == Self::MAX {
+            let mut index = 0;
+            self.values.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.stride *= 2;
+        }
+        self.values.push(value);
+        self.skip = self.stride - 1;
+    }
 }
 
 /// The values of a numeric column that are not finite numbers.
@@ -137,6 +255,7 @@ pub fn profile(table: TableFile) -> Result<TableProfile, DataError> {
                 columns: vec![labels.finish()],
                 // A study has at least one column.
                 numbered: Some(largest.max(1)),
+                missing_patterns: MissingPatterns::default(),
             })
         }
     }
@@ -188,15 +307,22 @@ fn profile_records(
 ) -> Result<TableProfile, DataError> {
     let used: Vec<_> = usable(header, &stats).collect();
     let mut rows = 0;
+    let (mut missing_patterns, mut lacking) = (MissingPatterns::default(), Vec::new());
     while let Some(record) = records.next()? {
         rows += 1;
+        lacking.clear();
         let at = match record.position() {
             FilePosition::Line(number) | FilePosition::Row(number) => number,
             // Unreachable: a record has a line or a row.
             FilePosition::Columns => 0,
         };
         for column in &used {
-            stats[column.index].add(record.value(*column)?, at);
+            if !stats[column.index].add(record.value(*column)?, at) {
+                lacking.push(column.index as u32);
+            }
+        }
+        if !lacking.is_empty() {
+            missing_patterns.add(&lacking);
         }
     }
     if rows == 0 {
@@ -208,6 +334,7 @@ fn profile_records(
         rows,
         columns: stats.into_iter().map(ColumnStats::finish).collect(),
         numbered: None,
+        missing_patterns,
     })
 }
 
@@ -220,6 +347,7 @@ struct ColumnStats {
     /// The least and the greatest number.
     range: [f64; 2],
     numbers: usize,
+    sample: StrideSample,
     non_numbers: Option<NonNumbers>,
     /// The first integers, as long as all values are integers and none repeats.
     distinct_integers: Option<HashSet<i64>>,
@@ -236,22 +364,23 @@ impl ColumnStats {
             markers: [false; MISSING_MARKERS.len()],
             range: [f64::INFINITY, f64::NEG_INFINITY],
             numbers: 0,
+            sample: StrideSample::new(),
             non_numbers: None,
             distinct_integers: Some(HashSet::new()),
             counts: Some(HashMap::new()),
         }
     }
 
-    /// Adds a value of this line or row.
-    fn add(&mut self, value: Option<&str>, at: u64) {
+    /// Adds a value of this line or row. Returns whether it is known.
+    fn add(&mut self, value: Option<&str>, at: u64) -> bool {
         let Some(text) = value else {
             self.missing += 1;
-            return;
+            return false;
         };
         if let Some(marker) = MISSING_MARKERS.iter().position(|marker| *marker == text) {
             self.missing += 1;
             self.markers[marker] = true;
-            return;
+            return false;
         }
         match finite(text) {
             Some(number) => self.add_number(number),
@@ -273,12 +402,14 @@ impl ColumnStats {
                 self.counts = None;
             }
         }
+        true
     }
 
     fn add_number(&mut self, number: f64) {
         let [low, high] = self.range;
         self.range = [low.min(number), high.max(number)];
         self.numbers += 1;
+        self.sample.add(number);
         if let Some(integers) = &mut self.distinct_integers {
             // Beyond 2⁵³ neighbouring integers are the same `f64`.
             let is_integer = number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
@@ -314,6 +445,7 @@ impl ColumnStats {
                 .filter_map(|(text, occurs)| occurs.then_some(text))
                 .collect(),
             range: is_numeric.then_some(self.range),
+            quantiles: is_numeric.then(|| Quantiles::of(self.sample.values)),
             non_numbers: self.non_numbers.filter(|_| is_numeric),
             looks_like_row_id: is_numeric
                 && self.numbers > MAX_MEASURED
@@ -354,6 +486,42 @@ mod tests {
         assert_eq!(found.markers, ["?", ""]);
         let values = [("3".to_owned(), 2), ("-1.5".to_owned(), 1)];
         assert_eq!(found.values.as_deref(), Some(&values[..]));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_a_sample_in_bounded_memory() {
+        let texts: Vec<String> = (0..100_000).map(|n| (n % 1000).to_string()).collect();
+        let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let found = column(&values).quantiles.unwrap();
+        for (quantile, expected) in [(found.p01, 10.0), (found.p75, 750.0), (found.p99, 990.0)] {
+            assert!((quantile - expected).abs() < 15.0, "{found:?}");
+        }
+        let mut sample = StrideSample::new();
+        (0..1_000_000).for_each(|n| sample.add(f64::from(n)));
+        assert!(sample.values.len() <= StrideSample::MAX);
+        assert_eq!(sample.values[..2], [0.0, sample.stride as f64]);
+        assert!(sample.values[sample.values.len() - 1] > 999_000.0);
+    }
+
+    #[test]
+    fn zeros_and_positive_numbers_are_told_apart() {
+        let found = column(&[Some("0"), Some("0"), Some("-2"), Some("8"), Some("800")]);
+        let found = found.quantiles.unwrap();
+        assert_eq!((found.positive_p05, found.positive_p95), (8.0, 800.0));
+        assert_eq!(found.zeros, 0.4);
+    }
+
+    #[test]
+    fn incomplete_rows_are_counted_for_any_choice_of_columns() {
+        let mut patterns = MissingPatterns::default();
+        patterns.add(&[0]);
+        patterns.add(&[0, 2]);
+        patterns.add(&[2]);
+        patterns.add(&[2]);
+        assert_eq!(patterns.incomplete(&[0]), 2);
+        assert_eq!(patterns.incomplete(&[2]), 3);
+        assert_eq!(patterns.incomplete(&[0, 2]), 4);
+        assert_eq!(patterns.incomplete(&[1]), 0);
     }
 
     #[test]

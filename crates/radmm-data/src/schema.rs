@@ -11,7 +11,7 @@ pub struct Schema {
     pub label: String,
     /// The label of the positive class; every other label is of the negative class.
     pub positive: String,
-    /// Field values that mean "not known"; a row with one in a used column is dropped.
+    /// Field values that mean "not known"; a row with one in a used column is dropped, unless the column has a category for it.
     pub missing: Vec<String>,
     /// The norm policy of the rows.
     pub rows: NormPolicy,
@@ -70,10 +70,7 @@ impl Schema {
 
     fn named(&self) -> Vec<String> {
         let numeric = self.numeric.iter().flat_map(Numeric::columns);
-        let categorical = self.categorical.iter().flat_map(|column| {
-            let named = |value| format!("{}={value}", column.name);
-            column.values.iter().map(named)
-        });
+        let categorical = self.categorical.iter().flat_map(Categorical::columns);
         let intercept = self.intercept.then(|| "(intercept)".to_owned());
         numeric.chain(categorical).chain(intercept).collect()
     }
@@ -86,6 +83,8 @@ pub struct Numeric {
     pub name: String,
     /// The map from its values to numbers within [−1, 1].
     pub scale: NumericScale,
+    /// Whether a missing value has a column of its own beside the bins; if not, its row is dropped. Columns without bins have none.
+    pub missing_category: bool,
 }
 
 /// The map from the values of a numeric column to numbers within [−1, 1]. Serialised as in a study file.
@@ -99,6 +98,12 @@ pub enum NumericScale {
         low: f64,
         /// The greatest value; `low < high`, both finite.
         high: f64,
+    },
+    /// One encoded column: values are clipped to the bounds, and the middle of the bounds is subtracted before they are divided
+    /// by half the distance of the two.
+    Centred {
+        /// The least value and the greatest, in order and finite.
+        bounds: [f64; 2],
     },
     /// One-hot encoding: one column of zeros and ones per bin. The bins are below the first edge, from one edge to
     /// below the next, and from the last edge on.
@@ -115,6 +120,17 @@ impl Numeric {
         Self {
             name: name.into(),
             scale: NumericScale::Bounds { low, high },
+            missing_category: false,
+        }
+    }
+
+    /// Returns a column that is clipped to bounds and centred between them.
+    pub fn centred(name: impl Into<String>, low: f64, high: f64) -> Self {
+        let bounds = [low, high];
+        Self {
+            name: name.into(),
+            scale: NumericScale::Centred { bounds },
+            missing_category: false,
         }
     }
 
@@ -124,14 +140,24 @@ impl Numeric {
         Self {
             name: name.into(),
             scale: NumericScale::Bins { edges },
+            missing_category: false,
         }
+    }
+
+    /// Returns the number of encoded columns.
+    pub(crate) fn width(&self) -> u32 {
+        let bins = match &self.scale {
+            NumericScale::Bounds { .. } | NumericScale::Centred { .. } => 1,
+            NumericScale::Bins { edges } => edges.len() as u32 + 1,
+        };
+        bins + u32::from(self.missing_category)
     }
 
     /// Returns the names of its encoded columns.
     fn columns(&self) -> Vec<String> {
         let name = &self.name;
-        match &self.scale {
-            NumericScale::Bounds { .. } => vec![name.clone()],
+        let mut columns: Vec<String> = match &self.scale {
+            NumericScale::Bounds { .. } | NumericScale::Centred { .. } => vec![name.clone()],
             NumericScale::Bins { edges } => {
                 let first = edges.first().map(|edge| format!("{name}<{edge}"));
                 let between = edges.windows(2);
@@ -139,23 +165,23 @@ impl Numeric {
                 let last = edges.last().map(|edge| format!("{name}≥{edge}"));
                 first.into_iter().chain(between).chain(last).collect()
             }
-        }
+        };
+        columns.extend(self.missing_category.then(|| missing_name(name)));
+        columns
     }
 }
 
-impl NumericScale {
-    /// Returns the number of encoded columns.
-    pub(crate) fn width(&self) -> u32 {
-        match self {
-            Self::Bounds { .. } => 1,
-            Self::Bins { edges } => edges.len() as u32 + 1,
-        }
-    }
+/// The name of the encoded column of missing values.
+fn missing_name(column: &str) -> String {
+    format!("{column}={MISSING_CATEGORY}")
 }
 
 fn pair<S: Serializer>(low: &f64, high: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     [low, high].serialize(serializer)
 }
+
+/// The value that stands for a missing one, in the names of encoded columns.
+pub const MISSING_CATEGORY: &str = "missing";
 
 /// A categorical column, encoded one-hot: one column of zeros and ones per value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -164,6 +190,8 @@ pub struct Categorical {
     pub name: String,
     /// Every value that may occur, in order.
     pub values: Vec<String>,
+    /// Whether a missing value is a category of its own, the last; if not, its row is dropped.
+    pub missing_category: bool,
 }
 
 impl Categorical {
@@ -175,7 +203,21 @@ impl Categorical {
         Self {
             name: name.into(),
             values: values.into_iter().map(Into::into).collect(),
+            missing_category: false,
         }
+    }
+
+    /// Returns the number of encoded columns.
+    pub(crate) fn width(&self) -> u32 {
+        self.values.len() as u32 + u32::from(self.missing_category)
+    }
+
+    /// Returns the names of its encoded columns.
+    fn columns(&self) -> Vec<String> {
+        let named = |value| format!("{}={value}", self.name);
+        let mut columns: Vec<String> = self.values.iter().map(named).collect();
+        columns.extend(self.missing_category.then(|| missing_name(&self.name)));
+        columns
     }
 }
 
@@ -261,8 +303,27 @@ mod tests {
                 "(intercept)"
             ]
         );
-        let widths = schema.numeric.iter().map(|column| column.scale.width());
+        let widths = schema.numeric.iter().map(Numeric::width);
         assert_eq!(widths.collect::<Vec<_>>(), [4, 1, 2]);
+    }
+
+    #[test]
+    fn missing_values_have_a_column_of_their_own_where_the_schema_says_so() {
+        let schema = Schema {
+            numeric: vec![Numeric {
+                missing_category: true,
+                ..Numeric::binned("age", [40.0])
+            }],
+            categorical: vec![Categorical {
+                missing_category: true,
+                ..Categorical::new("smoker", ["yes", "no"])
+            }],
+            ..Schema::new("ill", "yes")
+        };
+        let names = ["age<40", "age≥40", "age=missing"];
+        let categories = ["smoker=yes", "smoker=no", "smoker=missing"];
+        assert_eq!(schema.columns(), [names, categories].concat());
+        assert_eq!(schema.shape(), RowShape::new(6, 2));
     }
 
     #[test]

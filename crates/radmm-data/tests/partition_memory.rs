@@ -78,6 +78,7 @@ fn schema() -> Schema {
     Schema {
         numeric: ["a", "b", "c"].map(bounds).into(),
         categorical: vec![Categorical {
+            missing_category: false,
             name: "ward".into(),
             values: ["north", "south", "east", "west", "hill", "lake", "wood"]
                 .map(str::to_owned)

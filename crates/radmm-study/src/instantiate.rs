@@ -10,7 +10,7 @@ use radmm::protocol::query::Query;
 
 use crate::algorithm::NodePosition;
 use crate::pricing::PartyQueries;
-use crate::{Method, Noise, Start, Study};
+use crate::{Choice, Method, Noise, Start, Study};
 
 /// A study on its graph, with the number of rows of every party. All parties know all of it.
 #[derive(Clone, Debug)]
@@ -92,6 +92,19 @@ impl<'a> Instance<'a> {
             delta: privacy.delta,
         };
         queries.calibrate(&template, within)?.noise()
+    }
+
+    /// Returns everything that the study leaves to public rules: the study's own choices, and those that depend on the number of
+    /// rows and on the noise.
+    pub fn choices(&self) -> Vec<Choice> {
+        let noise = match self.study.algorithm.method {
+            Method::Consensus { .. } => *self.noise.get_or_init(|| self.common_noise()),
+            _ => None,
+        };
+        let columns = self.study.data.schema.width();
+        let position = self.position(NodeId(0), vec![0.0; columns], noise);
+        let late = self.study.algorithm.method.late_choices(&position);
+        self.study.choices.iter().cloned().chain(late).collect()
     }
 
     /// Returns what a node counts for: `N·B_i/Σ_j B_j` where rows count alike, else one.

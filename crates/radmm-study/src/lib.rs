@@ -60,6 +60,7 @@
 
 pub mod algorithm;
 mod canonical;
+mod choice;
 mod error;
 pub mod hex;
 mod identity;
@@ -76,6 +77,7 @@ mod study;
 
 pub use algorithm::Method;
 pub use canonical::diff::{Difference, first_difference};
+pub use choice::Choice;
 pub use error::{Note, StudyError};
 pub use identity::{Identity, IdentityError};
 pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};

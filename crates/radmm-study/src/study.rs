@@ -8,6 +8,7 @@ use radmm::problem::{Loss, RowCount};
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
 use serde::{Serialize, Serializer};
 
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 use crate::identity::Identity;
 use crate::parse::reader::{Document, KnownNames, Section};
@@ -40,6 +41,10 @@ pub struct Study {
     pub privacy: PrivacySection,
     /// Repetitions and seed.
     pub run: RunSection,
+    /// The values that the file leaves to public rules, as far as they are known without the number of rows. They stand in the
+    /// sections above too, and are not serialised twice.
+    #[serde(skip)]
+    pub choices: Vec<Choice>,
 }
 
 /// `[data]`: the rows and their meaning.
@@ -207,16 +212,29 @@ impl Study {
         let parties = parties::read(&top)?;
         let name = name(&top, file, &parties)?;
         let (source, format, schema) = data::read(&top, &parties, &mut notes)?;
-        let network = network::read(&top, parties.len(), &mut notes)?;
+        let mut choices = Vec::new();
+        let network = network::read(&top, parties.len(), &mut notes, &mut choices)?;
         let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
         let test = test_rows::read(&top, &source, format, &mut notes)?;
-        let problem = problem::read(&top, &mut notes)?;
+        let problem = problem::read(&top, network.nodes, &mut notes, &mut choices)?;
         parties::check_rows(&top, &parties, problem.count)?;
-        let algorithm = algorithm::read(&top, &network, &schema, &mut notes)?;
+        let public = algorithm::Surroundings {
+            network: &network,
+            schema: &schema,
+            problem: &problem,
+        };
+        let algorithm = algorithm::read(&top, &public, &mut notes, &mut choices)?;
         problem::check(&top, &problem, algorithm.tolerance)?;
         problem::check_count(&top, &problem, &algorithm.method)?;
-        let privacy = privacy::read(&top, &algorithm.method, &mut notes)?;
-        let run = run::read(&top, &source, &algorithm, &privacy, &mut notes)?;
+        let privacy = privacy::read(&top, &algorithm.method, &schema, &mut notes, &mut choices)?;
+        let run = run::read(
+            &top,
+            &source,
+            &algorithm,
+            &privacy,
+            &mut notes,
+            &mut choices,
+        )?;
 
         notes.sort_by_key(|note| note.line);
         let study = Self {
@@ -234,6 +252,7 @@ impl Study {
             algorithm,
             privacy,
             run,
+            choices,
         };
         Ok((study, notes))
     }

@@ -111,10 +111,12 @@ fn the_example_has_its_meaning() {
                 ],
                 categorical: vec![
                     Categorical {
+                        missing_category: false,
                         name: "sex".into(),
                         values: words(&["Female", "Male"]),
                     },
                     Categorical {
+                        missing_category: false,
                         name: "clinic".into(),
                         values: words(&["north", "south", "east", "west", "centre"]),
                     },
@@ -155,6 +157,7 @@ fn the_example_has_its_meaning() {
             bound: Bound::Tight,
             delta: 0.0,
         },
+        choices: Vec::new(),
         run: RunSection {
             repetitions: 10,
             seed: 1,
@@ -796,4 +799,42 @@ fn precision_may_be_written_out() {
     let written = "mechanism = \"objective\"\nrate = 2\nprecision = \"grid\"";
     let without = "mechanism = \"objective\"\nrate = 2";
     assert_eq!(privacy(admm, written), privacy(admm, without));
+}
+
+/// Returns the names of the encoded columns of a study whose only columns are these.
+fn columns(numeric: &str, categorical: &str) -> Vec<String> {
+    let text = format!(
+        "[data]\npath = \"rows.csv\"\nlabel = \"ill\"\npositive = \"yes\"\n[data.numeric]\n{numeric}\n[data.categorical]\n{categorical}\n\
+         [network]\nnodes = 2\n"
+    );
+    let (study, _) = Study::parse(&text, "study.toml").unwrap();
+    study.data.schema.columns()
+}
+
+#[test]
+fn geometric_bins_have_equal_ratios_and_a_bin_for_zero() {
+    let names = columns(
+        "x = { bounds = [1, 10000], bins = 4, spacing = \"geometric\" }",
+        "",
+    );
+    assert_eq!(names, ["x<1", "1≤x<10", "10≤x<100", "100≤x<1000", "x≥1000"]);
+}
+
+#[test]
+fn a_table_with_bounds_alone_is_a_centred_column() {
+    let text = "[data]\npath = \"rows.csv\"\nlabel = \"ill\"\npositive = \"yes\"\n[data.numeric]\nyear = { bounds = [1980, 2030] }\n\
+                [network]\nnodes = 2\n";
+    let (study, _) = Study::parse(text, "study.toml").unwrap();
+    let numeric = &study.data.schema.numeric;
+    assert_eq!(numeric, &[Numeric::centred("year", 1980.0, 2030.0)]);
+}
+
+#[test]
+fn missing_values_may_be_a_category_of_their_own() {
+    let names = columns(
+        "x = { bins = [40], missing = \"category\" }",
+        "c = { values = [\"yes\", \"no\"], missing = \"category\" }",
+    );
+    let expected = ["x<40", "x≥40", "x=missing", "c=yes", "c=no", "c=missing"];
+    assert_eq!(names, expected);
 }

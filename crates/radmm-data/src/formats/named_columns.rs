@@ -151,10 +151,12 @@ fn each_row<R: Records>(
     let split_by = split_by.map(|name| header.find(name)).transpose()?;
     let used = encoder.columns().chain([label]).chain(split_by);
     let used: Vec<Column<'_>> = used.collect();
+    let required = encoder.required().chain([label]).chain(split_by);
+    let required: Vec<Column<'_>> = required.collect();
     let mut records = open(&used)?;
     let mut row = Row::default();
     while let Some(record) = records.next()? {
-        if is_missing(&record, &used, &schema.missing)? {
+        if is_missing(&record, &required, &schema.missing)? {
             take(None)?;
             continue;
         }
@@ -186,12 +188,12 @@ pub(crate) fn score<R: Records, E: From<DataError>>(
         true => Some(header.find(&schema.label)?),
         false => None,
     };
-    let features: Vec<Column<'_>> = encoder.columns().collect();
+    let required: Vec<Column<'_>> = encoder.required().collect();
     let used: Vec<Column<'_>> = encoder.columns().chain(label).collect();
     let mut records = open(&used)?;
     let (mut entries, mut clipped) = (Vec::new(), Vec::new());
     while let Some(record) = records.next()? {
-        if is_missing(&record, &features, &schema.missing)? {
+        if is_missing(&record, &required, &schema.missing)? {
             take(ScoringRow::Incomplete)?;
             continue;
         }

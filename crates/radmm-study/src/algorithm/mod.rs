@@ -3,6 +3,7 @@
 //! A new algorithm is a file in the crate `radmm` with its mathematics, and an entry in `registry.rs`. Parsing, serialising,
 //! pricing, simulating, certifying and the reference in docs/study.md ask the registry.
 
+mod admm_rule;
 mod parameter;
 mod public_rule;
 mod registry;
@@ -14,6 +15,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::{NoiseFamily, NoiseKind};
 
+pub(crate) use admm_rule::AdmmRule;
 pub use parameter::{ParameterInfo, ParameterValue, constant};
 pub(crate) use public_rule::METRICS;
 pub use public_rule::{AutoNumber, MetricKind};

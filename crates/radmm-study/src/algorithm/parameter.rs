@@ -3,6 +3,8 @@
 use radmm::algorithm::schedule::Schedule;
 use serde::ser::{Serialize, Serializer};
 
+use super::Method;
+use super::admm_rule::AdmmRule;
 use super::public_rule::{AutoNumber, MetricKind};
 use crate::error::StudyError;
 use crate::number_format;
@@ -42,6 +44,39 @@ impl ParameterValue<'_> {
             Self::Schedule(schedule) => std::slice::from_ref(schedule),
             Self::PerNode(schedules) => schedules,
             Self::Count(_) | Self::Number(_) | Self::Auto(_) | Self::Metric(_) => &[],
+        }
+    }
+
+    /// Returns the value as it would stand in a study file, with all digits.
+    pub(crate) fn exact(&self) -> String {
+        match self {
+            Self::Metric(metric) => format!("\"{}\"", metric.name()),
+            Self::Count(count) => count.to_string(),
+            Self::Number(number) | Self::Auto(AutoNumber::Given(number)) => format!("{number:?}"),
+            Self::Auto(AutoNumber::Auto) => "\"auto\"".to_owned(),
+            Self::Schedule(_) | Self::PerNode(_) => match self.first() {
+                Some(Schedule::Constant(value)) => format!("{value:?}"),
+                _ => self.summary(),
+            },
+        }
+    }
+
+    /// Returns why the public rule chose this value of a parameter; `None` where there is nothing to choose, or where the choice
+    /// depends on the number of rows.
+    pub(crate) fn reason(&self, key: &str, method: &Method, rule: &AdmmRule) -> Option<String> {
+        let metric = match method {
+            Method::Consensus { metric, .. } => Some(*metric),
+            _ => None,
+        };
+        match (key, metric) {
+            ("penalty", _) => Some(rule.penalty_reason()),
+            ("damping", _) => Some(rule.damping_reason()),
+            ("metric", Some(metric)) => Some(metric.reason().to_owned()),
+            ("metric_share", Some(MetricKind::Mean | MetricKind::Gram)) => {
+                Some("the share of the budget that the metric takes".to_owned())
+            }
+            ("steps", Some(_)) => Some("the number of gradients for this metric".to_owned()),
+            _ => None,
         }
     }
 

@@ -15,6 +15,9 @@ use radmm::protocol::metric::MAX_METRIC_COLUMNS;
 use radmm::protocol::query::sum_scale;
 use serde::{Serialize, Serializer};
 
+use crate::choice::Choice;
+use crate::number_format::brief;
+
 /// A number that a study gives, or leaves to the public rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AutoNumber {
@@ -76,6 +79,19 @@ impl MetricKind {
             Some(family) if family.is_pure() => Self::Mean,
             _ if columns <= MAX_METRIC_COLUMNS => Self::Gram,
             _ => Self::None,
+        }
+    }
+
+    /// Returns why the rule takes this metric.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::None => "a Gram matrix of so many columns would cost more than it gives",
+            Self::Mean => {
+                "a pure total pays for every question in full, and the mean row is a short one"
+            }
+            Self::Gram => {
+                "most of a row's norm is common to all rows, and the Gram matrix tells it"
+            }
         }
     }
 
@@ -163,6 +179,53 @@ impl ConsensusSettings {
             momentum: self.momentum.unwrap_or(momentum.min(LARGEST_MOMENTUM)),
             preconditioner,
         }
+    }
+
+    /// Returns the numbers that the rule finds from the number of rows and the noise.
+    pub(super) fn choices(&self, facts: &PublicFacts) -> Vec<Choice> {
+        let parameters = self.resolve(facts);
+        let choice = |key, value: String, reason: String| {
+            let value = Choice::new("algorithm", key, value, reason);
+            Some(value)
+        };
+        let ridge = match (self.metric_ridge, parameters.preconditioner) {
+            (AutoNumber::Auto, Preconditioner::Gram { ridge, .. }) => choice(
+                "metric_ridge",
+                format!("{ridge:?}"),
+                "the size of the noise in the Gram matrix's eigenvalues".to_owned(),
+            ),
+            _ => None,
+        };
+        let moves = format!(
+            "noise moves a margin by about {} over all steps",
+            brief(self.metric.noise_allowance())
+        );
+        let step = match (self.step, parameters.step) {
+            (AutoNumber::Auto, StepSize::Fixed(step)) => choice(
+                "step",
+                format!("{step:?}"),
+                format!("no longer than that {moves}"),
+            ),
+            (AutoNumber::Auto, StepSize::ByDimension { curvature, largest }) => choice(
+                "step",
+                "\"auto\"".to_owned(),
+                format!(
+                    "the effective number of columns over {}, and at most {}, so that {moves}",
+                    brief(curvature),
+                    brief(largest)
+                ),
+            ),
+            _ => None,
+        };
+        let momentum = match self.momentum {
+            AutoNumber::Auto if parameters.momentum > 0.0 => choice(
+                "momentum",
+                format!("{:?}", parameters.momentum),
+                format!("as much as noise allows: {moves}"),
+            ),
+            _ => None,
+        };
+        [ridge, step, momentum].into_iter().flatten().collect()
     }
 
     fn preconditioner(&self, facts: &PublicFacts) -> Preconditioner {

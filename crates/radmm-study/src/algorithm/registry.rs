@@ -16,6 +16,7 @@ use radmm::problem::{Loss, RowCount};
 
 use super::parameter::{Parameter, ParameterInfo, ParameterValue};
 use super::public_rule::{AutoNumber, ConsensusSettings, MetricKind, PublicFacts};
+use crate::choice::Choice;
 use crate::error::StudyError;
 use crate::parse::algorithm::Parameters;
 
@@ -103,16 +104,18 @@ impl NodePosition<'_> {
 
     fn consensus(&self, settings: &ConsensusSettings) -> Consensus {
         let tree = self.tree.get_or_init(|| SpanningTree::of(self.graph));
-        let columns = self.dual.len();
-        let facts = PublicFacts {
+        let position = tree.position(self.graph, self.id);
+        Consensus::new(settings.resolve(&self.facts()), position, self.dual.len())
+    }
+
+    fn facts(&self) -> PublicFacts {
+        PublicFacts {
             parties: self.graph.len(),
             total_rows: self.total_rows,
-            columns,
+            columns: self.dual.len(),
             loss: self.loss,
             noise: self.noise,
-        };
-        let position = tree.position(self.graph, self.id);
-        Consensus::new(settings.resolve(&facts), position, columns)
+        }
     }
 
     /// The penalty of this node alone, with a dual step that all nodes share.
@@ -195,6 +198,33 @@ macro_rules! registry {
             }
         }
     };
+}
+
+impl Method {
+    /// Returns what the public rule chose for a node once the number of rows and the noise are known.
+    pub(crate) fn late_choices(&self, position: &NodePosition<'_>) -> Vec<Choice> {
+        match *self {
+            Self::Consensus {
+                metric,
+                metric_share,
+                metric_ridge,
+                steps,
+                step,
+                momentum,
+            } => {
+                let settings = ConsensusSettings {
+                    metric,
+                    metric_share,
+                    metric_ridge,
+                    steps,
+                    step,
+                    momentum,
+                };
+                settings.choices(&position.facts())
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 registry! {

@@ -69,9 +69,9 @@ pub(crate) struct ColumnMeaning<'a> {
     rows: NormPolicy,
     intercept: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    numeric: Option<Columns<'a, Numeric, &'a NumericScale>>,
+    numeric: Option<Columns<'a, Numeric, NumericForm<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    categorical: Option<Columns<'a, Categorical, &'a Vec<String>>>,
+    categorical: Option<Columns<'a, Categorical, CategoricalForm<'a>>>,
 }
 
 impl<'a> ColumnMeaning<'a> {
@@ -87,11 +87,63 @@ impl<'a> ColumnMeaning<'a> {
             rows: schema.rows,
             intercept: schema.intercept,
             numeric: (!numbered).then_some(Columns(&schema.numeric, |column| {
-                (&column.name, &column.scale)
+                (&column.name, NumericForm::new(column))
             })),
             categorical: (!numbered).then_some(Columns(&schema.categorical, |column| {
-                (&column.name, &column.values)
+                (&column.name, CategoricalForm::new(column))
             })),
+        }
+    }
+}
+
+/// The value of `missing` beside a column whose missing values are a category.
+const CATEGORY: &str = "category";
+
+/// A numeric column as its file has it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NumericForm<'a> {
+    Scale(&'a NumericScale),
+    WithMissing {
+        #[serde(flatten)]
+        scale: &'a NumericScale,
+        missing: &'static str,
+    },
+}
+
+impl<'a> NumericForm<'a> {
+    fn new(column: &'a Numeric) -> Self {
+        let scale = &column.scale;
+        match column.missing_category {
+            true => Self::WithMissing {
+                scale,
+                missing: CATEGORY,
+            },
+            false => Self::Scale(scale),
+        }
+    }
+}
+
+/// A categorical column as its file has it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CategoricalForm<'a> {
+    Values(&'a [String]),
+    WithMissing {
+        values: &'a [String],
+        missing: &'static str,
+    },
+}
+
+impl<'a> CategoricalForm<'a> {
+    fn new(column: &'a Categorical) -> Self {
+        let values = &column.values;
+        match column.missing_category {
+            true => Self::WithMissing {
+                values,
+                missing: CATEGORY,
+            },
+            false => Self::Values(values),
         }
     }
 }

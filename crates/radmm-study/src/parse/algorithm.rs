@@ -7,12 +7,13 @@ use radmm::protocol::metric::MAX_METRIC_COLUMNS;
 use radmm_data::Schema;
 
 use super::entry::{Entry, NON_NEGATIVE, POSITIVE, Range};
-use super::privacy::FAMILIES;
+use super::privacy::{FAMILIES, family_by_rule};
 use super::reader::Section;
 use super::schedule::{self, Role};
-use crate::algorithm::{AlgorithmInfo, AutoNumber, METRICS, MetricKind, REGISTRY};
+use crate::algorithm::{AdmmRule, AlgorithmInfo, AutoNumber, METRICS, MetricKind, REGISTRY};
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
-use crate::{AlgorithmSection, NetworkSection, NoiseFamily, Start};
+use crate::{AlgorithmSection, Method, NetworkSection, NoiseFamily, ProblemSection, Start};
 
 const KEYS: [&str; 15] = [
     "name",
@@ -58,24 +59,27 @@ const TOLERANCE: Range = Range {
     needed: "above 0 and at most 0.001",
 };
 
+/// The algorithm of a study that does not name one.
+const DEFAULT_ALGORITHM: &str = "consensus";
+
+/// The sections on which public rules depend.
+pub(crate) struct Surroundings<'a> {
+    pub network: &'a NetworkSection,
+    pub schema: &'a Schema,
+    pub problem: &'a ProblemSection,
+}
+
 pub(crate) fn read(
     top: &Section<'_>,
-    network: &NetworkSection,
-    schema: &Schema,
+    public: &Surroundings<'_>,
     notes: &mut Vec<Note>,
+    choices: &mut Vec<Choice>,
 ) -> Result<AlgorithmSection, StudyError> {
     let section = top.section("algorithm", &KEYS)?;
-    let name = section.required("name", "which algorithm, such as \"r-admm\"")?;
-    let choices: Vec<(&str, &AlgorithmInfo)> =
-        REGISTRY.iter().map(|info| (info.name, info)).collect();
-    let info = name.choice(&choices)?;
-    let given = section.optional("iterations", |entry| entry.integer(1..=MAX_ITERATIONS))?;
-    let needed = format!("the number of iterations, an integer from 1 to {MAX_ITERATIONS}");
-    let iterations = match (given, info.counts_iterations) {
-        (Some(given), _) => given,
-        (None, true) => 1,
-        (None, false) => return Err(section.missing("iterations", &needed)),
-    };
+    let info = info(&section, choices)?;
+    let network = public.network;
+    let rule = AdmmRule::new(public.problem, network, info.asks);
+    let iterations = iterations(&section, info, &rule)?;
     let start = section.optional("start", start)?;
     let tolerance = section.optional("tolerance", |entry| entry.number(TOLERANCE))?;
 
@@ -83,8 +87,9 @@ pub(crate) fn read(
         section: &section,
         iterations,
         nodes: network.nodes,
-        columns: schema.columns().len(),
-        family: family(top)?,
+        columns: public.schema.width(),
+        family: family(top, info, public.schema)?,
+        rule,
     };
     let own = info.parameters.iter().map(|parameter| parameter.key);
     let used: Vec<&str> = COMMON.into_iter().chain(own).collect();
@@ -94,6 +99,7 @@ pub(crate) fn read(
     section.note_all_but(&used, info.name, notes);
 
     let method = (info.parse)(&parameters)?;
+    parameters.add_choices(info, &method, choices);
     let iterations = match method.data_steps() {
         Some(data_steps) => tree_iterations(&section, network, data_steps)?,
         None => iterations,
@@ -111,6 +117,54 @@ pub(crate) fn read(
     })
 }
 
+/// Reads the name of the algorithm.
+fn info(
+    section: &Section<'_>,
+    choices: &mut Vec<Choice>,
+) -> Result<&'static AlgorithmInfo, StudyError> {
+    let algorithms: Vec<(&str, &AlgorithmInfo)> =
+        REGISTRY.iter().map(|info| (info.name, info)).collect();
+    if let Some(name) = section.given("name") {
+        return name.choice(&algorithms);
+    }
+    let value = format!("\"{DEFAULT_ALGORITHM}\"");
+    let reason = "the most accurate at a total, whether parties are alike or differ";
+    choices.push(Choice::new("algorithm", "name", value, reason));
+    let by_rule = algorithms
+        .iter()
+        .find(|(name, _)| *name == DEFAULT_ALGORITHM);
+    by_rule.map(|(_, info)| *info).ok_or_else(|| {
+        // Unreachable: the registry has it.
+        section.missing("name", "which algorithm, such as \"r-admm\"")
+    })
+}
+
+/// Reads the number of iterations; one, where it follows from other parameters.
+fn iterations(
+    section: &Section<'_>,
+    info: &AlgorithmInfo,
+    rule: &AdmmRule,
+) -> Result<u32, StudyError> {
+    if let Some(entry) = section.given("iterations") {
+        return entry.integer(1..=MAX_ITERATIONS);
+    }
+    let has = |key: &str| info.parameters.iter().any(|parameter| parameter.key == key);
+    match info.counts_iterations {
+        true => Ok(1),
+        false if has("penalty") => {
+            let recycled = match has("recycle") {
+                true => section.optional("recycle", recycle)?.unwrap_or(1),
+                false => 0,
+            };
+            Ok(rule.data_steps() * (recycled + 1))
+        }
+        false => {
+            let needed = format!("the number of iterations, an integer from 1 to {MAX_ITERATIONS}");
+            Err(section.missing("iterations", &needed))
+        }
+    }
+}
+
 /// Returns the number of iterations of sums along the network's spanning tree. The file may state it.
 fn tree_iterations(
     section: &Section<'_>,
@@ -125,7 +179,7 @@ fn tree_iterations(
     let iterations = u32::try_from(computed).ok();
     match (
         iterations.filter(|all| *all <= MAX_ITERATIONS),
-        section.get("iterations"),
+        section.given("iterations"),
     ) {
         (Some(computed), None) => Ok(computed),
         (Some(computed), Some(entry)) if entry.integer(1..=MAX_ITERATIONS) == Ok(computed) => {
@@ -144,16 +198,20 @@ fn tree_iterations(
 }
 
 /// Returns the family of noise in `[privacy]`, which is read and checked after the algorithm; `None` without noise.
-fn family(top: &Section<'_>) -> Result<Option<NoiseFamily>, StudyError> {
+fn family(
+    top: &Section<'_>,
+    info: &AlgorithmInfo,
+    schema: &Schema,
+) -> Result<Option<NoiseFamily>, StudyError> {
     let section = top.open_section("privacy")?;
+    if section.entries().is_empty() {
+        return Ok(None);
+    }
     let named = section.get("noise").and_then(|entry| entry.string().ok());
     let by_name = FAMILIES.iter().find(|(name, _)| Some(*name) == named);
-    let by_default = match (section.get("delta"), section.entries().is_empty()) {
-        (_, true) => None,
-        (Some(_), _) => Some(NoiseFamily::Gaussian),
-        (None, _) => Some(NoiseFamily::Gamma),
-    };
-    Ok(by_name.map(|(_, family)| *family).or(by_default))
+    let summed = info.counts_iterations.then_some(schema);
+    let by_rule = || family_by_rule(&section, summed).0;
+    Ok(Some(by_name.map_or_else(by_rule, |(_, family)| *family)))
 }
 
 fn start(entry: &Entry<'_>) -> Result<Start, StudyError> {
@@ -175,22 +233,60 @@ pub(crate) struct Parameters<'a> {
     nodes: u32,
     columns: usize,
     family: Option<NoiseFamily>,
+    rule: AdmmRule,
 }
 
 impl Parameters<'_> {
+    /// Adds what the public rule chose for the parameters of `method`.
+    fn add_choices(&self, info: &AlgorithmInfo, method: &Method, choices: &mut Vec<Choice>) {
+        let by_rule = |key: &str| self.section.given(key).is_none();
+        let mut add = |key, value, reason: String| {
+            choices.push(Choice::new("algorithm", key, value, reason));
+        };
+        for parameter in info.parameters.iter().map(|parameter| parameter.key) {
+            if let (true, Some(value)) = (by_rule(parameter), method.get(parameter))
+                && let Some(reason) = value.reason(parameter, method, &self.rule)
+            {
+                add(parameter, value.exact(), reason);
+            }
+        }
+        if by_rule("iterations") && method.penalty().is_some() {
+            let (value, reason) = (self.iterations.to_string(), self.rule.iterations_reason());
+            add("iterations", value, reason);
+        }
+    }
+
     /// A schedule that all nodes share.
     pub(crate) fn schedule(&self, key: &str) -> Result<Schedule, StudyError> {
+        if let Some(chosen) = self.by_rule(key) {
+            return Ok(chosen);
+        }
         let (entry, role) = self.scheduled(key)?;
         schedule::one(&entry, role, self.iterations)
     }
 
     /// A schedule for every node.
     pub(crate) fn schedules(&self, key: &str) -> Result<Vec<Schedule>, StudyError> {
+        if let Some(chosen) = self.by_rule(key) {
+            return Ok(vec![chosen; self.nodes as usize]);
+        }
         let (entry, role) = match self.scheduled(key)? {
             (entry, Role::Penalty) => (entry, Role::RisingPenalty),
             other => other,
         };
         schedule::each(&entry, role, self.iterations, self.nodes)
+    }
+
+    /// Returns the rule's penalty or damping, unless the file gives one.
+    fn by_rule(&self, key: &str) -> Option<Schedule> {
+        if self.section.given(key).is_some() {
+            return None;
+        }
+        match key {
+            "penalty" => Some(Schedule::Constant(self.rule.penalty())),
+            "damping" => Some(Schedule::Constant(self.rule.damping())),
+            _ => None,
+        }
     }
 
     fn scheduled(&self, key: &str) -> Result<(Entry<'_>, Role), StudyError> {
@@ -205,8 +301,10 @@ impl Parameters<'_> {
     /// The number of gradients, or the recycled steps a data step: by rule, or one, unless given.
     pub(crate) fn count(&self, key: &str) -> Result<u32, StudyError> {
         if key == "steps" {
-            let given = self.section.optional(key, steps)?;
-            return Ok(given.unwrap_or(self.metric()?.steps_by_rule()));
+            return match self.section.given(key) {
+                Some(entry) => steps(&entry),
+                None => Ok(self.metric()?.steps_by_rule()),
+            };
         }
         Ok(self.section.optional(key, recycle)?.unwrap_or(1))
     }
@@ -218,7 +316,8 @@ impl Parameters<'_> {
         }
         if key == "metric_share" {
             let metric = self.metric()?;
-            let given = self.section.optional(key, |entry| entry.number(SHARE))?;
+            let given = self.section.given(key);
+            let given = given.map(|entry| entry.number(SHARE)).transpose()?;
             return Ok(match metric {
                 MetricKind::None => 0.0,
                 _ => given.unwrap_or(metric.share_by_rule()),
@@ -282,9 +381,9 @@ impl Parameters<'_> {
     fn check(&self, entry: &Entry<'_>) -> Result<(), StudyError> {
         let each = |role| schedule::each(entry, role, self.iterations, self.nodes);
         match entry.name {
+            "penalty" | "damping" | "step" | "steps" | "metric_share" if entry.is_auto() => Ok(()),
             "penalty" => each(Role::Penalty).map(drop),
             "damping" => each(Role::Damping).map(drop),
-            "step" if entry.string() == Ok("auto") => Ok(()),
             "step" => schedule::one(entry, Role::Step, self.iterations).map(drop),
             "metric" => metric(entry).map(drop),
             "metric_share" => entry.number(SHARE).map(drop),

@@ -303,7 +303,7 @@ fn note_dropped(
     notes: &mut Vec<Note>,
 ) -> Result<(), StudyError> {
     let written = section.open_section("categorical")?;
-    for Categorical { name, values } in &schema.categorical {
+    for Categorical { name, values, .. } in &schema.categorical {
         let dropped = values.iter().find(|value| schema.missing.contains(value));
         if let (Some(value), Some(entry)) = (dropped, written.get(name)) {
             notes.push(entry.note(&format!(

@@ -157,6 +157,11 @@ impl<'a> Entry<'a> {
         self.table()?.only(known)
     }
 
+    /// Returns whether the value is left to the public rule.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.value.get_ref().as_str() == Some("auto")
+    }
+
     pub(crate) fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }

@@ -1,33 +1,75 @@
 //! `[data.numeric]` and `[data.categorical]`: the features, with their public bounds and vocabularies.
 
-use radmm_data::{Categorical, Numeric};
+use radmm_data::{Categorical, MISSING_CATEGORY, Numeric};
 
 use super::entry::{Entry, Range};
+use super::reader::Section;
 use crate::error::StudyError;
+
+/// The meaning of bounds in messages.
+const BOUNDS: &str = "the public bounds of the column, low below high";
 
 const FINITE: Range = Range {
     holds: |_| true,
     needed: "finite",
 };
 
-/// Reads `age = [0, 90]`, `age = { bins = [25, 35] }` or `age = { bounds = [0, 90], bins = 9 }`.
+/// The keys of a numeric column that is a table.
+const NUMERIC_KEYS: [&str; 4] = ["bounds", "bins", "spacing", "missing"];
+
+/// Reads `age = [0, 90]`, `age = { bounds = [0, 90] }`, `age = { bins = [25, 35] }` or `age = { bounds = [0, 90], bins = 9 }`.
 pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
-    if entry.is_table() {
-        return Ok(Numeric::binned(entry.name, edges(entry)?));
+    if !entry.is_table() {
+        let (low, high) = bounds(entry)?;
+        return Ok(Numeric::within(entry.name, low, high));
     }
-    let (low, high) = bounds(entry)?;
-    Ok(Numeric::within(entry.name, low, high))
+    let section = entry.inline(&NUMERIC_KEYS)?;
+    let missing_category = missing_category(&section)?;
+    if section.get("bins").is_some() {
+        return Ok(Numeric {
+            missing_category,
+            ..Numeric::binned(entry.name, edges(&section)?)
+        });
+    }
+    for key in ["spacing", "missing"] {
+        if let Some(entry) = section.get(key) {
+            return Err(entry.wrong("is for columns with bins; give bins too, or remove it"));
+        }
+    }
+    let (low, high) = bounds(&section.required("bounds", BOUNDS)?)?;
+    Ok(Numeric::centred(entry.name, low, high))
 }
 
+/// Reads `sex = ["Female", "Male"]` or `sex = { values = ["Female", "Male"], missing = "category" }`.
 pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> {
+    if !entry.is_table() {
+        return Ok(Categorical::new(entry.name, entry.vocabulary()?));
+    }
+    let section = entry.inline(&["values", "missing"])?;
+    let values = section.required("values", "every value that may occur, a list of strings")?;
+    let missing_category = missing_category(&section)?;
+    let vocabulary = values.vocabulary()?;
+    if missing_category && vocabulary.iter().any(|value| value == MISSING_CATEGORY) {
+        return Err(values.wrong(
+            "holds \"missing\", the name of the category that missing = \"category\" adds; keep one of the two",
+        ));
+    }
     Ok(Categorical {
-        name: entry.name.to_owned(),
-        values: entry.vocabulary()?,
+        missing_category,
+        ..Categorical::new(entry.name, vocabulary)
     })
 }
 
+/// Reads whether missing values are a category of their own, or drop their rows.
+fn missing_category(section: &Section<'_>) -> Result<bool, StudyError> {
+    let given = section.optional("missing", |entry| {
+        entry.choice(&[("category", true), ("drop", false)])
+    })?;
+    Ok(given.unwrap_or(false))
+}
+
 fn bounds(entry: &Entry<'_>) -> Result<(f64, f64), StudyError> {
-    let form = "must be [low, high]: the public bounds of the column, low below high";
+    let form = format!("must be [low, high]: {BOUNDS}");
     if !entry.is_array() {
         return Err(entry.wrong(form));
     }
@@ -42,9 +84,16 @@ fn bounds(entry: &Entry<'_>) -> Result<(f64, f64), StudyError> {
     Ok((low, high))
 }
 
-fn edges(entry: &Entry<'_>) -> Result<Vec<f64>, StudyError> {
-    let section = entry.inline(&["bins", "bounds"])?;
+fn edges(section: &Section<'_>) -> Result<Vec<f64>, StudyError> {
     let bins = section.required("bins", "the edges between bins, such as [25, 45, 65]")?;
+    let spacing = section.optional("spacing", |entry| {
+        entry.choice(&[("equal", false), ("geometric", true)])
+    })?;
+    if let (true, Some(entry)) = (bins.is_array(), section.get("spacing")) {
+        return Err(
+            entry.wrong("bins has edges, which have their own spacing; remove one of the two")
+        );
+    }
     match section.get("bounds") {
         None if bins.is_number() => {
             Err(bins
@@ -54,10 +103,13 @@ fn edges(entry: &Entry<'_>) -> Result<Vec<f64>, StudyError> {
         Some(bounds) if bins.is_array() => {
             Err(bounds.wrong("bins has edges, which need no bounds; keep one of the two"))
         }
-        Some(entry) => {
-            let (low, high) = bounds(&entry)?;
-            equal_edges(&bins, low, high)
-        }
+        Some(entry) => match (spacing, bounds(&entry)?) {
+            (Some(true), (low, _)) if low <= 0.0 => Err(entry.wrong(
+                "must be positive for geometric bins: low is the least value that is not in the bin of zero",
+            )),
+            (Some(true), (low, high)) => geometric_edges(&bins, low, high),
+            (_, (low, high)) => equal_edges(&bins, low, high),
+        },
     }
 }
 
@@ -82,8 +134,28 @@ fn equal_edges(bins: &Entry<'_>, low: f64, high: f64) -> Result<Vec<f64>, StudyE
     // Exact where bounds and widths are whole numbers.
     let edge = |k| (low * f64::from(count - k) + high * f64::from(k)) / f64::from(count);
     let edges: Vec<f64> = (1..count).map(edge).collect();
-    let apart = edges.is_sorted_by(|a, b| a < b) && low < edges[0] && edges[edges.len() - 1] < high;
-    match apart {
+    apart(bins, low, edges, high)
+}
+
+/// The edges between bins of equal ratio, the first of them `low`: everything below it, such as zero, has a bin of its own.
+fn geometric_edges(bins: &Entry<'_>, low: f64, high: f64) -> Result<Vec<f64>, StudyError> {
+    let count = bins.integer(2..=1000_u32)?;
+    let ratio = libm::log(high / low) / f64::from(count);
+    // Three digits tell as much as all of them, and are the same on every machine.
+    let edge = |k: u32| three_digits(low * libm::exp(ratio * f64::from(k)));
+    let mut edges = vec![low];
+    edges.extend(apart(bins, low, (1..count).map(edge).collect(), high)?);
+    Ok(edges)
+}
+
+fn three_digits(number: f64) -> f64 {
+    format!("{number:.2e}").parse().unwrap_or(number)
+}
+
+/// Returns the edges, if they increase between the bounds.
+fn apart(bins: &Entry<'_>, low: f64, edges: Vec<f64>, high: f64) -> Result<Vec<f64>, StudyError> {
+    let inside = low < edges[0] && edges[edges.len() - 1] < high;
+    match inside && edges.is_sorted_by(|a, b| a < b) {
         true => Ok(edges),
         false => Err(bins.wrong("are too many to tell apart within the bounds")),
     }

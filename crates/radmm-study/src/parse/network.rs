@@ -7,6 +7,7 @@ use radmm::graph::Topology;
 use super::entry::{Entry, Range, SEEDS};
 use super::reader::Section;
 use crate::NetworkSection;
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 
 const KEYS: [&str; 8] = [
@@ -21,6 +22,9 @@ const KEYS: [&str; 8] = [
 ];
 
 const MAX_NODES: u32 = 1_000_000;
+
+/// The most parties that are put on a ring unless the study says so.
+const LARGEST_RING: u32 = 10;
 
 /// The probability of an edge: with 0 there would be no graph.
 const PROBABILITY: Range = Range {
@@ -62,6 +66,7 @@ pub(crate) fn read(
     top: &Section<'_>,
     parties: usize,
     notes: &mut Vec<Note>,
+    choices: &mut Vec<Choice>,
 ) -> Result<NetworkSection, StudyError> {
     let section = top.section("network", &KEYS)?;
     let nodes = nodes(&section, parties)?;
@@ -71,7 +76,7 @@ pub(crate) fn read(
     section.optional("rewire", |entry| entry.number(REWIRE))?;
     section.optional("seed", |entry| entry.integer(SEEDS))?;
 
-    let topology = match (section.get("topology"), section.get("edges")) {
+    let topology = match (section.given("topology"), section.get("edges")) {
         (Some(entry), None) => {
             let kind = entry.choice(&KINDS)?;
             let used = [&["nodes", "topology"], parameters(kind)].concat();
@@ -88,13 +93,32 @@ pub(crate) fn read(
             return Err(entry.wrong("topology is given too; keep one of the two"));
         }
         (None, None) => {
-            return Err(section.missing(
-                "topology",
-                "the shape of the graph, such as \"ring\" (or edges)",
-            ));
+            section.note_all_but(
+                &["nodes", "topology"],
+                "the topology that was chosen",
+                notes,
+            );
+            chosen(nodes, choices)
         }
     };
     Ok(NetworkSection { nodes, topology })
+}
+
+/// Returns the topology of a study that has none: a ring of few parties, else a random graph whose diameter is small.
+fn chosen(nodes: u32, choices: &mut Vec<Choice>) -> Topology {
+    let mut choose = |key, value: &str, reason: &str| {
+        choices.push(Choice::new("network", key, value, reason));
+    };
+    if nodes <= LARGEST_RING {
+        let reason = "every party talks to two others, and half the ring is a short way";
+        choose("topology", "\"ring\"", reason);
+        return Topology::Ring;
+    }
+    let reason = "any two of many parties are a few steps apart";
+    choose("topology", "\"random-regular\"", reason);
+    choose("degree", "4", "so many neighbours for each party");
+    choose("seed", "1", "the graph is drawn from it");
+    Topology::Regular { degree: 4, seed: 1 }
 }
 
 fn nodes(section: &Section<'_>, parties: usize) -> Result<u32, StudyError> {

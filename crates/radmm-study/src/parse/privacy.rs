@@ -1,9 +1,11 @@
 //! `[privacy]`: the noise that protects the rows, and how its cost is stated.
 
 use radmm::privacy::{Bound, Mechanism, NoiseScaling};
+use radmm_data::Schema;
 
 use super::entry::{Entry, Range};
 use super::reader::Section;
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 use crate::statement_text::PRECISION;
 use crate::{Method, Noise, NoiseFamily, NoiseKind, PrivacySection, TotalBudget};
@@ -67,7 +69,9 @@ const SIGMA: Range = Range {
 pub(crate) fn read(
     top: &Section<'_>,
     method: &Method,
+    schema: &Schema,
     notes: &mut Vec<Note>,
+    choices: &mut Vec<Choice>,
 ) -> Result<PrivacySection, StudyError> {
     let section = top.section("privacy", &KEYS)?;
     let entry_point = section.optional("mechanism", |entry| entry_point(entry, method))?;
@@ -106,10 +110,14 @@ pub(crate) fn read(
             delta: 0.0,
         });
     };
-    // With a total, a δ asks for the noise that makes use of it.
-    let family = family.unwrap_or(match (total, section.get("delta")) {
-        (Some(_), Some(_)) => NoiseFamily::Gaussian,
-        _ => NoiseFamily::Gamma,
+    let family = family.unwrap_or_else(|| {
+        let sums = matches!(method, Method::Consensus { .. });
+        let (family, reason) = family_by_rule(&section, sums.then_some(schema));
+        if total.is_some() {
+            let value = format!("\"{}\"", family.name());
+            choices.push(Choice::new("privacy", "noise", value, reason));
+        }
+        family
     });
     let amount = match total {
         Some(epsilon) => Amount::Total(only_total(&section, epsilon)?),
@@ -139,6 +147,28 @@ pub(crate) fn read(
         bound: applicable_bound(&section, kind, notes)?,
         delta,
     })
+}
+
+/// Returns the family of noise of a study that does not name it, and the reason. `summed` is the schema of rows whose gradients are
+/// summed.
+pub(crate) fn family_by_rule(
+    section: &Section<'_>,
+    summed: Option<&Schema>,
+) -> (NoiseFamily, &'static str) {
+    let is_total = section.get("epsilon").is_some();
+    if is_total && section.get("delta").is_some() {
+        let reason = "a total with delta: many questions add up to the least with it";
+        return (NoiseFamily::Gaussian, reason);
+    }
+    let shape = summed.filter(|_| is_total).map(Schema::shape);
+    // In units of the sensitivity over ε, a coordinate of the noise is √(2k) with Laplace noise and about √d with gamma noise.
+    match shape {
+        Some(shape) if 2 * u64::from(shape.max_nonzeros()) < u64::from(shape.columns()) => (
+            NoiseFamily::Laplace,
+            "a pure total: without delta, and rows have few non-zeros",
+        ),
+        _ => (NoiseFamily::Gamma, "a pure total: without delta"),
+    }
 }
 
 /// The amount of noise as the study gives it.

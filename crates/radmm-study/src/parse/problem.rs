@@ -5,6 +5,7 @@ use radmm::problem::{Loss, Problem, RowCount};
 use super::algorithm::{DEFAULT_TOLERANCE, MAX_TOLERANCE};
 use super::entry::POSITIVE;
 use super::reader::Section;
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 use crate::{Method, ProblemSection};
 
@@ -13,9 +14,20 @@ const KEYS: [&str; 5] = ["loss", "width", "count", "weight", "ridge"];
 /// The half-width of the smooth hinge's rounded part, unless given.
 const DEFAULT_WIDTH: f64 = 1.0;
 
-pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSection, StudyError> {
+/// `C`, unless given: everything else is in units of it.
+const DEFAULT_WEIGHT: f64 = 1.0;
+
+/// `C·N/ρ`, unless given: so little ridge costs no accuracy, and is enough for a unique optimum.
+const RIDGE_DIVISOR: f64 = 50_000.0;
+
+pub(crate) fn read(
+    top: &Section<'_>,
+    nodes: u32,
+    notes: &mut Vec<Note>,
+    choices: &mut Vec<Choice>,
+) -> Result<ProblemSection, StudyError> {
     let section = top.section("problem", &KEYS)?;
-    let loss = loss(&section)?;
+    let loss = chosen_loss(top, &section, choices)?;
     let without_width = match loss {
         Loss::Logistic => Some("logistic"),
         Loss::CutLogistic => Some("cut-logistic"),
@@ -24,6 +36,33 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSe
     if let Some(name) = without_width {
         section.note_unused("width", name, notes);
     }
+    let weight = match section.given("weight") {
+        Some(entry) => entry.number(POSITIVE)?,
+        None => {
+            let reason = "the ridge, the penalty and the damping are in units of it";
+            choices.push(Choice::new(
+                "problem",
+                "weight",
+                format!("{DEFAULT_WEIGHT:?}"),
+                reason,
+            ));
+            DEFAULT_WEIGHT
+        }
+    };
+    let ridge = match section.given("ridge") {
+        Some(entry) => entry.number(POSITIVE)?,
+        None => {
+            let ridge = weight * f64::from(nodes) / RIDGE_DIVISOR;
+            let reason = "weight times parties over 50,000: little enough to cost no accuracy";
+            choices.push(Choice::new(
+                "problem",
+                "ridge",
+                format!("{ridge:?}"),
+                reason,
+            ));
+            ridge
+        }
+    };
     Ok(ProblemSection {
         loss,
         count: section
@@ -31,21 +70,40 @@ pub(crate) fn read(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<ProblemSe
                 entry.choice(&[("rows", RowCount::Rows), ("parties", RowCount::Parties)])
             })?
             .unwrap_or(RowCount::Rows),
-        weight: section
-            .required("weight", "the loss weight C, a positive number")?
-            .number(POSITIVE)?,
-        ridge: section
-            .required("ridge", "the ridge ρ, a positive number")?
-            .number(POSITIVE)?,
+        weight,
+        ridge,
+    })
+}
+
+/// Reads the loss. A study that leaves the algorithm to the program gets the loss that suits it, and so does `"auto"`.
+fn chosen_loss(
+    top: &Section<'_>,
+    section: &Section<'_>,
+    choices: &mut Vec<Choice>,
+) -> Result<Loss, StudyError> {
+    let algorithm_is_auto = top.open_section("algorithm")?.given("name").is_none();
+    let is_auto = match section.get("loss") {
+        None => algorithm_is_auto,
+        Some(entry) => entry.is_auto(),
+    };
+    if !is_auto {
+        return loss(section);
+    }
+    let reason = "noise is paid for by the largest slope of the loss, and few rows have it";
+    choices.push(Choice::new("problem", "loss", "\"smooth-hinge\"", reason));
+    smooth_hinge(section)
+}
+
+fn smooth_hinge(section: &Section<'_>) -> Result<Loss, StudyError> {
+    let width = section.optional("width", |entry| entry.number(POSITIVE))?;
+    Ok(Loss::SmoothHinge {
+        width: width.unwrap_or(DEFAULT_WIDTH),
     })
 }
 
 /// Reads `loss` and its `width`.
 pub(crate) fn loss(section: &Section<'_>) -> Result<Loss, StudyError> {
-    let width = section.optional("width", |entry| entry.number(POSITIVE))?;
-    let hinge = Loss::SmoothHinge {
-        width: width.unwrap_or(DEFAULT_WIDTH),
-    };
+    let hinge = smooth_hinge(section)?;
     let loss = section.optional("loss", |entry| {
         entry.choice(&[
             ("logistic", Loss::Logistic),

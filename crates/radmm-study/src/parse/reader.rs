@@ -136,6 +136,11 @@ impl<'a> Section<'a> {
         Some(self.entry(key, value))
     }
 
+    /// Returns the entry, unless it is missing or `"auto"`: then the public rule decides.
+    pub(crate) fn given(&self, name: &str) -> Option<Entry<'a>> {
+        self.get(name).filter(|entry| !entry.is_auto())
+    }
+
     /// Returns the entry, or an error that says what it would mean.
     pub(crate) fn required(&self, name: &str, meaning: &str) -> Result<Entry<'a>, StudyError> {
         self.get(name).ok_or_else(|| self.missing(name, meaning))

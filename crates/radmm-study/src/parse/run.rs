@@ -4,8 +4,12 @@ use radmm::privacy::Mechanism;
 
 use super::entry::SEEDS;
 use super::reader::Section;
+use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 use crate::{AlgorithmSection, Noise, PrivacySection, RowSource, RunSection, Start};
+
+/// The seed where something is drawn from it, unless given.
+const DEFAULT_SEED: u64 = 1;
 
 pub(crate) fn read(
     top: &Section<'_>,
@@ -13,22 +17,25 @@ pub(crate) fn read(
     algorithm: &AlgorithmSection,
     privacy: &PrivacySection,
     notes: &mut Vec<Note>,
+    choices: &mut Vec<Choice>,
 ) -> Result<RunSection, StudyError> {
     let section = top.section("run", &["repetitions", "seed"])?;
     let mut repetitions = section.optional("repetitions", |entry| entry.integer(1..=100_000))?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
-    // There is no default where noise is drawn: two studies must not share it because nobody chose a seed.
     // Real parties draw secret noise, which has no seed.
     let no_noise = privacy.noise == Noise::Given(Mechanism::None) || *source == RowSource::Parties;
     let drawn = match algorithm.start {
         Start::Zeros if no_noise => None,
-        Start::Normal(_) if no_noise => Some("the start is drawn from it, an integer from 0"),
-        _ => Some("noise is drawn from it, an integer from 0"),
+        Start::Normal(_) if no_noise => Some("the start is drawn from it"),
+        _ => Some("the noise of a simulation is drawn from it"),
     };
     let seed = match (seed, drawn) {
         (Some(seed), _) => seed,
         (None, None) => 0,
-        (None, Some(reason)) => return Err(section.missing("seed", reason)),
+        (None, Some(reason)) => {
+            choices.push(Choice::new("run", "seed", DEFAULT_SEED.to_string(), reason));
+            DEFAULT_SEED
+        }
     };
     if *source == RowSource::Parties
         && let Some(entry) = section.get("repetitions")
