@@ -93,11 +93,14 @@ fn spans(schema: &Schema) -> Vec<(f64, bool)> {
             NumericScale::Bounds { low, high } => {
                 spans.push(((high - low) / low.abs().max(high.abs()), true));
             }
+            NumericScale::Centred { .. } => spans.push((2.0, true)),
             NumericScale::Bins { edges } => spans.extend(vec![(1.0, false); edges.len() + 1]),
         }
+        spans.extend(column.missing_category.then_some((1.0, false)));
     }
     for column in &schema.categorical {
         spans.extend(vec![(1.0, false); column.values.len()]);
+        spans.extend(column.missing_category.then_some((1.0, false)));
     }
     spans.extend(schema.intercept.then_some((0.0, false)));
     spans
