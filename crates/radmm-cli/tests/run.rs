@@ -47,6 +47,7 @@ fn result_json_holds_what_is_documented() {
         assert_eq!(node["name"], format!("node {i}"));
         assert_eq!((&node["rows"], &node["degree"]), (&20.into(), &2.into()));
         assert_eq!(node["model"].as_array().unwrap().len(), 4);
+        assert!((1..20).contains(&node["positive"].as_u64().unwrap()));
         assert_eq!(node["dual"].as_array().unwrap().len(), 4);
         assert_eq!(node["data_steps"], 5);
         assert!(node["epsilon"].as_f64().unwrap() > 0.0);
@@ -78,6 +79,98 @@ fn result_json_holds_what_is_documented() {
         serde_json::json!({"data": 5, "recycled": 5, "messages": 66})
     );
     assert!(result.get("repetitions").is_none());
+    let of_nodes = nodes.iter().map(|node| node["positive"].as_u64().unwrap());
+    assert_eq!(result["data"]["positive"], of_nodes.sum::<u64>());
+}
+
+#[test]
+fn the_majority_class_stands_below_the_models() {
+    let study = STUDY.replace("[network]", "[data.test]\nlast = 15\n[network]");
+    let result = result(&study, &[]);
+    let (data, majority) = (&result["data"], &result["majority"]);
+    let count = |key: &str| data[key].as_u64().unwrap();
+    let trained = count("read") - count("dropped");
+    assert_eq!(count("held_out"), 15);
+    let positive = 2 * count("positive") > trained;
+    assert_eq!(majority["positive"], positive);
+    let share = |of: u64, rows: u64| {
+        let right = if positive { of } else { rows - of };
+        right as f64 / rows as f64
+    };
+    assert_eq!(majority["accuracy"], share(count("positive"), trained));
+    let held_out = share(count("held_out_positive"), 15);
+    assert_eq!(majority["held_out"], held_out);
+    let folder = folder(&study);
+    let shown = radmm(folder.path(), &["run", "study.toml", "-q", "--out", "out"]).stdout;
+    let line = text(&shown)
+        .lines()
+        .find(|line| line.starts_with(" majority class "));
+    let cells: Vec<&str> = line.unwrap().split_whitespace().skip(2).collect();
+    let held_out = format!("{:.1}", 100.0 * held_out);
+    assert_eq!(cells[..3], [held_out.as_str(), "%", "0.5000"]);
+    assert_eq!(cells[5..], ["–", "–"], "neither loss nor ε");
+    let report = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(report.contains("for the majority class in answer to every row"));
+}
+
+#[test]
+fn without_baselines_the_study_runs_alone() {
+    let with = result(STUDY, &[]);
+    let without = result(STUDY, &["--no-baselines"]);
+    assert_eq!(without["beside"], serde_json::json!([]));
+    assert_eq!(without["nodes"], with["nodes"]);
+    let folder = folder(STUDY);
+    let shown = radmm(
+        folder.path(),
+        &["run", "study.toml", "-q", "--no-baselines"],
+    )
+    .stdout;
+    assert!(!text(&shown).contains("averaged"), "{}", text(&shown));
+}
+
+#[test]
+fn the_model_of_a_run_predicts_and_is_not_called_protected() {
+    let folder = folder(STUDY);
+    let path = folder.path();
+    let run = radmm(path, &["run", "study.toml", "--out", "out", "--json"]);
+    assert!(text(&run.stderr).contains("wrote out/model.json"));
+    let result: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let read = fs::read_to_string(path.join("out/model.json")).unwrap();
+    let model: Value = serde_json::from_str(&read).unwrap();
+    assert_eq!(model["guarantee"]["protects"], false);
+    let caveat = model["guarantee"]["caveat"].as_str().unwrap();
+    assert!(caveat.contains("its noise repeats from a seed"));
+    assert_eq!(model["guarantee"]["epsilon"], result["privacy"]["epsilon"]);
+    // All parties have twenty rows: the mean over rows is that over parties.
+    for (k, weight) in model["weights"].as_array().unwrap().iter().enumerate() {
+        let of_node = |node: &Value| node["model"][k].as_f64().unwrap();
+        let nodes = result["nodes"].as_array().unwrap().iter().map(of_node);
+        let mean = nodes.sum::<f64>() / 3.0;
+        assert!((weight.as_f64().unwrap() - mean).abs() < 1e-12);
+    }
+    let predicted = radmm(path, &["predict", "out/model.json", "rows.csv", "--json"]);
+    assert!(predicted.status.success(), "{}", text(&predicted.stderr));
+    let predicted: Value = serde_json::from_slice(&predicted.stdout).unwrap();
+    assert_eq!(predicted["summary"]["rows"], 61);
+    let accuracy = predicted["summary"]["quality"]["accuracy"]
+        .as_f64()
+        .unwrap();
+    let everywhere = result["everywhere"]["accuracy"].as_f64().unwrap();
+    assert!(
+        (accuracy - everywhere).abs() < 0.3,
+        "{accuracy} {everywhere}"
+    );
+}
+
+#[test]
+fn a_run_that_stops_early_has_no_model() {
+    let folder = folder(STUDY);
+    radmm(
+        folder.path(),
+        &["run", "study.toml", "-q", "--limit", "2", "--out", "out"],
+    );
+    assert!(folder.path().join("out/result.json").exists());
+    assert!(!folder.path().join("out/model.json").exists());
 }
 
 #[test]
@@ -258,7 +351,7 @@ fn out_creates_the_folder_and_writes_the_same_json() {
     let left: Vec<_> = fs::read_dir(folder.path().join("deep/er"))
         .unwrap()
         .collect();
-    assert_eq!(left.len(), 3, "no temporary file stays");
+    assert_eq!(left.len(), 4, "no temporary file stays");
 }
 
 #[test]
@@ -271,7 +364,7 @@ fn out_writes_a_report_with_the_numbers_of_the_terminal() {
     let comparison = shown.lines().skip_while(|line| !line.contains("─"));
     let mut compared = 0;
     // Cells are at least two columns apart.
-    for line in comparison.skip(1).take(4) {
+    for line in comparison.skip(1).take(5) {
         for cell in line
             .split("  ")
             .map(str::trim)
@@ -284,7 +377,7 @@ fn out_writes_a_report_with_the_numbers_of_the_terminal() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 4 * 6);
+    assert_eq!(compared, 5 * 6);
     for part in [
         "at δ = 0, over every message of the run",
         "one row of one party replaced",

@@ -13,6 +13,7 @@ use crate::candidate::{Candidate, CandidateResult};
 use crate::centralised::CentralisedResult;
 use crate::experiment::Experiment;
 use crate::instantiate::RunError;
+use crate::majority::MajorityClass;
 use crate::prior_methods::PriorMethod;
 
 /// Studies ready to be compared.
@@ -37,6 +38,8 @@ pub struct ComparisonResult {
     pub unattainable: Vec<String>,
     /// The optimum of the first study without noise.
     pub centralised: Option<CentralisedResult>,
+    /// The majority class of the training rows.
+    pub majority: MajorityClass,
 }
 
 /// The reason why studies cannot be compared.
@@ -182,14 +185,15 @@ impl Comparison {
 
     /// Runs the candidates and the baselines one after the other, each on all threads of the current pool.
     pub fn run(&self, progress: &(dyn Fn(&Snapshot) + Sync)) -> Result<ComparisonResult, RunError> {
+        let first = self.baseline_study();
         let mut result = ComparisonResult {
             program: Program::THIS,
             total: self.total,
             candidates: Vec::new(),
             unattainable: Vec::new(),
             centralised: None,
+            majority: MajorityClass::of(first.table()),
         };
-        let first = self.baseline_study();
         let totals = vec![self.total; first.graph().len()];
         let mut add = |candidate: &Candidate| -> Result<(), RunError> {
             match candidate.measure(progress)? {

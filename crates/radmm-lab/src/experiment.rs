@@ -28,6 +28,8 @@ pub struct Experiment {
     graph: Graph,
     table: Arc<StudyRows>,
     noise: OnceLock<Result<Vec<Mechanism>, UnattainableBudget>>,
+    /// Whether [`run`](Self::run) leaves the baselines out.
+    alone: bool,
 }
 
 /// The reason why a study cannot be prepared.
@@ -70,6 +72,22 @@ impl Experiment {
             graph,
             table,
             noise: OnceLock::new(),
+            alone: false,
+        }
+    }
+
+    /// Returns the same experiment, whose [`run`](Self::run) leaves the baselines out.
+    pub fn without_baselines(self) -> Self {
+        Self {
+            alone: true,
+            ..self
+        }
+    }
+
+    fn baselines(&self) -> Vec<Baseline> {
+        match self.alone {
+            true => Vec::new(),
+            false => Baseline::all(self),
         }
     }
 
@@ -90,7 +108,7 @@ impl Experiment {
 
     /// Returns an upper bound on the number of calls of `progress` by [`run`](Self::run).
     pub fn progress_steps(&self) -> u64 {
-        let baselines = Baseline::all(self).into_iter();
+        let baselines = self.baselines().into_iter();
         let steps = baselines.map(|baseline| baseline.progress_steps(self));
         self.repeat_progress_steps() + steps.sum::<u64>()
     }
@@ -124,7 +142,7 @@ impl Experiment {
                 delta: self.study.privacy.delta,
             };
             let totals: Vec<Guarantee> = repetitions[0].nodes.iter().map(spent).collect();
-            for baseline in Baseline::all(self) {
+            for baseline in self.baselines() {
                 baselines.push(baseline.run(self, &totals, progress)?);
             }
         }
@@ -337,12 +355,11 @@ pub(crate) fn finish(
     let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
     let ends = settings.iter().zip(traces).enumerate();
     ends.map(|(replica, (settings, trace))| {
-        let names = table.parties.iter().map(|party| party.name.clone());
-        let nodes = replicas.nodes(replica).zip(names);
+        let nodes = replicas.nodes(replica).zip(&table.parties);
         Repetition {
             nodes: nodes
                 .zip(settings.noise)
-                .map(|((node, name), noise)| NodeResult::new(node, name, noise))
+                .map(|((node, party), noise)| NodeResult::new(node, party, noise))
                 .collect(),
             iterations: trace.iterations,
             stopped: trace.stopped,

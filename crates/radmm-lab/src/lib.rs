@@ -3,9 +3,9 @@
 //! | module | content |
 //! |---|---|
 //! | `experiment`, `instantiate`, `executor` | a study with its rows, the nodes of its runs, and the threads that run them |
-//! | `outcome`, `result_file`, `privacy_statement` | results, `result.json` and `privacy-statement.json` |
+//! | `outcome`, `result_file`, `privacy_statement`, `final_model` | results, `result.json`, `privacy-statement.json` and `model.json` |
 //! | `bill` | the privacy cost of a study, before it runs |
-//! | `baseline`, `centralised`, `prior_methods` | what a study is compared with |
+//! | `baseline`, `centralised`, `majority`, `prior_methods` | what a study is compared with |
 //! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
 //! | `certify` | the convergence of an algorithm |
 //! | [`audit`] | attacks on the mechanism, for a lower bound on ε |
@@ -59,7 +59,9 @@ mod certify;
 mod compare;
 mod executor;
 mod experiment;
+mod final_model;
 mod instantiate;
+mod majority;
 mod noise_text;
 mod outcome;
 mod prior_methods;
@@ -77,7 +79,9 @@ pub use certify::{
 };
 pub use compare::{CompareError, Comparison, ComparisonOptions, ComparisonResult};
 pub use experiment::{Experiment, PrepareError};
+pub use final_model::final_model;
 pub use instantiate::RunError;
+pub use majority::MajorityClass;
 pub use noise_text::noise_text;
 pub use outcome::{BaselineRun, FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 pub use prior_methods::PriorMethod;

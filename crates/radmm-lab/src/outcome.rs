@@ -8,6 +8,7 @@ use radmm::node::{Node, StepKind};
 use radmm::privacy::{Guarantee, Mechanism, NoiseDistribution, PrivacyProfile};
 use radmm::problem::RowCount;
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
+use radmm_study::rows::PartyRows;
 use serde::Serialize;
 
 /// The results of a study: its repetitions, its baselines and the centralised optimum.
@@ -68,6 +69,8 @@ pub struct NodeResult {
     pub name: String,
     /// `B_i`.
     pub rows: usize,
+    /// The number of its rows of the positive class. A simulation holds all rows and may show it.
+    pub positive: usize,
     /// `V_i`.
     pub degree: usize,
     /// The number of queries to its rows.
@@ -147,12 +150,13 @@ impl Repetition {
 
 impl NodeResult {
     /// Returns the present state of a node.
-    pub(crate) fn new(node: &Node, name: String, noise: &Mechanism) -> Self {
+    pub(crate) fn new(node: &Node, party: &PartyRows, noise: &Mechanism) -> Self {
         let curator = node.curator();
         let ledger = curator.ledger();
         Self {
-            name,
+            name: party.name.clone(),
             rows: curator.rows(),
+            positive: party.positive,
             degree: node.neighbours().len(),
             data_steps: ledger.charges(),
             law: noise.noise(),

@@ -12,6 +12,7 @@ use radmm_study::{PrivacySection, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
+use crate::majority::MajorityClass;
 use crate::outcome::{BaselineRun, NodeResult, Outcome, Repetition};
 
 /// The content of `result.json`.
@@ -37,6 +38,7 @@ pub struct ResultFile<'a> {
     #[serde(rename = "beside")]
     baselines: &'a [BaselineRun],
     centralised: Option<CentralisedSection<'a>>,
+    majority: MajorityClass,
 }
 
 #[derive(Serialize)]
@@ -125,6 +127,7 @@ impl<'a> ResultFile<'a> {
                     optimum,
                     held_out: outcome.centralised_held_out,
                 }),
+            majority: MajorityClass::of(experiment.table()),
         }
     }
 

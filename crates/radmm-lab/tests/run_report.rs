@@ -236,6 +236,48 @@ fn headlines_are_accuracy_total_size_and_protection() {
 }
 
 #[test]
+fn the_columns_that_move_the_score_are_shown_with_their_direction() {
+    let study = STUDY.replace(
+        "age = [18, 95]",
+        "age = [18, 95]\nbmi = { bins = [20, 30] }",
+    );
+    let (experiment, outcome) = run(&study, None);
+    let page = run_page(&experiment, &outcome);
+    let blocks = || page.sections.iter().flat_map(|section| &section.blocks);
+    let plot = blocks().find_map(|block| match block {
+        Block::DotPlot(plot) => Some(plot),
+        _ => None,
+    });
+    let rows = &plot.unwrap().rows;
+    assert_eq!(rows.len(), experiment.table().columns.len());
+    let model = outcome.repetitions[0].mean_model(experiment.study().problem.count);
+    // The encoded age is from 18/95 to 1, a bin is there or not.
+    let spans = [(95.0 - 18.0) / 95.0, 1.0, 1.0, 1.0];
+    for (k, column) in experiment.table().columns.iter().enumerate() {
+        let row = rows.iter().find(|row| row.name == *column).unwrap();
+        assert!((row.value - model[k] * spans[k]).abs() < 1e-12);
+        assert!(row.range.unwrap().0 <= row.value && row.value <= row.range.unwrap().1);
+    }
+    assert!(rows.is_sorted_by(|a, b| a.value.abs() >= b.value.abs()));
+    let table = blocks().find_map(|block| match block {
+        Block::Table(table) if table.header[0] == "column" => Some(table),
+        _ => None,
+    });
+    for row in &table.unwrap().rows {
+        let drawn = rows.iter().find(|one| one.name == row[0]).unwrap();
+        let (low, high) = drawn.range.unwrap();
+        let words = match (row[0].as_str(), drawn.value > 0.0) {
+            _ if low < 0.0 && high > 0.0 => "its direction changes with the noise",
+            ("age", true) => "larger values raise the score",
+            ("age", false) => "larger values lower the score",
+            (_, true) => "raises the score",
+            (_, false) => "lowers the score",
+        };
+        assert_eq!(row[1], words);
+    }
+}
+
+#[test]
 fn the_table_of_parties_shows_at_most_twenty() {
     let page = report(&STUDY.replace("nodes = 4", "nodes = 50"), None);
     let text = text(&page);

@@ -37,6 +37,8 @@ pub struct RowCounts {
     pub positive: usize,
     /// Rows to test on, of this file or of another: no row above is among them.
     pub held_out: usize,
+    /// Rows to test on that are of the positive class.
+    pub held_out_positive: usize,
     /// Columns of the file that the study does not name.
     pub ignored_columns: Vec<String>,
     /// The first few values of the label.
@@ -116,8 +118,13 @@ impl StudyRows {
         };
         if let Some(TestRows::File { path, format }) = &data.test {
             let file = open(folder, path, *format, "[data.test] path")?;
-            let TestSet { shard, labels } = read_test_set(file, schema)?;
+            let TestSet {
+                shard,
+                positive,
+                labels,
+            } = read_test_set(file, schema)?;
             partition.test = Some(shard);
+            partition.test_positive = positive;
             // A label that is spelt in another way in that file is shown too.
             let new = labels
                 .into_iter()
@@ -156,6 +163,7 @@ impl StudyRows {
                 dropped: partition.dropped,
                 positive: partition.positive,
                 held_out,
+                held_out_positive: partition.test_positive,
                 ignored_columns: partition.ignored,
                 labels: partition.labels,
                 clipped: partition.clipped.into_iter().collect(),

@@ -292,7 +292,7 @@ fn numbers_that_json_lacks_are_reported() {
 #[test]
 fn a_file_that_is_not_a_model_is_rejected() {
     let error = |text: &str| read(text).unwrap_err().to_string();
-    let advice = "; give the model.json that a node wrote";
+    let advice = "; give the model.json that radmm node or radmm run wrote";
     assert_eq!(
         error("[1, 2]"),
         format!("model.json is not a model file: it is not a JSON object{advice}")
@@ -314,7 +314,7 @@ fn a_file_that_is_not_a_model_is_rejected() {
     );
     assert_eq!(
         error("age,ill\n25,no\n"),
-        "model.json:1:1: expected value; a model file is JSON, the model.json that a node wrote"
+        "model.json:1:1: expected value; a model file is JSON, the model.json that radmm node or radmm run wrote"
     );
 }
 

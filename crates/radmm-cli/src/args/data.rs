@@ -118,7 +118,7 @@ pub(crate) struct InitArgs {
   radmm predict model.json rows.csv --threshold 0.2               accept more false alarms
   radmm predict model.json rows.csv --json | jq .summary.quality")]
 pub(crate) struct PredictArgs {
-    /// A model.json written by a node
+    /// A model.json written by radmm node or radmm run --out
     pub model: PathBuf,
 
     /// A CSV, Parquet or LIBSVM file with the columns that the model was trained on

@@ -8,18 +8,19 @@ use super::{WorkArgs, values};
 
 /// Run a study in simulation: all parties in this process
 ///
-/// Prints the result next to two baselines: each party training alone, and averaging once. A simulation repeats from its seed and
+/// Prints the result next to two baselines, each party training alone and averaging once, and the majority class. A simulation repeats from its seed and
 /// holds all rows: it shows how accurate and how private an algorithm is, and protects nobody.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   radmm run                              the built-in study
   radmm run study.toml --out results     a study of your own (docs/study.md describes the format)
+  radmm run study.toml --no-baselines    the study alone, in less time
   radmm run study.toml --json | jq .privacy")]
 pub(crate) struct RunArgs {
     /// The study file; without one, a built-in study on the UCI Adult data
     pub study: Option<PathBuf>,
 
-    /// Write result.json, report.html and privacy-statement.json into this folder, which is created if needed
+    /// Write result.json, report.html, privacy-statement.json and model.json into this folder, which is created if needed
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -30,6 +31,10 @@ pub(crate) struct RunArgs {
     /// Every party's limit on its total ε; a query that would exceed it is refused
     #[arg(long, value_name = "EPSILON", value_parser = values::epsilon, allow_negative_numbers = true)]
     pub limit: Option<f64>,
+
+    /// Leave out training alone and averaging once, which take longer than most studies
+    #[arg(long)]
+    pub no_baselines: bool,
 
     #[command(flatten)]
     pub work: WorkArgs,

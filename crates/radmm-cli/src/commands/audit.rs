@@ -88,9 +88,11 @@ fn page(audited: &AuditResult) -> String {
     )
 }
 
-/// Fits a table into eighty columns: removes the numbers, which refer to the report's figure, and δ, which follows from the noise.
+/// Fits a table into eighty columns: removes the numbers, which refer to the report's figure, δ, which follows from the noise, and
+/// the share of the claim, which follows from its neighbours.
 fn narrow(mut grid: TextTable) -> TextTable {
     let remove_columns = |row: &mut Vec<String>| {
+        row.remove(6);
         row.remove(3);
         row.remove(0);
     };

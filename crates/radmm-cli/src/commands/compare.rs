@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::Table;
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
-    optimum_title,
+    MajorityClass, optimum_title,
 };
 use radmm_study::RowSource;
 use radmm_study::number_format::{count, epsilon, number, percent, thousands};
@@ -118,7 +118,8 @@ fn privacy(compared: &ComparisonResult) -> String {
 const QUALITY_LEGEND: &str =
     " mean ± standard deviation of a run; loss: of each model on its training rows
  accuracy, AUC: on held-out rows; without any, accuracy on all training rows
- alone, averaged: with the best of eight ridges in hindsight, for all rows";
+ alone, averaged: with the best of eight ridges in hindsight, for all rows
+ majority class: the more frequent one of the training rows, for every row";
 
 const COST_LEGEND: &str = " noise: σ of Gaussian noise, else the rate (a large one is little noise)
  queries: of each party's rows; seconds: of a run, with others in parallel";
@@ -166,8 +167,18 @@ fn quality(compared: &ComparisonResult) -> Table {
     };
     let rows = compared.candidates.iter().map(candidate);
     let rows = rows.chain(compared.unattainable.iter().map(unattainable));
+    let rows = rows.chain(compared.centralised.iter().map(centralised));
+    let majority = vec![
+        "majority class".to_owned(),
+        "–".to_owned(),
+        percent(compared.majority.accuracy_shown()),
+        match compared.majority.held_out {
+            Some(_) => number(MajorityClass::AUC),
+            None => "–".to_owned(),
+        },
+    ];
     tables::grid(
         &["", "train loss", "accuracy", "AUC"],
-        rows.chain(compared.centralised.iter().map(centralised)),
+        rows.chain([majority]),
     )
 }

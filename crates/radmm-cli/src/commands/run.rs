@@ -1,7 +1,7 @@
 //! `radmm run`: runs a study in simulation.
 
 use radmm_lab::report;
-use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile};
+use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile, final_model};
 
 use crate::args::RunArgs;
 use crate::error::CommandError;
@@ -16,7 +16,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         files::create_folder(out)?;
     }
     let pool = args.work.thread_pool()?;
-    let experiment = study.experiment()?;
+    let mut experiment = study.experiment()?;
+    if args.no_baselines {
+        experiment = experiment.without_baselines();
+    }
     let drowned = pool.install(|| experiment.noise_warning());
     let drowned =
         drowned.map_err(|cause| CommandError::unattainable_budget(study.name(), cause))?;
@@ -51,6 +54,10 @@ fn write_and_print(
             ("privacy-statement.json", statement),
         ];
         files::write_all(out, quiet, texts)?;
+        // A run that stopped early has no model.
+        let model = final_model(experiment.study(), &outcome.repetitions[0]);
+        let model = model.map(|model| ("model.json", model.to_json()));
+        files::write_all(out, quiet, model)?;
     }
     match args.json {
         true => files::print_with(|stdout| result.write_json(stdout)),

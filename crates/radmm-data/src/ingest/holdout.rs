@@ -46,6 +46,8 @@ pub enum Holdout {
 pub struct TestSet {
     /// The rows, encoded as training rows are; there is at least one.
     pub shard: Shard,
+    /// The number of rows of the positive class.
+    pub positive: usize,
     /// The first few different labels, in order of appearance.
     pub labels: Vec<String>,
 }
@@ -145,6 +147,7 @@ impl<'a> HoldoutFilter<'a> {
 /// The rows held out so far.
 struct TestSetBuilder {
     builder: ShardBuilder,
+    positive: usize,
     labels: Vec<String>,
 }
 
@@ -152,21 +155,25 @@ impl TestSetBuilder {
     fn new(schema: &Schema) -> Self {
         Self {
             builder: ShardBuilder::new(schema.width(), schema.rows),
+            positive: 0,
             labels: Vec::new(),
         }
     }
 
     fn push(&mut self, file: &str, row: &Row) -> Result<(), DataError> {
         add_label(&mut self.labels, &row.label);
+        self.positive += usize::from(row.positive);
         let pushed = self.builder.push(&row.entries, row.positive);
         pushed.map_err(DataError::row(file))
     }
 
     /// Returns the test set, or `None` if there are no rows.
     fn finish(self) -> Option<TestSet> {
-        let shard = self.builder.finish().ok()?;
-        let labels = self.labels;
-        Some(TestSet { shard, labels })
+        Some(TestSet {
+            shard: self.builder.finish().ok()?,
+            positive: self.positive,
+            labels: self.labels,
+        })
     }
 }
 

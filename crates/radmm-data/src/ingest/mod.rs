@@ -97,6 +97,7 @@ impl<'a> Ingest<'a> {
         }
         Ok(Partition {
             parts: self.partitioner.finish()?,
+            test_positive: test_set.as_ref().map_or(0, |test_set| test_set.positive),
             test: test_set.map(|test_set| test_set.shard),
             read: counts.dropped + counts.trained,
             dropped: counts.dropped,

@@ -47,6 +47,8 @@ pub struct Partition {
     pub parts: Vec<Part>,
     /// The held-out rows, if there is a rule for them.
     pub test: Option<Shard>,
+    /// The number of held-out rows of the positive class.
+    pub test_positive: usize,
     /// The number of rows in the file, without those held out.
     pub read: usize,
     /// The number of rows dropped because a used field is missing.

@@ -17,8 +17,8 @@ impl AuditResult {
                 one.attack.clone(),
                 delta(one.claimed.delta),
                 epsilon(one.claimed.epsilon),
-                at_least(one.lower_bound),
-                format!("{:.0} %", 100.0 * one.share()),
+                one.lower_bound_text(),
+                one.share_text(),
                 one.verdict.in_words().to_owned(),
             ]
         };
@@ -132,14 +132,17 @@ impl AuditResult {
             ));
             headlines.push(Headline::new(
                 "strongest attack",
-                format!("{:.0} %", 100.0 * nearest.share()),
-                format!(
-                    "of the claimed ε: at least {} of {}, by the attack “{}” on {}, with a confidence of 95 %",
-                    at_least(nearest.lower_bound),
-                    epsilon(nearest.claimed.epsilon),
-                    nearest.attack,
-                    nearest.mechanism
-                ),
+                nearest.share_text(),
+                match nearest.shows_nothing() {
+                    true => format!("{NOTHING_SHOWN}: no attack has a lower bound above 0, with a confidence of 95 %"),
+                    false => format!(
+                        "of the claimed ε: at least {} of {}, by the attack “{}” on {}, with a confidence of 95 %",
+                        nearest.lower_bound_text(),
+                        epsilon(nearest.claimed.epsilon),
+                        nearest.attack,
+                        nearest.mechanism
+                    ),
+                },
             ));
             headlines.push(Headline::new(
                 "victims per attack",
@@ -265,6 +268,31 @@ const METHOD: &str = "The attacker is a neighbour who knows everything except wh
 
 const RECYCLED: &str = "An observer who holds the messages of a neighbourhood and the answers that were paid for has computed again everything \
     that each party said. Where all bits agree, a recycled message is a function of earlier releases and reveals nothing more.";
+
+/// The words for a lower bound of zero, which is no finding.
+const NOTHING_SHOWN: &str = "nothing shown";
+
+impl AttackResult {
+    /// Returns whether the lower bound on ε is zero to the digits that are shown.
+    fn shows_nothing(&self) -> bool {
+        at_least(self.lower_bound) == at_least(0.0)
+    }
+
+    fn lower_bound_text(&self) -> String {
+        match self.shows_nothing() {
+            true => NOTHING_SHOWN.to_owned(),
+            false => at_least(self.lower_bound),
+        }
+    }
+
+    /// Returns the share of the claimed ε that was shown.
+    fn share_text(&self) -> String {
+        match self.shows_nothing() {
+            true => "–".to_owned(),
+            false => format!("{:.0} %", 100.0 * self.share()),
+        }
+    }
+}
 
 impl AuditVerdict {
     /// Returns the verdict for a table.

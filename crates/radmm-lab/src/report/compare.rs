@@ -13,6 +13,7 @@ use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
 use crate::centralised::{optimum_text, optimum_title};
 use crate::compare::{Comparison, ComparisonResult};
+use crate::majority::{MAJORITY, MajorityClass};
 use crate::stats::SampleStats;
 
 impl ComparisonResult {
@@ -257,14 +258,24 @@ impl ComparisonResult {
             }
         };
         let optimum = self.optimum_accuracy();
-        let references = optimum.map(|(count, share)| {
+        let majority = self.majority.accuracy_shown();
+        let mut references = vec![(MAJORITY.to_owned(), 100.0 * majority)];
+        references.extend(optimum.map(|(count, share)| {
             let title = optimum_title(count).to_owned();
             (title, 100.0 * share)
-        });
-        let reference = optimum.map(|(count, share)| {
-            let which = optimum_text(count);
-            format!(" The dashed line is {which}: {}.", percent(share))
-        });
+        }));
+        let majority = format!(
+            "the majority class in answer to every row, {}",
+            percent(majority)
+        );
+        let lines = match optimum {
+            None => format!(" The dashed line is {majority}."),
+            Some((count, share)) => format!(
+                " The dashed lines are {majority}, and {}, {}.",
+                optimum_text(count),
+                percent(share)
+            ),
+        };
         let on = match self.on_held_out() {
             true => "the rows held out",
             false => "everybody’s training rows",
@@ -273,12 +284,11 @@ impl ComparisonResult {
             id: "accuracy".to_owned(),
             title: format!("Accuracy on {on} at equal total privacy"),
             caption: format!(
-                "Mean and standard deviation over the runs, the best first. An arrow marks a value beyond the axis.{}",
-                reference.unwrap_or_default()
+                "Mean and standard deviation over the runs, the best first. An arrow marks a value beyond the axis.{lines}"
             ),
             label: "accuracy, %".to_owned(),
             rows: self.ranked().into_iter().map(row).collect(),
-            references: references.into_iter().collect(),
+            references,
         }
     }
 
@@ -341,12 +351,24 @@ impl ComparisonResult {
                 number(optimum.loss),
             ));
         }
+        rows.push(self.majority_row());
         TextTable {
             caption: "At the end: mean ± standard deviation of a run. Train loss: of each model on its own party’s rows".to_owned(),
             header,
             rows,
             folded: false,
         }
+    }
+
+    fn majority_row(&self) -> Vec<String> {
+        let none = || "–".to_owned();
+        let mut row = vec![MAJORITY.to_owned()];
+        if self.on_held_out() {
+            let accuracy = self.majority.held_out.map_or_else(none, percent);
+            row.extend([accuracy, number(MajorityClass::AUC), none()]);
+        }
+        row.extend([percent(self.majority.accuracy), none()]);
+        row
     }
 
     /// Returns what everyone spent, asked and sent. Times are left out: the same study gives the same page.

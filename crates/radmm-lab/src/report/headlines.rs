@@ -7,6 +7,7 @@ use radmm_study::number_format::{delta, epsilon, percent};
 
 use crate::centralised::optimum_text;
 use crate::experiment::Experiment;
+use crate::majority::MajorityClass;
 use crate::result_file::caveat;
 
 /// Returns the total ε with its δ, its scope and its neighbouring relation.
@@ -44,22 +45,13 @@ pub(super) fn protection(privacy: &PrivacySection) -> Headline {
     )
 }
 
-/// Returns the accuracy of a classifier that always answers the more frequent class, on the training rows.
-pub(super) fn majority(experiment: &Experiment) -> f64 {
-    let (rows, positive) = (
-        experiment.table().rows(),
-        experiment.table().counts.positive,
-    );
-    positive.max(rows - positive) as f64 / rows as f64
-}
-
 /// Formats the references of an accuracy: the optimum without noise, and the majority class.
 pub(super) fn accuracy_references(experiment: &Experiment, optimum: Option<f64>) -> String {
-    let majority = percent(majority(experiment));
+    let majority = percent(MajorityClass::of(experiment.table()).accuracy_shown());
     let which = optimum_text(experiment.study().problem.count);
     let optimum = optimum.map(|share| format!("**{}** for {which}; ", percent(share)));
     format!(
-        "{}{majority} of the training rows are of the more frequent class",
+        "{}{majority} for the majority class in answer to every row",
         optimum.unwrap_or_default()
     )
 }

@@ -7,5 +7,6 @@ mod iteration_plots;
 mod run;
 mod study_toml;
 pub mod tables;
+mod weights;
 
 pub use run::run_page;

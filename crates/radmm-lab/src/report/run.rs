@@ -9,6 +9,7 @@ use super::headlines::{accuracy_references, protection, total_epsilon};
 use super::iteration_plots;
 use super::study_toml::study_toml;
 use super::tables;
+use super::weights;
 use crate::baseline::Baseline;
 use crate::experiment::Experiment;
 use crate::outcome::{FinalState, Outcome, Repetition};
@@ -25,6 +26,23 @@ pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
         blocks,
     };
     let plots = iteration_plots::figures(outcome);
+    let mut sections = vec![section("What came out", comparison(experiment, outcome))];
+    match weights::blocks(experiment, outcome) {
+        blocks if blocks.is_empty() => {}
+        blocks => sections.push(section("What moves the score", blocks)),
+    }
+    sections.extend([
+        section(
+            "Over the iterations",
+            plots.into_iter().map(Block::Figure).collect(),
+        ),
+        section("Parties", parties(experiment, outcome)),
+        section(
+            "Steps and messages",
+            vec![Block::Table(tables::work(experiment, outcome))],
+        ),
+        section("Run it again", again(experiment)),
+    ]);
     Page {
         title: format!(
             "{}: {} with {}",
@@ -34,19 +52,7 @@ pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
         ),
         headlines: headlines(experiment, outcome),
         lead: lead(experiment, outcome),
-        sections: vec![
-            section("What came out", comparison(experiment, outcome)),
-            section(
-                "Over the iterations",
-                plots.into_iter().map(Block::Figure).collect(),
-            ),
-            section("Parties", parties(experiment, outcome)),
-            section(
-                "Steps and messages",
-                vec![Block::Table(tables::work(experiment, outcome))],
-            ),
-            section("Run it again", again(experiment)),
-        ],
+        sections,
         footer: format!(
             "Written by radmm {}. Everything here, and every model, is in `result.json` beside this page.",
             env!("CARGO_PKG_VERSION")

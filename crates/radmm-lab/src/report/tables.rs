@@ -12,13 +12,15 @@ use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 use crate::baseline::Baseline;
 use crate::centralised::optimum_title;
 use crate::experiment::Experiment;
+use crate::majority::{MAJORITY, MajorityClass};
 use crate::outcome::{FinalState, NodeResult, Outcome, Repetition};
 use crate::stats::SampleStats;
 
 /// The most parties that a table lists; result.json has all of them.
 const PARTIES: usize = 20;
 
-/// Returns the study's algorithm beside training alone, averaging once, and the optimum without noise, accuracy first. Where rows
+/// Returns the study's algorithm beside training alone, averaging once, the optimum without noise and the majority class,
+/// accuracy first. Where rows
 /// are held out, accuracy on them takes the place of accuracy on each party's own rows.
 pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
     let several = outcome.repetitions.len() > 1;
@@ -60,6 +62,7 @@ pub fn comparison(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         row.push("∞".to_owned());
         rows.push(row);
     }
+    rows.push(majority_row(&MajorityClass::of(experiment.table())));
     TextTable {
         caption: "After the last iteration".to_owned(),
         header: cells(&header),
@@ -76,7 +79,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
         Bound::Paper => ("by the tight bound", |node| Some(node.epsilon_tight)),
     };
     let compared = run.nodes.iter().any(|node| of_other(node).is_some());
-    let mut header = cells(&["party", "rows", "neighbours", "data steps"]);
+    let mut header = cells(&["party", "rows", "positive", "neighbours", "data steps"]);
     // The noise, where parties differ in it by more than rounding.
     let amount = |node: &NodeResult| node.law.map(|law| brief(law.amount()));
     let first = amount(&run.nodes[0]);
@@ -93,6 +96,7 @@ pub fn parties(run: &Repetition, bound: Bound) -> TextTable {
         let mut row = vec![
             node.name.clone(),
             thousands(node.rows),
+            percent(node.positive as f64 / node.rows as f64),
             node.degree.to_string(),
             node.data_steps.to_string(),
         ];
@@ -139,6 +143,24 @@ pub(super) fn work(experiment: &Experiment, outcome: &Outcome) -> TextTable {
         ],
         folded: false,
     }
+}
+
+/// Returns the row of the majority class. It has no total, since no party releases it.
+fn majority_row(majority: &MajorityClass) -> Vec<String> {
+    let everywhere = percent(majority.accuracy);
+    let none = || "–".to_owned();
+    let mut row = vec![MAJORITY.to_owned()];
+    row.extend(match majority.held_out {
+        None => [everywhere, percent(majority.own_accuracy), none(), none()],
+        Some(held_out) => [
+            percent(held_out),
+            number(MajorityClass::AUC),
+            everywhere,
+            none(),
+        ],
+    });
+    row.push(none());
+    row
 }
 
 fn ends_row(name: &str, ends: &[FinalState]) -> Vec<String> {
@@ -204,6 +226,9 @@ pub fn legend(experiment: &Experiment, outcome: &Outcome) -> Vec<String> {
     if experiment.study().problem.count == RowCount::Parties {
         legend.push("optimum: of the losses of all parties, each counting the same".to_owned());
     }
+    legend.push(
+        "majority class: the more frequent one of the training rows, for every row".to_owned(),
+    );
     if experiment.study().privacy.bound == Bound::Paper && !outcome.baselines.is_empty() {
         legend.push(
             "total ε: by the paper's bound; for alone and averaged by the tight bound".to_owned(),

@@ -18,7 +18,9 @@ pub enum ModelError {
         message: String,
     },
     /// JSON of another kind.
-    #[error("{file} is not a model file: {reason}; give the model.json that a node wrote")]
+    #[error(
+        "{file} is not a model file: {reason}; give the model.json that radmm node or radmm run wrote"
+    )]
     NotAModel {
         /// The file.
         file: String,

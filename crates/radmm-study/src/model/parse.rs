@@ -323,7 +323,9 @@ fn syntax(text: &str, file: &str, error: &serde_json::Error) -> ModelError {
     } else if ["NaN", "Infinity", "-Infinity"].contains(&word) {
         format!("{word} is not a finite number; get the file again from its party")
     } else {
-        format!("{message}; a model file is JSON, the model.json that a node wrote")
+        format!(
+            "{message}; a model file is JSON, the model.json that radmm node or radmm run wrote"
+        )
     };
     ModelError::Syntax {
         file: file.to_owned(),
