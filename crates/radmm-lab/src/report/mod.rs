@@ -5,7 +5,6 @@ mod compare;
 mod headlines;
 mod iteration_plots;
 mod run;
-mod study_toml;
 pub mod tables;
 mod weights;
 
