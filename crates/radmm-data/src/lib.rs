@@ -60,5 +60,7 @@ pub use self::profile::{
     ColumnProfile, MAX_VALUES, MISSING_MARKERS, MissingPatterns, NonNumbers, Quantiles,
     TableProfile, profile,
 };
-pub use self::schema::{Categorical, MISSING_CATEGORY, Numeric, NumericScale, Schema, Split};
+pub use self::schema::{
+    Categorical, MISSING_CATEGORY, Numeric, NumericScale, Schema, Spacing, Split,
+};
 pub use self::scoring::{EncodedRow, ScoreCounts, score_each};

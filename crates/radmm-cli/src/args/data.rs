@@ -6,6 +6,7 @@ use clap::Subcommand;
 use radmm_data::Format;
 
 use super::values;
+use crate::inspect::NumericEncoding;
 
 #[derive(Subcommand)]
 pub(crate) enum DataCommand {
@@ -49,9 +50,9 @@ pub(crate) struct LabelledTable {
     #[arg(long, value_name = "FORMAT", value_parser = values::format)]
     pub format: Option<Format>,
 
-    /// Centre numeric columns between bounds instead of cutting them into bins
-    #[arg(long)]
-    pub no_bins: bool,
+    /// How numbers become columns [default: splines; bins for a pure total]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub numeric: Option<NumericEncoding>,
 }
 
 /// Write a study that runs, from a file of rows

@@ -1,12 +1,15 @@
 //! `radmm init`: writes a study that runs, from a file of rows.
 
-use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::io;
+use std::path::Path;
 
-use radmm_study::Study;
+use radmm::privacy::Guarantee;
+use radmm_study::number_format::{as_typed, count, delta, thousands};
+use radmm_study::{Noise, Study};
 
 use crate::args::InitArgs;
 use crate::error::CommandError;
+use crate::input::relative_path::relative_to;
 use crate::inspect::{self, Agreement, Parties};
 use crate::output::{files, stderr};
 
@@ -16,6 +19,9 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
     }
     let profile = inspect::read(&args.table)?;
     let mut draft = inspect::draft(&args.table, &profile)?;
+    if args.delta == Some(0.0) {
+        draft = draft.for_pure_total(&args.table);
+    }
     let mut parties = Parties::Count(args.parties);
     if let Some(name) = &args.by {
         draft = draft.split_by(name).map_err(CommandError::Inspect)?;
@@ -37,7 +43,8 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
             None => inspect::default_delta(profile.rows),
         },
     };
-    let path = relative_to_study(&args.table.file, &args.out);
+    let folder = args.out.parent().unwrap_or(Path::new(""));
+    let path = relative_to(folder, &args.table.file);
     let text = inspect::study(&draft, &path, &agreement);
     // A draft that does not parse is a mistake of ours, and is better told now than by the next command.
     let name = args.out.display().to_string();
@@ -53,14 +60,13 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
 }
 
 fn summary(study: &Study, out: &Path, rows: usize) -> String {
-    use radmm_study::number_format::{as_typed, count, delta, thousands};
     let total = match study.privacy.delta {
         0.0 => "a pure total".to_owned(),
         d => format!("at δ = {}", delta(d)),
     };
     let epsilon = match study.privacy.noise {
-        radmm_study::Noise::Total(total) => as_typed(total.epsilon),
-        radmm_study::Noise::Given(_) => String::new(),
+        Noise::Total(total) => as_typed(total.epsilon),
+        Noise::Given(_) => String::new(),
     };
     format!(
         "wrote {out}: {} rows in {} columns, {}, ε = {epsilon} {total}\n\
@@ -70,29 +76,7 @@ fn summary(study: &Study, out: &Path, rows: usize) -> String {
         thousands(rows),
         thousands(study.data.schema.width()),
         count(study.network.nodes as usize, "party", "parties"),
-        radmm::privacy::Guarantee::RELATION,
+        Guarantee::RELATION,
         out = out.display(),
     )
-}
-
-/// Returns the path of the rows as the study file names them: relative to its own folder, where that is possible.
-fn relative_to_study(rows: &Path, study: &Path) -> PathBuf {
-    let here = env::current_dir().unwrap_or_default();
-    let folder = here.join(study.parent().unwrap_or(Path::new("")));
-    let (Ok(rows_at), Ok(folder)) = (here.join(rows).canonicalize(), folder.canonicalize()) else {
-        return rows.to_owned();
-    };
-    if rows.is_absolute() {
-        return rows.to_owned();
-    }
-    let common = rows_at
-        .components()
-        .zip(folder.components())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let up = folder.components().skip(common).map(|_| "..");
-    let down = rows_at.components().skip(common);
-    up.map(PathBuf::from)
-        .chain(down.map(|part| PathBuf::from(part.as_os_str())))
-        .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
-use crate::inspect::binning::NumericDraft;
+use crate::inspect::binning::{NumericDraft, NumericEncoding};
 use crate::inspect::schema_draft::{ColumnRole, SchemaDraft, first_few};
 use crate::inspect::toml_writer as toml;
 
@@ -37,7 +37,11 @@ pub(super) fn ask(
         let name = toml::key(&column.name);
         let question = match &role {
             ColumnRole::Numeric(range) => {
-                let found = NumericDraft::new(column, *range, false).toml(0, false);
+                let found = NumericDraft::new(column, *range, NumericEncoding::Centred).toml(
+                    NumericEncoding::Centred,
+                    0,
+                    false,
+                );
                 format!("{name}, a number; low,high {found}: ")
             }
             ColumnRole::Categorical(values) => {

@@ -16,23 +16,34 @@ const DECADES: f64 = 100.0;
 /// The share of zeros that deserve a bin of their own.
 const MANY_ZEROS: f64 = 0.1;
 
-/// The bins of a numeric column.
+/// The way in which numbers become columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NumericEncoding {
+    /// Smooth bins, whose neighbours share a value: the most accurate
+    Splines,
+    /// Bins, one of which a value is in: for pure totals, and easiest to read
+    Bins,
+    /// One column, centred between bounds: the least accurate where effects are not linear
+    Centred,
+}
+
+/// The bins or splines of a numeric column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NumericDraft {
     /// A bin for each of a few values: the edges between them.
     Levels(Vec<f64>),
-    /// Bins of equal width between bounds.
+    /// Bins or splines of equal width between bounds.
     Equal([f64; 2]),
-    /// Bins of equal ratio between bounds, and one for everything below.
+    /// Bins or splines of equal ratio between bounds, and one for everything below.
     Geometric([f64; 2]),
     /// No bins: centred between bounds.
     Centred([f64; 2]),
 }
 
 impl NumericDraft {
-    /// Drafts a column whose numbers have this range; without bins if `bins` is false.
-    pub(super) fn new(column: &ColumnProfile, range: [f64; 2], bins: bool) -> Self {
-        if !bins {
+    /// Drafts a column whose numbers have this range.
+    pub(super) fn new(column: &ColumnProfile, range: [f64; 2], encoding: NumericEncoding) -> Self {
+        if encoding == NumericEncoding::Centred {
             return Self::Centred(round_bounds::around(range));
         }
         if let Some(edges) = between_levels(column) {
@@ -63,8 +74,12 @@ impl NumericDraft {
         }
     }
 
-    /// Returns the value of the column's key in the study, with `bins` bins.
-    pub(super) fn toml(&self, bins: u32, missing: bool) -> String {
+    /// Returns the value of the column's key in the study, with so many bins or splines.
+    pub(super) fn toml(&self, encoding: NumericEncoding, count: u32, missing: bool) -> String {
+        let cells = match encoding {
+            NumericEncoding::Splines => format!("splines = {count}"),
+            _ => format!("bins = {count}"),
+        };
         let missing = match missing {
             true => ", missing = \"category\"",
             false => "",
@@ -77,16 +92,16 @@ impl NumericDraft {
                 let edges: Vec<String> = edges.iter().map(|edge| toml::number(*edge)).collect();
                 format!("{{ bins = [{}]{missing} }}", edges.join(", "))
             }
-            Self::Equal(range) => format!("{{ {}, bins = {bins}{missing} }}", bounds(*range)),
+            Self::Equal(range) => format!("{{ {}, {cells}{missing} }}", bounds(*range)),
             Self::Geometric(range) => format!(
-                "{{ {}, bins = {bins}, spacing = \"geometric\"{missing} }}",
+                "{{ {}, {cells}, spacing = \"geometric\"{missing} }}",
                 bounds(*range)
             ),
             Self::Centred(range) => format!("{{ {} }}", bounds(*range)),
         }
     }
 
-    /// Returns the number of encoded columns with `bins` bins, that of missing values not counted.
+    /// Returns the number of encoded columns with `bins` bins or splines, that of missing values not counted.
     pub(super) fn width(&self, bins: u32) -> usize {
         match self {
             Self::Levels(edges) => edges.len() + 1,
@@ -148,7 +163,7 @@ mod tests {
         let file = radmm_data::TableFile::open(&path, radmm_data::Format::Csv).unwrap();
         let profile = radmm_data::profile(file).unwrap();
         let column = &profile.columns[0];
-        NumericDraft::new(column, column.range.unwrap(), true)
+        NumericDraft::new(column, column.range.unwrap(), NumericEncoding::Splines)
     }
 
     fn numbers(number: impl Fn(u32) -> f64) -> Vec<String> {
@@ -160,7 +175,7 @@ mod tests {
         let drafted = column(&numbers(|n| f64::from(n % 3)));
         assert_eq!(drafted, NumericDraft::Levels(vec![0.5, 1.5]));
         assert_eq!(
-            drafted.toml(10, true),
+            drafted.toml(NumericEncoding::Splines, 10, true),
             "{ bins = [0.5, 1.5], missing = \"category\" }"
         );
         assert_eq!(drafted.width(10), 3);
@@ -188,7 +203,7 @@ mod tests {
         assert!(low > 0.0 && high >= 3e6, "{low} {high}");
         assert!(
             incomes
-                .toml(8, false)
+                .toml(NumericEncoding::Bins, 8, false)
                 .ends_with("bins = 8, spacing = \"geometric\" }")
         );
         assert_eq!(incomes.width(8), 9);

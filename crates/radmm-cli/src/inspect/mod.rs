@@ -10,6 +10,7 @@ mod toml_writer;
 
 use radmm_data::{Format, TableProfile, profile};
 
+pub(crate) use self::binning::NumericEncoding;
 use self::schema_draft::{SchemaDraft, WARNING};
 pub(crate) use self::study_draft::{Agreement, Parties, default_delta, write as study};
 use crate::args::{InspectArgs, LabelledTable};
@@ -32,13 +33,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
 
 /// Profiles a file of rows.
 pub(crate) fn read(table: &LabelledTable) -> Result<TableProfile, CommandError> {
-    let profile = profile(load::table(&table.file, table.format)?)?;
-    if profile.format == Format::Csv && has_numeric_names(&profile) {
-        stderr::line(
-            "note: some columns have numbers as names; does the first line name the columns?",
-        );
-    }
-    Ok(profile)
+    Ok(profile(load::table(&table.file, table.format)?)?)
 }
 
 /// Drafts the meaning of the columns of a file that was profiled.
@@ -47,10 +42,15 @@ pub(crate) fn draft<'a>(
     profile: &'a TableProfile,
 ) -> Result<SchemaDraft<'a>, CommandError> {
     let draft = SchemaDraft::new(&table.file, profile, table).map_err(CommandError::Inspect)?;
-    match draft.no_features() {
-        Some(reason) => Err(CommandError::NoFeatures(reason)),
-        None => Ok(draft),
+    if let Some(reason) = draft.no_features() {
+        return Err(CommandError::NoFeatures(reason));
     }
+    if profile.format == Format::Csv && has_numeric_names(profile) {
+        stderr::line(
+            "note: some columns have numbers as names; does the first line name the columns?",
+        );
+    }
+    Ok(draft)
 }
 
 /// Returns whether a column's name is a number, as if the first line were a row.

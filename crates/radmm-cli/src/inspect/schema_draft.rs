@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::LabelledTable;
 use crate::inspect::ask::{self, Answer, Answers};
-use crate::inspect::binning::NumericDraft;
+use crate::inspect::binning::{NumericDraft, NumericEncoding};
 use crate::inspect::{label_guess, toml_writer as toml};
 use crate::output::tables;
 
@@ -30,7 +30,7 @@ const LONGEST: usize = 200;
 const NAME_AND_VALUE_COLUMNS: usize = 51;
 
 /// The most bins of a column.
-const MOST_BINS: u32 = 10;
+const MOST_BINS: u32 = 8;
 
 /// The least bins of a column.
 const LEAST_BINS: u32 = 4;
@@ -60,8 +60,8 @@ pub(crate) struct SchemaDraft<'a> {
     positive_guessed: bool,
     /// The number of rows of the positive class.
     positives: usize,
-    /// Whether numeric columns are cut into bins.
-    bins: bool,
+    /// The way in which numbers become columns.
+    encoding: NumericEncoding,
     /// The column that tells whose a row is, which is not learnt from.
     split_by: Option<&'a ColumnProfile>,
     /// What is public about columns, as far as somebody said so.
@@ -96,10 +96,18 @@ impl<'a> SchemaDraft<'a> {
             positive,
             positive_guessed: args.positive.is_none(),
             positives,
-            bins: !args.no_bins,
+            encoding: args.numeric.unwrap_or(NumericEncoding::Splines),
             split_by: None,
             answers: Answers::new(),
         })
+    }
+
+    /// Returns the draft for a pure total, which pays for every non-zero of a row: bins, unless something else was asked for.
+    pub(crate) fn for_pure_total(self, args: &LabelledTable) -> Self {
+        Self {
+            encoding: args.numeric.unwrap_or(NumericEncoding::Bins),
+            ..self
+        }
     }
 
     /// Returns the draft in which a column tells whose a row is.
@@ -259,11 +267,11 @@ impl<'a> SchemaDraft<'a> {
             }
             let _ = match role_of(column) {
                 ColumnRole::Numeric(range) => {
-                    let mut draft = NumericDraft::new(column, range, self.bins);
+                    let mut draft = NumericDraft::new(column, range, self.encoding);
                     if let Some(Answer::Bounds(bounds)) = answer {
                         draft = draft.within(*bounds);
                     }
-                    let draft = draft.toml(bins, column.missing > 0);
+                    let draft = draft.toml(self.encoding, bins, may_be_missing(column));
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Categorical(values) => {
@@ -381,7 +389,7 @@ impl<'a> SchemaDraft<'a> {
     /// Returns whether a constant column is needed: one-hot columns add up to one.
     fn intercept(&self) -> bool {
         let one_hot = |role: &ColumnRole<'_>| match role {
-            ColumnRole::Numeric(_) => self.bins,
+            ColumnRole::Numeric(_) => self.encoding != NumericEncoding::Centred,
             ColumnRole::Categorical(_) => true,
             ColumnRole::Unusable(_) => false,
         };
@@ -393,12 +401,12 @@ impl<'a> SchemaDraft<'a> {
         let width = |(column, role): (&ColumnProfile, ColumnRole<'_>)| {
             let values = match role {
                 ColumnRole::Numeric(range) => {
-                    NumericDraft::new(column, range, self.bins).width(bins)
+                    NumericDraft::new(column, range, self.encoding).width(bins)
                 }
                 ColumnRole::Categorical(values) => values.len(),
                 ColumnRole::Unusable(_) => 0,
             };
-            values + usize::from(column.missing > 0)
+            values + usize::from(may_be_missing(column))
         };
         self.features().map(width).sum::<usize>() + usize::from(self.intercept())
     }
@@ -430,9 +438,11 @@ impl<'a> SchemaDraft<'a> {
                 "{} of {} rows are complete; {}",
                 thousands(rows - incomplete),
                 thousands(rows),
-                match self.bins {
-                    true => "the others are kept, and a missing value is a category of its own",
-                    false => "rows without a number are dropped; with bins they would be kept",
+                match self.encoding {
+                    NumericEncoding::Centred => {
+                        "rows without a number are dropped; with bins they would be kept"
+                    }
+                    _ => "the others are kept, and a missing value is a category of its own",
                 }
             ));
         }
@@ -474,12 +484,16 @@ impl<'a> SchemaDraft<'a> {
         columns.position(|other| std::ptr::eq(other, column))
     }
 
-    /// Returns the markers of missing values in the columns that the section names.
-    fn markers(&self) -> Vec<&'static str> {
+    /// Returns the markers of missing values in the columns that the section names, and the values that should be numbers and
+    /// are not.
+    fn markers(&self) -> Vec<&str> {
         let used = self.profile.columns.iter().filter(|column| {
             std::ptr::eq(*column, self.label) || !matches!(role_of(column), ColumnRole::Unusable(_))
         });
-        let mut markers: Vec<&str> = used.flat_map(|column| column.markers.clone()).collect();
+        let used: Vec<&ColumnProfile> = used.collect();
+        let markers = used.iter().flat_map(|column| column.markers.clone());
+        let slips = used.iter().flat_map(|column| not_numbers(column));
+        let mut markers: Vec<&str> = markers.chain(slips).collect();
         markers.sort_unstable();
         markers.dedup();
         markers
@@ -496,8 +510,18 @@ impl<'a> SchemaDraft<'a> {
     }
 
     fn slips(&self, column: &ColumnProfile) -> String {
-        let Some(NonNumbers { count, first, at }) = &column.non_numbers else {
+        let Some(NonNumbers {
+            count,
+            first,
+            at,
+            distinct,
+        }) = &column.non_numbers
+        else {
             return String::new();
+        };
+        let remedy = |them: &str| match distinct {
+            Some(_) => format!("listed under missing; correct {them} if that is wrong"),
+            None => format!("correct {them}, or list {them} under missing"),
         };
         let place = match self.profile.format {
             Format::Parquet => "in row",
@@ -506,13 +530,12 @@ impl<'a> SchemaDraft<'a> {
         let first = toml::string(first);
         match count {
             1 => {
-                format!(
-                    "; {first} {place} {at} is not a number: correct it, or list it under missing"
-                )
+                format!("; {first} {place} {at} is not a number: {}", remedy("it"))
             }
             many => format!(
-                "; {} values are not numbers, the first {first} {place} {at}: correct them, or list them under missing",
-                thousands(*many)
+                "; {} values are not numbers, the first {first} {place} {at}: {}",
+                thousands(*many),
+                remedy("them")
             ),
         }
     }
@@ -542,6 +565,18 @@ impl<'a> SchemaDraft<'a> {
         let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
     }
+}
+
+/// Returns whether a row may lack the value of a column.
+fn may_be_missing(column: &ColumnProfile) -> bool {
+    column.missing > 0 || not_numbers(column).next().is_some()
+}
+
+/// Returns the values of a numeric column that are not numbers, if they are few.
+fn not_numbers(column: &ColumnProfile) -> impl Iterator<Item = &str> {
+    let distinct = column.non_numbers.as_ref();
+    let distinct = distinct.and_then(|slips| slips.distinct.as_ref());
+    distinct.into_iter().flatten().map(String::as_str)
 }
 
 fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {
