@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     silence_caught_panics();
     let result = match Args::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Certify(args) => commands::certify::run(&args),

@@ -115,12 +115,14 @@ fn the_majority_class_stands_below_the_models() {
 
 #[test]
 fn a_result_no_better_than_the_majority_says_how_many_rows_it_would_take() {
-    // Half of the rows are of age above 50, and the label follows from it but for a few.
-    let study = STUDY.replace("rate = 2.0", "rate = 0.0001");
+    let average = STUDY.replace("\"r-admm\"", "\"average\"");
+    let study = average.replace("rate = 2.0", "rate = 0.0001");
     let folder = folder(&study);
     let run = radmm(folder.path(), &["run", "study.toml", "-q", "--out", "out"]);
     let shown = text(&run.stdout);
-    let sentence = shown.lines().find(|line| line.starts_with("no better than always saying "));
+    let sentence = shown
+        .lines()
+        .find(|line| line.starts_with("no better than always saying "));
     let sentence = sentence.unwrap_or_else(|| panic!("{shown}"));
     assert!(sentence.ends_with(" rows would be needed"), "{sentence}");
     let read = |file: &str| fs::read_to_string(folder.path().join("out").join(file)).unwrap();
@@ -132,8 +134,19 @@ fn a_result_no_better_than_the_majority_says_how_many_rows_it_would_take() {
     let report = read("report.html");
     assert!(report.contains(&sentence[1..]), "{sentence}");
     // With little noise nothing of the kind is said.
-    let better = self::result(&STUDY.replace("rate = 2.0", "rate = 1e6"), &[]);
+    let better = self::result(&average.replace("rate = 2.0", "rate = 1e6"), &[]);
     assert!(better.get("below_majority").is_none(), "{better}");
+}
+
+#[test]
+fn an_algorithm_that_stops_too_soon_is_not_helped_by_rows() {
+    let below = &result(&STUDY.replace("iterations = 10", "iterations = 1"), &[])["below_majority"];
+    let sentence = below["sentence"].as_str().unwrap();
+    assert!(
+        sentence.ends_with("with or without noise: more iterations or other parameters would help"),
+        "{sentence}"
+    );
+    assert!(below.get("rows_needed").is_none());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A result that is no better than the majority class, and the rows that would help.
 
-use radmm::privacy::Guarantee;
+use radmm::privacy::{Guarantee, Mechanism};
+use radmm_study::Noise;
 use radmm_study::number_format::thousands;
 use serde::Serialize;
 
@@ -55,8 +56,8 @@ impl Experiment {
         let (rows_needed, sentence) = if gap < LEAST_GAP {
             let reason = "nor is the optimum without noise: other columns would help";
             (None, format!("{claim}, {reason}"))
-        } else if !outcome.total().epsilon.is_finite() {
-            let reason = "without any noise: more iterations or other parameters would help";
+        } else if self.is_lost_without_noise(majority.accuracy_shown(), gap)? {
+            let reason = "with or without noise: more iterations or other parameters would help";
             (None, format!("{claim}, {reason}"))
         } else {
             let needed = self.rows_for_half(outcome, majority.accuracy_shown(), gap)?;
@@ -68,6 +69,16 @@ impl Experiment {
             rows_needed,
             sentence,
         }))
+    }
+
+    /// Returns whether the algorithm goes less than half of the way to the optimum even without noise.
+    fn is_lost_without_noise(&self, majority: f64, gap: f64) -> Result<bool, RunError> {
+        let mut study = self.study().clone();
+        study.run.repetitions = 1;
+        study.privacy.noise = Noise::Given(Mechanism::None);
+        let noise = vec![Mechanism::None; self.graph().len()];
+        let ends = self.on_same_network(study).final_states(&noise, &|_| ())?;
+        Ok(mean_accuracy(&ends) - majority < super::SHARES[0] * gap)
     }
 
     /// Returns the standard error of an accuracy: over the repetitions, or of one over the rows.

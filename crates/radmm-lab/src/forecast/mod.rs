@@ -27,6 +27,7 @@ use radmm::curator::RowError;
 use radmm::graph::{Graph, GraphError};
 use radmm::privacy::{Guarantee, Mechanism, NoiseFamily};
 use radmm_study::pricing::{PartySize, Plan};
+use radmm_study::statement_text::Program;
 use radmm_study::{Method, Noise, Study};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -52,12 +53,16 @@ pub(crate) const MOST_ROWS: usize = 2_000_000;
 const LEAST_PARTY_ROWS: usize = 16;
 /// The most rows that a simulation trains on; more are simulated by less noise.
 const TRAIN_ROWS: usize = 12_000;
+/// The most parties that are simulated.
+const MOST_PARTIES: usize = 1000;
 /// The rows that a simulation tests on.
 const TEST_ROWS: usize = 6_000;
 /// The number of samples, each with rows and noise of its own.
 const SAMPLES: u64 = 4;
 /// The runs with different noise on each sample.
 const RUNS: u32 = 2;
+/// The least share of the way to no noise that is better than nothing.
+const LEAST_SHARE: f64 = 0.1;
 /// The least gap between the majority class and no noise of which a share can be measured.
 const LEAST_GAP: f64 = 0.01;
 
@@ -98,6 +103,11 @@ pub enum ForecastError {
         "without any noise these columns are no better than the majority class on the rows of the forecast: there is nothing to lose to privacy, and nothing to win; other columns would help"
     )]
     NoSignal,
+    /// There are too many parties to simulate.
+    #[error(
+        "a plan is for at most {MOST_PARTIES} parties, and there are {0}; plan for fewer: with as many rows in all, fewer parties lose less to noise"
+    )]
+    ManyParties(usize),
     /// The sizes of the parties are of no use.
     #[error("there are {sizes} sizes for {parties} parties; give one for each")]
     Sizes {
@@ -111,6 +121,10 @@ pub enum ForecastError {
 /// The accuracy to expect of a study at several totals.
 #[derive(Clone, Debug, Serialize)]
 pub struct Forecast {
+    /// The program that made it.
+    pub program: Program,
+    /// The name of the study.
+    pub name: String,
     /// The number of parties.
     pub parties: usize,
     /// The number of all rows.
@@ -123,6 +137,12 @@ pub struct Forecast {
     pub delta: f64,
     /// The neighbouring relation of every total.
     pub relation: &'static str,
+    /// The study's own total, if it has one.
+    pub own_epsilon: Option<f64>,
+    /// The public rows that the forecast was made on; `None` for rows drawn from the schema.
+    pub source_rows: Option<usize>,
+    /// The number of samples of rows.
+    pub samples: usize,
     /// The accuracy of the majority class, on the rows of the forecast.
     pub majority: f64,
     /// The accuracy of the optimum without noise on them.
@@ -181,10 +201,9 @@ pub enum RowsRelation {
 }
 
 impl EpsilonForecast {
-    /// Returns whether something better than the majority class is to be expected, by more than chance.
+    /// Returns whether something better than the majority class is to be expected: a tenth of the way to no noise at least.
     pub fn is_useful(&self) -> bool {
-        let error = self.share.deviation / (SAMPLES as f64).sqrt();
-        self.share.mean > (2.0 * error).max(0.05)
+        self.share.mean >= LEAST_SHARE
     }
 }
 
@@ -193,6 +212,7 @@ pub struct Forecaster {
     study: Study,
     graph: Graph,
     sizes: Vec<usize>,
+    source_rows: Option<usize>,
     samples: Vec<SampleReference>,
 }
 
@@ -219,6 +239,9 @@ impl Forecaster {
                 parties: graph.len(),
             });
         }
+        if graph.len() > MOST_PARTIES {
+            return Err(ForecastError::ManyParties(graph.len()));
+        }
         let least = 2 * LEAST_PARTY_ROWS * graph.len();
         if let ForecastSource::Public(rows) = source
             && rows.rows() < least
@@ -236,6 +259,10 @@ impl Forecaster {
             study,
             graph,
             sizes: sizes.to_vec(),
+            source_rows: match source {
+                ForecastSource::Schema => None,
+                ForecastSource::Public(rows) => Some(rows.rows()),
+            },
             samples: Vec::new(),
         };
         let samples: Result<Vec<_>, ForecastError> = (0..SAMPLES)
@@ -310,7 +337,16 @@ impl Forecaster {
         let one = |epsilon: &f64| self.at_epsilon(*epsilon, progress);
         let forecasts: Result<Vec<_>, ForecastError> = epsilons.par_iter().map(one).collect();
         let different = self.samples.iter().map(|one| one.sample.train.len());
+        let own_epsilon = match self.study.privacy.noise {
+            Noise::Total(total) => Some(total.epsilon),
+            Noise::Given(_) => None,
+        };
         Ok(Forecast {
+            program: Program::THIS,
+            name: self.study.name.clone(),
+            own_epsilon,
+            source_rows: self.source_rows,
+            samples: self.samples.len(),
             parties: self.graph.len(),
             rows: self.sizes.iter().sum(),
             columns: self.study.data.schema.width(),

@@ -5,7 +5,7 @@ use radmm::privacy::Guarantee;
 use radmm_report::{Block, Headline, Page, Section, sentences};
 use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
-use super::headlines::{accuracy_references, protection, total_epsilon};
+use super::headlines::{accuracy_references, capitalised, protection, total_epsilon};
 use super::iteration_plots;
 use super::study_toml::study_toml;
 use super::tables;
@@ -118,12 +118,6 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
         ),
         protection(&study.privacy),
     ]
-}
-
-fn capitalised(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase());
-    first.into_iter().flatten().chain(letters).collect()
 }
 
 fn rows(number: usize) -> String {
