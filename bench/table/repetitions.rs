@@ -6,12 +6,12 @@ use radmm_study::Study;
 use crate::clock::{in_turns, timed};
 use radmm_bench::report::{Detail, Found, Ratio, Target, duration, times};
 
-const STUDY: &str = include_str!("../../studies/adult.toml");
+const STUDY: &str = include_str!("../../studies/adult-admm.toml");
 
 /// Ten repetitions against one.
 pub fn ten_against_one() -> Found {
     let [one, ten] = [1, 10].map(|repetitions| {
-        let (mut study, _) = Study::parse(STUDY, "adult.toml").unwrap();
+        let (mut study, _) = Study::parse(STUDY, "adult-admm.toml").unwrap();
         study.run.repetitions = repetitions;
         Experiment::prepare(study, "".as_ref()).unwrap()
     });
@@ -32,7 +32,7 @@ pub fn ten_against_one() -> Found {
     };
     Found {
         ratios: vec![Ratio {
-            work: "ten repetitions of studies/adult.toml against one".to_owned(),
+            work: "ten repetitions of studies/adult-admm.toml against one".to_owned(),
             ours: duration(often),
             other: format!("{}, one", duration(once)),
             ratio: often / once,

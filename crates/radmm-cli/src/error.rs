@@ -122,6 +122,8 @@ pub(crate) enum CommandError {
     Inspect(String),
     #[error("{0}")]
     NoFeatures(String),
+    #[error("{}: this file exists; choose another with --out, or overwrite it with --force", .0.display())]
+    Exists(PathBuf),
     #[error("the run stopped early: {0}")]
     StoppedEarly(String),
     #[error("the threads could not be started: {0}")]
@@ -172,7 +174,8 @@ impl CommandError {
             | Self::Address { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
-            | Self::Inspect(_) => true,
+            | Self::Inspect(_)
+            | Self::Exists(_) => true,
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
             Self::Node(error) => is_wrong_use_of_node(error),
             Self::Key(error) => !matches!(error, KeyError::Entropy),

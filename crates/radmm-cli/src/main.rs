@@ -21,6 +21,7 @@ use crate::output::stderr;
 fn main() -> ExitCode {
     silence_caught_panics();
     let result = match Args::parse().command {
+        Command::Init(args) => commands::init::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

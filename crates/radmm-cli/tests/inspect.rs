@@ -45,11 +45,10 @@ label = "outcome" # guessed; other columns with two values: "ward", "sick"
 positive = "y" # guessed; the other value is "x"
 missing = ["NA"] # found in the rows
 rows = "unit"
-intercept = true
+intercept = false
 
 [data.numeric]
-# Instead of bounds a column may have bins: { bins = [20, 40, 60] }
-age = [0, 100] # from the rows; 0.7 % missing
+age = { bounds = [10, 90], splines = 8, missing = "category" } # from the rows; 0.7 % missing
 
 [data.categorical]
 ward = ["b", "a"] # from the rows
@@ -121,8 +120,8 @@ fn names_and_values_are_escaped_and_the_section_runs() {
         .map(|c| c.as_str().unwrap())
         .collect();
     for name in [
-        "a.b",
-        "#é\u{1b}",
+        "a.b≈0",
+        "#é\u{1b}<0.5",
         "two\nlines=line\nbreak",
         "say \"hi\"=c:\\dir",
     ] {
@@ -280,7 +279,7 @@ fn row_numbers_are_not_used_like_other_identifiers() {
     let drafted = section_of(&csv, &[]);
     let reason = "# id: whole numbers that seem never to repeat, probably an identifier\n";
     assert!(drafted.contains(reason), "{drafted}");
-    assert!(drafted.contains("\nage = ["), "{drafted}");
+    assert!(drafted.contains("\nage = {"), "{drafted}");
 }
 
 #[test]
@@ -300,8 +299,9 @@ fn values_that_are_not_numbers_are_reported_with_their_line() {
     }
     let drafted = section_of(&csv, &[]);
     for line in [
-        "age = [10, 70] # from the rows; \"inf\" on line 9 is not a number: correct it, or list it under missing\n",
-        "height = [140, 200] # from the rows; 2 values are not numbers, the first \"\\u202Eabc\" on line 13: correct them, or list them under missing\n",
+        "missing = [\"inf\", \"\\u202Eabc\"] # found in the rows\n",
+        "age = { bounds = [20, 60], splines = 8, missing = \"category\" } # from the rows; \"inf\" on line 9 is not a number: listed under missing; correct it if that is wrong\n",
+        "height = { bounds = [150, 190], splines = 8, missing = \"category\" } # from the rows; 2 values are not numbers, the first \"\\u202Eabc\" on line 13: listed under missing; correct them if that is wrong\n",
     ] {
         assert!(drafted.contains(line), "{drafted}");
     }

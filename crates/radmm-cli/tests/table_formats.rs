@@ -32,7 +32,7 @@ fn replace_codec(path: &Path, codec: u8) {
 fn the_drafted_section_of_every_format_runs() {
     let folder = folder();
     for file in ["rows.csv", "rows.parquet", "rows.svm"] {
-        let section = section(folder.path(), &[file]);
+        let section = section(folder.path(), &[file, "--numeric", "centred"]);
         assert!(section.starts_with(
             "# WARNING: bounds and vocabularies read off private rows are not public."
         ));

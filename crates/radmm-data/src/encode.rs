@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
 use crate::formats::named_columns::{Column, Record, is_missing};
-use crate::schema::{Categorical, Numeric, NumericScale, Schema};
+use crate::schema::{Categorical, Numeric, NumericScale, Schema, Spacing};
 
 /// The features of a schema, mapped to the columns of one file.
 pub(crate) struct Encoder<'a> {
@@ -112,12 +112,22 @@ impl<'a> Encoder<'a> {
                     entries.push((*first, scaled(number, low, high)));
                     [low, high]
                 }
+                NumericScale::Splines {
+                    bounds,
+                    count,
+                    spacing,
+                } => {
+                    push_splines(entries, *first, number, bounds, count, spacing);
+                    bounds
+                }
                 NumericScale::Centred { bounds } => {
                     entries.push((*first, centred(number, bounds)));
                     bounds
                 }
             };
-            if number < low || number > high {
+            // Below geometric bounds is a column of its own, where nothing is clipped.
+            let has_bin_below = schema.has_bin_below();
+            if (number < low && !has_bin_below) || number > high {
                 clipped.push(k);
             }
         }
@@ -167,6 +177,55 @@ fn centred(number: f64, [low, high]: [f64; 2]) -> f64 {
     ((number.max(low).min(high) - middle) / half).clamp(-1.0, 1.0)
 }
 
+/// Appends the weights of the four splines that a number fills.
+fn push_splines(
+    entries: &mut Vec<(u32, f64)>,
+    first: u32,
+    number: f64,
+    [low, high]: [f64; 2],
+    count: u32,
+    spacing: Spacing,
+) {
+    let (share, first) = match spacing {
+        Spacing::Equal => {
+            // Halves first: their differences do not overflow.
+            let clipped = number.max(low).min(high);
+            (
+                (0.5 * clipped - 0.5 * low) / (0.5 * high - 0.5 * low),
+                first,
+            )
+        }
+        Spacing::Geometric if number < low => {
+            entries.push((first, 1.0));
+            return;
+        }
+        Spacing::Geometric => {
+            let ratio = libm::log(number.min(high) / low) / libm::log(high / low);
+            (ratio, first + 1)
+        }
+    };
+    let (interval, weights) = spline_weights(share, count);
+    let columns = first + interval..;
+    entries.extend(columns.zip(weights));
+}
+
+/// Returns the first of the four splines that a value fills, and their weights; `share` is its place between the bounds, from 0 to 1.
+pub fn spline_weights(share: f64, count: u32) -> (u32, [f64; 4]) {
+    // A study has at least four splines.
+    let intervals = count.saturating_sub(3).max(1);
+    let place = share.clamp(0.0, 1.0) * f64::from(intervals);
+    let interval = (place as u32).min(intervals - 1);
+    let t = place - f64::from(interval);
+    let s = 1.0 - t;
+    let weights = [
+        s * s * s / 6.0,
+        (4.0 + 3.0 * t * t * (t - 2.0)) / 6.0,
+        (4.0 + 3.0 * s * s * (s - 2.0)) / 6.0,
+        t * t * t / 6.0,
+    ];
+    (interval, weights)
+}
+
 /// Returns the number of edges at or below a number, which is the index of its bin.
 fn bin(number: f64, edges: &[f64]) -> u32 {
     edges.partition_point(|edge| *edge <= number) as u32
@@ -203,6 +262,65 @@ mod tests {
         let divided = [1980.0, 2030.0].map(|year| scaled(year, 1980.0, 2030.0));
         assert!(divided[1] - divided[0] < 0.025);
         assert_eq!(centred(f64::MAX, [-f64::MAX, f64::MAX]), 1.0);
+    }
+
+    fn splines(number: f64, bounds: [f64; 2], count: u32, spacing: Spacing) -> Vec<(u32, f64)> {
+        let mut entries = Vec::new();
+        push_splines(&mut entries, 7, number, bounds, count, spacing);
+        entries
+    }
+
+    #[test]
+    fn splines_have_four_weights_that_add_up_to_one() {
+        for n in -10..=110 {
+            let number = f64::from(n);
+            let entries = splines(number, [0.0, 100.0], 10, Spacing::Equal);
+            let sum: f64 = entries.iter().map(|(_, weight)| weight).sum();
+            assert!((sum - 1.0).abs() < 1e-15, "{number}: {sum}");
+            assert!(
+                entries
+                    .iter()
+                    .all(|(_, weight)| (0.0..=1.0).contains(weight))
+            );
+            let columns: Vec<u32> = entries.iter().map(|(column, _)| *column).collect();
+            assert_eq!(columns.len(), 4);
+            assert!(columns.windows(2).all(|pair| pair[1] == pair[0] + 1));
+            assert!(columns[0] >= 7 && columns[3] < 17, "{columns:?}");
+            // The mean of the centres, which lie a seventh apart from one before the bounds on, is the number itself.
+            let centre = |column: u32| (f64::from(column - 7) - 1.0) * 100.0 / 7.0;
+            let mean: f64 = entries.iter().map(|(k, weight)| weight * centre(*k)).sum();
+            assert!(
+                (mean - number.clamp(0.0, 100.0)).abs() < 1e-12,
+                "{number}: {mean}"
+            );
+        }
+    }
+
+    #[test]
+    fn splines_are_smooth_where_intervals_meet() {
+        let knot = 100.0 / 7.0;
+        let at = |number| splines(number, [0.0, 100.0], 10, Spacing::Equal);
+        let weight = |entries: &[(u32, f64)], column: u32| {
+            let found = entries.iter().find(|(k, _)| *k == column);
+            found.map_or(0.0, |(_, weight)| *weight)
+        };
+        let (before, after) = (at(knot - 1e-9), at(knot + 1e-9));
+        for column in 7..17 {
+            assert!((weight(&before, column) - weight(&after, column)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn geometric_splines_have_equal_ratios_and_a_column_for_zero() {
+        let at = |number| splines(number, [1.0, 1e4], 7, Spacing::Geometric);
+        assert_eq!(at(0.0), [(7, 1.0)]);
+        assert_eq!(at(-3.0), [(7, 1.0)]);
+        let (ten, hundred) = (at(10.0), at(100.0));
+        assert_eq!((ten[0].0, hundred[0].0), (9, 10));
+        for (a, b) in ten.iter().zip(&hundred) {
+            assert!((a.1 - b.1).abs() < 1e-12);
+        }
+        assert_eq!(at(1e9), at(1e4));
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod schema;
 mod scoring;
 
 pub use self::builtin::Builtin;
+pub use self::encode::spline_weights;
 pub use self::error::{DataError, FilePosition};
 pub use self::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
@@ -60,5 +61,7 @@ pub use self::profile::{
     ColumnProfile, MAX_VALUES, MISSING_MARKERS, MissingPatterns, NonNumbers, Quantiles,
     TableProfile, profile,
 };
-pub use self::schema::{Categorical, MISSING_CATEGORY, Numeric, NumericScale, Schema, Split};
+pub use self::schema::{
+    Categorical, MISSING_CATEGORY, Numeric, NumericScale, Schema, Spacing, Split,
+};
 pub use self::scoring::{EncodedRow, ScoreCounts, score_each};

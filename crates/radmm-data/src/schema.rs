@@ -60,11 +60,12 @@ impl Schema {
     }
 
     /// Returns the public shape of encoded rows. Every numeric, binned or categorical column fills one of the encoded columns at
-    /// most, and the intercept one more.
+    /// most, a column of splines four, and the intercept one more.
     pub fn shape(&self) -> RowShape {
         let numbered = self.nonzeros.unwrap_or(self.numbered);
-        let named = self.numeric.len() + self.categorical.len();
-        let filled = numbered + named as u32 + u32::from(self.intercept);
+        let numeric: u32 = self.numeric.iter().map(Numeric::filled).sum();
+        let named = numeric + self.categorical.len() as u32;
+        let filled = numbered + named + u32::from(self.intercept);
         RowShape::new(self.width() as u32, filled)
     }
 
@@ -112,7 +113,39 @@ pub enum NumericScale {
         #[serde(rename = "bins")]
         edges: Vec<f64>,
     },
+    /// Cubic B-splines: one column for each, of which a value fills four, with weights that add up to one. Neighbouring values
+    /// have nearly the same weights, so that fewer rows tell as much as with bins. Values are clipped to the bounds.
+    Splines {
+        /// The least value and the greatest, in order and finite; positive if the spacing is geometric.
+        bounds: [f64; 2],
+        /// Their number, at least four.
+        #[serde(rename = "splines")]
+        count: u32,
+        /// Where they are. With geometric spacing everything below the bounds, such as zero, has a column of its own before them.
+        #[serde(skip_serializing_if = "Spacing::is_equal")]
+        spacing: Spacing,
+    },
 }
+
+/// The spacing of splines between bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Equal distances.
+    #[default]
+    Equal,
+    /// Equal ratios.
+    Geometric,
+}
+
+impl Spacing {
+    fn is_equal(&self) -> bool {
+        *self == Self::Equal
+    }
+}
+
+/// The number of splines that a value fills.
+pub(crate) const SPLINES_FILLED: u32 = 4;
 
 impl Numeric {
     /// Returns a column that is clipped to bounds.
@@ -144,11 +177,51 @@ impl Numeric {
         }
     }
 
+    /// Returns a column of cubic B-splines between bounds.
+    pub fn splines(
+        name: impl Into<String>,
+        bounds: [f64; 2],
+        count: u32,
+        spacing: Spacing,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            scale: NumericScale::Splines {
+                bounds,
+                count,
+                spacing,
+            },
+            missing_category: false,
+        }
+    }
+
+    /// Returns whether values below its bounds have a column of their own.
+    pub(crate) fn has_bin_below(&self) -> bool {
+        matches!(
+            self.scale,
+            NumericScale::Splines {
+                spacing: Spacing::Geometric,
+                ..
+            }
+        )
+    }
+
+    /// Returns the number of encoded columns that a row fills at most.
+    fn filled(&self) -> u32 {
+        match self.scale {
+            NumericScale::Splines { .. } => SPLINES_FILLED,
+            _ => 1,
+        }
+    }
+
     /// Returns the number of encoded columns.
-    pub(crate) fn width(&self) -> u32 {
+    pub fn width(&self) -> u32 {
         let bins = match &self.scale {
             NumericScale::Bounds { .. } | NumericScale::Centred { .. } => 1,
             NumericScale::Bins { edges } => edges.len() as u32 + 1,
+            NumericScale::Splines { count, spacing, .. } => {
+                count + u32::from(*spacing == Spacing::Geometric)
+            }
         };
         bins + u32::from(self.missing_category)
     }
@@ -165,10 +238,42 @@ impl Numeric {
                 let last = edges.last().map(|edge| format!("{name}≥{edge}"));
                 first.into_iter().chain(between).chain(last).collect()
             }
+            NumericScale::Splines {
+                bounds,
+                count,
+                spacing,
+            } => {
+                let below = match spacing {
+                    Spacing::Equal => None,
+                    Spacing::Geometric => Some(format!("{name}<{}", bounds[0])),
+                };
+                let at = |k| {
+                    format!(
+                        "{name}≈{}",
+                        brief(spline_centre(*bounds, *count, *spacing, k))
+                    )
+                };
+                below.into_iter().chain((0..*count).map(at)).collect()
+            }
         };
         columns.extend(self.missing_category.then(|| missing_name(name)));
         columns
     }
+}
+
+/// Returns the centre of a spline. Those of the outermost two lie beyond the bounds.
+fn spline_centre([low, high]: [f64; 2], count: u32, spacing: Spacing, k: u32) -> f64 {
+    let share = (f64::from(k) - 1.0) / f64::from(count - 3);
+    match spacing {
+        Spacing::Equal => low + share * (high - low),
+        Spacing::Geometric => low * libm::exp(share * libm::log(high / low)),
+    }
+}
+
+/// Formats a number with three digits.
+fn brief(number: f64) -> String {
+    let rounded: f64 = format!("{number:.2e}").parse().unwrap_or(number);
+    rounded.to_string()
 }
 
 /// The name of the encoded column of missing values.
@@ -324,6 +429,21 @@ mod tests {
         let categories = ["smoker=yes", "smoker=no", "smoker=missing"];
         assert_eq!(schema.columns(), [names, categories].concat());
         assert_eq!(schema.shape(), RowShape::new(6, 2));
+    }
+
+    #[test]
+    fn splines_are_named_by_their_centres() {
+        let schema = Schema {
+            numeric: vec![
+                Numeric::splines("age", [10.0, 80.0], 5, Spacing::Equal),
+                Numeric::splines("pay", [1.0, 100.0], 5, Spacing::Geometric),
+            ],
+            ..Schema::new("ill", "yes")
+        };
+        let ages = ["age≈-25", "age≈10", "age≈45", "age≈80", "age≈115"];
+        let pays = ["pay<1", "pay≈0.1", "pay≈1", "pay≈10", "pay≈100", "pay≈1000"];
+        assert_eq!(schema.columns(), [&ages[..], &pays[..]].concat());
+        assert_eq!(schema.shape(), RowShape::new(11, 8));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use radmm::privacy::{Guarantee, Mechanism};
 use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use radmm_study::rows::RowCounts;
 use radmm_study::statement_text::Program;
-use radmm_study::{PrivacySection, Study};
+use radmm_study::{Choice, PrivacySection, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
@@ -21,6 +21,8 @@ use crate::outcome::{BaselineRun, NodeResult, Outcome, Repetition};
 pub struct ResultFile<'a> {
     program: Program,
     study: &'a Study,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    choices: Vec<Choice>,
     data: &'a RowCounts,
     columns: &'a [String],
     edges: Vec<[u32; 2]>,
@@ -100,6 +102,7 @@ impl<'a> ResultFile<'a> {
         Self {
             program: Program::THIS,
             study: experiment.study(),
+            choices: experiment.instance().choices(),
             data: &experiment.table().counts,
             columns: &experiment.table().columns,
             edges: graph.edges().map(|(i, j)| [i.0, j.0]).collect(),

@@ -16,7 +16,7 @@ fn golden() -> Value {
 }
 
 fn prepare(text: &str) -> Experiment {
-    let (study, notes) = Study::parse(text, "adult.toml").unwrap();
+    let (study, notes) = Study::parse(text, "adult-admm.toml").unwrap();
     assert!(notes.is_empty(), "{notes:?}");
     Experiment::prepare(study, Path::new("")).unwrap()
 }
@@ -88,7 +88,7 @@ fn the_adult_study_agrees_with_the_independent_implementation() {
 
 #[test]
 fn the_adult_study_trains_on_the_conventional_rows_and_tests_on_the_others() {
-    let experiment = prepare(include_str!("../../../studies/adult.toml"));
+    let experiment = prepare(include_str!("../../../studies/adult-admm.toml"));
     let table = experiment.table();
     assert_eq!(table.columns.len(), 105);
     assert_eq!((table.rows(), table.counts.held_out), (30_162, 15_060));

@@ -216,7 +216,10 @@ fn noise_beyond_a_share_of_the_gradient_is_warned_of() {
 #[test]
 fn the_projects_own_studies_have_no_noise_warning() {
     for (file, text) in [
-        ("adult.toml", include_str!("../../../studies/adult.toml")),
+        (
+            "adult-admm.toml",
+            include_str!("../../../studies/adult-admm.toml"),
+        ),
         (
             "adult-bins.toml",
             include_str!("../../../studies/adult-bins.toml"),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::number_format::as_typed;
+
 /// A value that the study does not give and a public rule chose. No rule reads a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
@@ -27,6 +29,14 @@ impl Choice {
             key,
             value: value.into(),
             reason: reason.into(),
+        }
+    }
+
+    /// Returns the value as people read it: numbers with a few digits, words without quotes.
+    pub fn short_value(&self) -> String {
+        match self.value.parse() {
+            Ok(number) => as_typed(number),
+            Err(_) => self.value.trim_matches('"').to_owned(),
         }
     }
 

@@ -6,23 +6,35 @@ use clap::Subcommand;
 use radmm_data::Format;
 
 use super::values;
+use crate::inspect::NumericEncoding;
 
 #[derive(Subcommand)]
 pub(crate) enum DataCommand {
     Inspect(InspectArgs),
 }
 
-/// Draft the data section of a study from a file of rows
+/// Draft a study from a file of rows, on stdout
 ///
-/// Prints the section, with comments, on stdout and a table of the columns on stderr. Its bounds and vocabularies are read off
-/// the rows, so they are not public: before a study uses them, replace them by values that are known without the rows, from
-/// documentation, physiology, law or a code book.
+/// Prints what `radmm init` writes, with comments, on stdout and a table of the columns on stderr. Its bounds and vocabularies
+/// are read off the rows, so they are not public: before a study uses them, replace them by values that are known without the
+/// rows, from documentation, physiology, law or a code book.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   radmm data inspect rows.csv > study.toml
   radmm data inspect rows.parquet --label income --positive '>50K'
   radmm data inspect a9a --format libsvm --json | jq .numbered")]
 pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub table: LabelledTable,
+
+    /// Print the findings as JSON instead of the study
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A file of rows with an outcome.
+#[derive(clap::Args)]
+pub(crate) struct LabelledTable {
     /// A CSV, Parquet or LIBSVM file
     pub file: PathBuf,
 
@@ -38,9 +50,60 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "FORMAT", value_parser = values::format)]
     pub format: Option<Format>,
 
-    /// Print the findings as JSON instead of the section
+    /// How numbers become columns [default: splines; bins for a pure total]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub numeric: Option<NumericEncoding>,
+}
+
+/// Write a study that runs, from a file of rows
+///
+/// Guesses nothing but what the file shows: numeric columns are cut into bins, categories become columns of zeros and ones, a
+/// missing value is a category of its own. The algorithm and all its numbers are left to public rules. Bounds, bins and
+/// vocabularies are read off the rows, so they are not public: replace them by values that are known without the rows, or give
+/// them with --ask. Everything can be changed in the file that is written.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm init rows.csv --label outcome --parties 5 --epsilon 1
+  radmm init rows.csv --label outcome --by hospital --out trial/study.toml
+  radmm init rows.csv --ask                     asks for label, bounds and vocabularies, with what it found as default
+Then:
+  radmm plan study.toml                         what accuracy to expect, for which privacy
+  radmm run study.toml --out results            simulate it: results/report.html")]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub table: LabelledTable,
+
+    /// The number of parties among which a simulation deals out the rows
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub parties: u32,
+
+    /// A column that tells whose a row is, such as a hospital: a party for each of its values
+    #[arg(long, value_name = "COLUMN", conflicts_with = "parties")]
+    pub by: Option<String>,
+
+    /// ε, the total of every party over the whole run
+    #[arg(long, value_name = "EPSILON", default_value_t = 1.0, value_parser = values::total_epsilon, allow_negative_numbers = true)]
+    pub epsilon: f64,
+
+    /// δ of the total; 0 for a pure one [default: 1e-6, or less where rows are many]
+    #[arg(long, value_name = "DELTA", value_parser = values::delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+
+    /// The study file to write
+    #[arg(long, value_name = "FILE", default_value = "study.toml")]
+    pub out: PathBuf,
+
+    /// Overwrite the study file if it exists
     #[arg(long)]
-    pub json: bool,
+    pub force: bool,
+
+    /// Ask for the label, and for the public bounds and vocabularies of all columns
+    #[arg(long)]
+    pub ask: bool,
+
+    /// Suppress the table of columns, notes and warnings
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Apply a trained model to rows of your own

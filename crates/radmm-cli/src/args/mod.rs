@@ -7,7 +7,7 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use self::data::{DataCommand, InspectArgs, PredictArgs};
+pub(crate) use self::data::{DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs};
 pub(crate) use self::party::{
     KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs, UpArgs, VerifyArgs,
     VerifyLedgerArgs,
@@ -27,6 +27,7 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Init(InitArgs),
     Run(RunArgs),
     Plan(PlanArgs),
     Compare(CompareArgs),

@@ -74,7 +74,12 @@ pub(crate) struct PlanArgs {
     pub delta: Option<f64>,
 
     /// Public rows of the same kind, with the study's columns and label, in place of rows drawn from its schema
-    #[arg(long, value_name = "FILE", requires = "study", conflicts_with = "columns")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "study",
+        conflicts_with = "columns"
+    )]
     pub like: Option<PathBuf>,
 
     /// Write plan.html, plan.json, plan.svg and plan.csv into this folder, which is created if needed

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod certify;
 pub(crate) mod compare;
 pub(crate) mod data;
+pub(crate) mod init;
 pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod node;

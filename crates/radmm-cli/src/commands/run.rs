@@ -1,11 +1,15 @@
 //! `radmm run`: runs a study in simulation.
 
+use std::path::Path;
+
 use radmm_lab::report;
 use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile, final_model};
+use radmm_study::{RowSource, TestRows};
 
 use crate::args::RunArgs;
 use crate::error::CommandError;
 use crate::input::load;
+use crate::input::relative_path::relative_to;
 use crate::output::progress::Progress;
 use crate::output::{files, stderr, tables};
 
@@ -28,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let outcome =
         pool.install(|| experiment.run(args.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();
-    write_and_print(args, &experiment, &outcome)?;
+    write_and_print(args, &study.source.folder, &experiment, &outcome)?;
     let mut repetitions = outcome.repetitions.iter();
     match repetitions.find_map(|repetition| repetition.stopped.clone()) {
         Some(reason) => Err(CommandError::StoppedEarly(reason)),
@@ -36,8 +40,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     }
 }
 
+/// Returns the study with everything that rules chose, to be kept beside its result: its rows are named from there.
+fn chosen_study(folder: &Path, out: &Path, experiment: &Experiment) -> String {
+    let mut study = experiment.study().clone();
+    let moved = |path: &mut String| {
+        *path = relative_to(out, &folder.join(&path)).display().to_string();
+    };
+    if let RowSource::File(path) = &mut study.data.source {
+        moved(path);
+    }
+    if let Some(TestRows::File { path, .. }) = &mut study.data.test {
+        moved(path);
+    }
+    study.to_toml_with(&experiment.instance().choices())
+}
+
 fn write_and_print(
     args: &RunArgs,
+    folder: &Path,
     experiment: &Experiment,
     outcome: &Outcome,
 ) -> Result<(), CommandError> {
@@ -54,6 +74,11 @@ fn write_and_print(
             ("privacy-statement.json", statement),
         ];
         files::write_all(out, quiet, texts)?;
+        files::write_all(
+            out,
+            quiet,
+            [("study.toml", chosen_study(folder, out, experiment))],
+        )?;
         // A run that stopped early has no model.
         let model = final_model(experiment.study(), &outcome.repetitions[0]);
         let model = model.map(|model| ("model.json", model.to_json()));

@@ -2,7 +2,7 @@
 
 use radmm_data::{ColumnProfile, Format, MAX_VALUES, TableProfile};
 
-use crate::args::InspectArgs;
+use crate::args::LabelledTable;
 use crate::inspect::schema_draft::{first_few, is_long};
 use crate::inspect::toml_writer as toml;
 
@@ -15,7 +15,7 @@ const USUAL_POSITIVES: [&str; 9] = ["1", "+1", "1.0", "yes", "y", "true", "t", "
 /// Returns the label and, if it was guessed, the other candidates.
 pub(super) fn guess_label<'a>(
     profile: &'a TableProfile,
-    args: &InspectArgs,
+    args: &LabelledTable,
 ) -> Result<(&'a ColumnProfile, Option<Vec<&'a str>>), String> {
     if profile.numbered.is_some() {
         return match &args.label {

@@ -1,35 +1,56 @@
 //! `radmm data inspect`: drafts the `[data]` section of a study from a file of rows.
 
+mod ask;
+mod binning;
 mod label_guess;
 mod round_bounds;
 mod schema_draft;
+mod study_draft;
 mod toml_writer;
 
 use radmm_data::{Format, TableProfile, profile};
 
+pub(crate) use self::binning::NumericEncoding;
 use self::schema_draft::{SchemaDraft, WARNING};
-use crate::args::InspectArgs;
+pub(crate) use self::study_draft::{Agreement, Parties, default_delta, write as study};
+use crate::args::{InspectArgs, LabelledTable};
 use crate::error::CommandError;
 use crate::input::load;
 use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
-    let path = &args.file;
-    let profile = profile(load::table(path, args.format)?)?;
-    let draft = SchemaDraft::new(path, &profile, args).map_err(CommandError::Inspect)?;
+    let profile = read(&args.table)?;
+    let draft = draft(&args.table, &profile)?;
+    stderr::line(format!("warning: {WARNING}\n\n{}", draft.table()));
+    match args.json {
+        true => files::print(&draft.json()),
+        false => {
+            let agreement = Agreement::usual(profile.rows);
+            files::print(&study(&draft, &args.table.file, &agreement))
+        }
+    }
+}
+
+/// Profiles a file of rows.
+pub(crate) fn read(table: &LabelledTable) -> Result<TableProfile, CommandError> {
+    Ok(profile(load::table(&table.file, table.format)?)?)
+}
+
+/// Drafts the meaning of the columns of a file that was profiled.
+pub(crate) fn draft<'a>(
+    table: &LabelledTable,
+    profile: &'a TableProfile,
+) -> Result<SchemaDraft<'a>, CommandError> {
+    let draft = SchemaDraft::new(&table.file, profile, table).map_err(CommandError::Inspect)?;
     if let Some(reason) = draft.no_features() {
         return Err(CommandError::NoFeatures(reason));
     }
-    if profile.format == Format::Csv && has_numeric_names(&profile) {
+    if profile.format == Format::Csv && has_numeric_names(profile) {
         stderr::line(
             "note: some columns have numbers as names; does the first line name the columns?",
         );
     }
-    stderr::line(format!("warning: {WARNING}\n\n{}", draft.table()));
-    match args.json {
-        true => files::print(&draft.json()),
-        false => files::print(&draft.section()),
-    }
+    Ok(draft)
 }
 
 /// Returns whether a column's name is a number, as if the first line were a row.

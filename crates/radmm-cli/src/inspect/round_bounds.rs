@@ -24,7 +24,41 @@ pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
         return [-f64::MAX, f64::MAX];
     }
     let margin = 0.05 * width.max(f64::EPSILON * size);
-    let (step, exponent) = step(width.max(margin));
+    outward([low, high], margin, width.max(margin) / 5.0)
+}
+
+/// Returns round bounds close to `[low, high]`, within which they lie, for bins: values beyond them have the outermost ones.
+pub(crate) fn close_around([low, high]: [f64; 2]) -> [f64; 2] {
+    let (size, width) = (low.abs().max(high.abs()), high - low);
+    match size < TINY || size > 1e300 || width < f64::EPSILON * size {
+        true => around([low, high]),
+        false => outward([low, high], 0.0, width / 10.0),
+    }
+}
+
+/// Returns the largest of 1, 2 and 5 times a power of ten that is at most a positive number.
+pub(crate) fn below(number: f64) -> f64 {
+    let exponent = number.log10().floor() as i32;
+    let candidates = [10.0, 5.0, 2.0, 1.0, 0.5].map(|digits| decimal(digits, exponent));
+    let fits = candidates
+        .into_iter()
+        .find(|candidate| *candidate <= number);
+    fits.unwrap_or(number)
+}
+
+/// Returns the least of 1, 2 and 5 times a power of ten that is at least a positive number.
+pub(crate) fn above(number: f64) -> f64 {
+    let exponent = number.log10().floor() as i32;
+    let candidates = [1.0, 2.0, 5.0, 10.0, 20.0].map(|digits| decimal(digits, exponent));
+    let fits = candidates
+        .into_iter()
+        .find(|candidate| *candidate >= number);
+    fits.unwrap_or(number)
+}
+
+/// Rounds a range with a margin outward to multiples of a round number of at least `least_step`.
+fn outward([low, high]: [f64; 2], margin: f64, least_step: f64) -> [f64; 2] {
+    let (step, exponent) = step(least_step);
     let times = |count: f64| decimal(count * step, exponent);
     let unit = decimal(step, exponent);
     let mut below = times(((low - margin) / unit).floor());
@@ -49,10 +83,10 @@ fn around_tiny([low, high]: [f64; 2]) -> [f64; 2] {
     [0.0 - power(-low), power(high)]
 }
 
-/// Returns 1, 2 or 5 and the exponent of a power of ten whose product is a fifth of the width or a little more.
-fn step(width: f64) -> (f64, i32) {
-    let exponent = (width / 5.0).log10().floor() as i32;
-    let digits = width / 5.0 / 10f64.powi(exponent);
+/// Returns 1, 2 or 5 and the exponent of a power of ten whose product is this or a little more.
+fn step(least: f64) -> (f64, i32) {
+    let exponent = least.log10().floor() as i32;
+    let digits = least / 10f64.powi(exponent);
     match digits {
         d if d <= 1.0 => (1.0, exponent),
         d if d <= 2.0 => (2.0, exponent),
@@ -81,6 +115,27 @@ mod tests {
         assert_eq!(around([-0.2, 0.9]), [-1.0, 1.0]);
         assert_eq!(around([-40.0, -3.0]), [-50.0, 0.0]);
         assert_eq!(around([2.5, 9.0]), [2.0, 10.0]);
+    }
+
+    #[test]
+    fn bounds_for_bins_are_close() {
+        assert_eq!(close_around([18.0, 77.0]), [10.0, 80.0]);
+        assert_eq!(close_around([0.0, 1.0]), [0.0, 1.0]);
+        assert_eq!(close_around([1991.0, 2019.0]), [1990.0, 2020.0]);
+        let [low, high] = close_around([1e-305, 2e-305]);
+        assert!(low < high && low.is_finite() && high.is_finite());
+    }
+
+    #[test]
+    fn single_bounds_are_one_two_or_five_times_a_power_of_ten() {
+        assert_eq!(
+            [3.0, 0.07, 100.0, 999.0].map(below),
+            [2.0, 0.05, 100.0, 500.0]
+        );
+        assert_eq!(
+            [3.0, 0.07, 100.0, 999.0].map(above),
+            [5.0, 0.1, 100.0, 1000.0]
+        );
     }
 
     #[test]

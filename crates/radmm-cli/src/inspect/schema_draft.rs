@@ -1,6 +1,7 @@
 //! The draft of a `[data]` section, from the profile of a file.
 
 use std::fmt::Write;
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use comfy_table::CellAlignment;
@@ -8,8 +9,10 @@ use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
 use radmm_study::number_format::{percent, thousands};
 use serde::Serialize;
 
-use crate::args::InspectArgs;
-use crate::inspect::{label_guess, round_bounds, toml_writer as toml};
+use crate::args::LabelledTable;
+use crate::inspect::ask::{self, Answer, Answers};
+use crate::inspect::binning::{NumericDraft, NumericEncoding};
+use crate::inspect::{label_guess, toml_writer as toml};
 use crate::output::tables;
 
 /// The warning printed with everything that was read off the rows.
@@ -26,11 +29,26 @@ const LONGEST: usize = 200;
 /// The terminal columns for names and values together: 80 minus the other columns and the gaps.
 const NAME_AND_VALUE_COLUMNS: usize = 51;
 
+/// The most bins of a column.
+const MOST_BINS: u32 = 8;
+
+/// The least bins of a column.
+const LEAST_BINS: u32 = 4;
+
+/// The most encoded columns for which every numeric column gets ten bins.
+const MOST_COLUMNS: usize = 400;
+
+/// The share of equal values from which on a column tells little.
+const NEARLY_CONSTANT: f64 = 0.99;
+
+/// The share of the rarer class below which accuracy says little.
+const RARE: f64 = 0.05;
+
 /// The most terminal columns for names.
 const MOST_NAME_COLUMNS: usize = 26;
 
 /// The draft of a `[data]` section.
-pub(super) struct SchemaDraft<'a> {
+pub(crate) struct SchemaDraft<'a> {
     path: String,
     /// Whether the section must name the format, because the extension does not.
     write_format: bool,
@@ -42,10 +60,16 @@ pub(super) struct SchemaDraft<'a> {
     positive_guessed: bool,
     /// The number of rows of the positive class.
     positives: usize,
+    /// The way in which numbers become columns.
+    encoding: NumericEncoding,
+    /// The column that tells whose a row is, which is not learnt from.
+    split_by: Option<&'a ColumnProfile>,
+    /// What is public about columns, as far as somebody said so.
+    answers: Answers,
 }
 
 /// The role of a column in a study.
-enum ColumnRole<'a> {
+pub(super) enum ColumnRole<'a> {
     Numeric([f64; 2]),
     Categorical(&'a [(String, usize)]),
     /// Not usable, for this reason.
@@ -56,7 +80,7 @@ impl<'a> SchemaDraft<'a> {
     pub(super) fn new(
         path: &Path,
         profile: &'a TableProfile,
-        args: &InspectArgs,
+        args: &LabelledTable,
     ) -> Result<Self, String> {
         let file = path.display();
         let (label, other_labels) =
@@ -72,7 +96,74 @@ impl<'a> SchemaDraft<'a> {
             positive,
             positive_guessed: args.positive.is_none(),
             positives,
+            encoding: args.numeric.unwrap_or(NumericEncoding::Splines),
+            split_by: None,
+            answers: Answers::new(),
         })
+    }
+
+    /// Returns the draft for a pure total, which pays for every non-zero of a row: bins, unless something else was asked for.
+    pub(crate) fn for_pure_total(self, args: &LabelledTable) -> Self {
+        Self {
+            encoding: args.numeric.unwrap_or(NumericEncoding::Bins),
+            ..self
+        }
+    }
+
+    /// Returns the draft in which a column tells whose a row is.
+    pub(crate) fn split_by(self, name: &str) -> Result<Self, String> {
+        let found = self
+            .profile
+            .columns
+            .iter()
+            .find(|column| column.name == name);
+        let file = &self.path;
+        let column = found.ok_or_else(|| {
+            let names: Vec<String> = self.profile.columns.iter().map(short_name).collect();
+            format!(
+                "{file}: there is no column {}; the columns are {}",
+                toml::string(name),
+                first_few(&names)
+            )
+        })?;
+        match column.values.as_ref().map(Vec::len) {
+            Some(0 | 1) => Err(format!(
+                "{file}: all rows have the same value in column {}: it tells nothing about parties",
+                toml::string(name)
+            )),
+            Some(_) => Ok(Self {
+                split_by: Some(column),
+                ..self
+            }),
+            None => Err(format!(
+                "{file}: column {} has more than {MAX_VALUES} values, too many for parties",
+                toml::string(name)
+            )),
+        }
+    }
+
+    /// Returns the values of the column that tells whose a row is.
+    pub(crate) fn split_values(&self) -> Vec<String> {
+        let values = self.split_by.and_then(|column| column.values.as_ref());
+        let values = values.into_iter().flatten();
+        values.map(|(value, _)| value.clone()).collect()
+    }
+
+    /// Asks what is public about the columns.
+    pub(crate) fn ask(&mut self, input: impl BufRead, output: impl io::Write) -> io::Result<()> {
+        self.answers = ask::ask(self, input, output)?;
+        Ok(())
+    }
+
+    /// Returns the warning and the table of columns.
+    pub(crate) fn findings(&self) -> String {
+        let asked = self
+            .features()
+            .all(|(column, _)| self.answers.contains_key(&column.name));
+        match asked {
+            true => self.table(),
+            false => format!("warning: {WARNING}\n\n{}", self.table()),
+        }
     }
 
     /// Returns the reason why no column can be learnt from, if there is none.
@@ -103,8 +194,8 @@ impl<'a> SchemaDraft<'a> {
         })
     }
 
-    /// Formats the section for a study file.
-    pub(super) fn section(&self) -> String {
+    /// Formats the section for a study file, in which the rows have this path.
+    pub(super) fn section(&self, path: &Path) -> String {
         let mut text = String::new();
         for line in format!("WARNING: {WARNING}").lines() {
             // Writing into a string does not fail, here and below.
@@ -121,7 +212,7 @@ impl<'a> SchemaDraft<'a> {
         let _ = writeln!(
             text,
             "[data]\npath = {} # relative to the study file",
-            toml::string(&self.path)
+            toml::string(&path.display().to_string())
         );
         if self.write_format {
             let _ = writeln!(
@@ -151,7 +242,7 @@ impl<'a> SchemaDraft<'a> {
             "found in the rows"
         };
         let _ = writeln!(text, "missing = {} # {found}", toml::strings(markers));
-        let _ = writeln!(text, "rows = \"unit\"\nintercept = true");
+        let _ = writeln!(text, "rows = \"unit\"\nintercept = {}", self.intercept());
         if self.profile.numbered.is_none() {
             self.write_features(&mut text);
         }
@@ -161,23 +252,40 @@ impl<'a> SchemaDraft<'a> {
     fn write_features(&self, text: &mut String) {
         let (mut numeric, mut categorical, mut unused) =
             (String::new(), String::new(), String::new());
+        let bins = self.bin_count();
         for column in self.feature_columns() {
             let key = toml::key(&column.name);
             let missing = self.share_missing(column) + &self.slips(column);
+            let answer = self.answers.get(&column.name);
+            let source = match answer {
+                Some(Answer::Bounds(_) | Answer::Values(_)) => "public",
+                _ => "from the rows",
+            };
+            if answer == Some(&Answer::LeaveOut) {
+                let _ = writeln!(&mut unused, "# {}: left out", short_name(column));
+                continue;
+            }
             let _ = match role_of(column) {
                 ColumnRole::Numeric(range) => {
-                    let [low, high] = round_bounds::around(range).map(toml::number);
-                    writeln!(
-                        &mut numeric,
-                        "{key} = [{low}, {high}] # from the rows{missing}"
-                    )
+                    let mut draft = NumericDraft::new(column, range, self.encoding);
+                    if let Some(Answer::Bounds(bounds)) = answer {
+                        draft = draft.within(*bounds);
+                    }
+                    let draft = draft.toml(self.encoding, bins, may_be_missing(column));
+                    writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Categorical(values) => {
-                    let values = toml::strings(values.iter().map(|(value, _)| value.as_str()));
-                    writeln!(
-                        &mut categorical,
-                        "{key} = {values} # from the rows{missing}"
-                    )
+                    let values = match answer {
+                        Some(Answer::Values(values)) => {
+                            toml::strings(values.iter().map(String::as_str))
+                        }
+                        _ => toml::strings(values.iter().map(|(value, _)| value.as_str())),
+                    };
+                    let values = match column.missing {
+                        0 => values,
+                        _ => format!("{{ values = {values}, missing = \"category\" }}"),
+                    };
+                    writeln!(&mut categorical, "{key} = {values} # {source}{missing}")
                 }
                 ColumnRole::Unusable(reason) => {
                     writeln!(&mut unused, "# {}: {reason}", short_name(column))
@@ -185,12 +293,7 @@ impl<'a> SchemaDraft<'a> {
             };
         }
         let none = |list: &String| if list.is_empty() { " # none" } else { "" };
-        let bins = match numeric.is_empty() {
-            true => "",
-            false => "# Instead of bounds a column may have bins: { bins = [20, 40, 60] }\n",
-        };
-        let none_numeric = none(&numeric);
-        let _ = writeln!(text, "\n[data.numeric]{none_numeric}\n{bins}{numeric}");
+        let _ = writeln!(text, "\n[data.numeric]{}\n{numeric}", none(&numeric));
         let _ = writeln!(
             text,
             "[data.categorical]{}\n{categorical}",
@@ -268,17 +371,129 @@ impl<'a> SchemaDraft<'a> {
     }
 
     fn feature_columns(&self) -> impl Iterator<Item = &'a ColumnProfile> {
-        let label = self.label;
+        let (label, split_by) = (self.label, self.split_by);
         let columns = self.profile.columns.iter();
-        columns.filter(move |column| !std::ptr::eq(*column, label))
+        columns.filter(move |column| {
+            !std::ptr::eq(*column, label)
+                && split_by.is_none_or(|split_by| !std::ptr::eq(*column, split_by))
+        })
     }
 
-    /// Returns the markers of missing values in the columns that the section names.
-    fn markers(&self) -> Vec<&'static str> {
+    /// Returns the columns that are learnt from.
+    pub(super) fn features(&self) -> impl Iterator<Item = (&'a ColumnProfile, ColumnRole<'a>)> {
+        let columns = self.feature_columns();
+        let columns = columns.map(|column| (column, role_of(column)));
+        columns.filter(|(_, role)| !matches!(role, ColumnRole::Unusable(_)))
+    }
+
+    /// Returns whether a constant column is needed: one-hot columns add up to one.
+    fn intercept(&self) -> bool {
+        let one_hot = |role: &ColumnRole<'_>| match role {
+            ColumnRole::Numeric(_) => self.encoding != NumericEncoding::Centred,
+            ColumnRole::Categorical(_) => true,
+            ColumnRole::Unusable(_) => false,
+        };
+        !self.features().any(|(_, role)| one_hot(&role))
+    }
+
+    /// Returns the number of encoded columns with so many bins.
+    fn width(&self, bins: u32) -> usize {
+        let width = |(column, role): (&ColumnProfile, ColumnRole<'_>)| {
+            let values = match role {
+                ColumnRole::Numeric(range) => {
+                    NumericDraft::new(column, range, self.encoding).width(bins)
+                }
+                ColumnRole::Categorical(values) => values.len(),
+                ColumnRole::Unusable(_) => 0,
+            };
+            values + usize::from(may_be_missing(column))
+        };
+        self.features().map(width).sum::<usize>() + usize::from(self.intercept())
+    }
+
+    /// Returns the number of bins of a column: ten, or fewer where columns are many, since noise grows with them.
+    fn bin_count(&self) -> u32 {
+        let fits = |bins: &u32| self.width(*bins) <= MOST_COLUMNS;
+        (LEAST_BINS..=MOST_BINS)
+            .rev()
+            .find(fits)
+            .unwrap_or(LEAST_BINS)
+    }
+
+    /// Returns remarks on what the rows are like, one sentence each.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let rows = self.profile.rows;
+        let share = |count: usize| percent(count as f64 / rows as f64);
+        let mut remarks = Vec::new();
+        if self.profile.numbered.is_some() {
+            return remarks;
+        }
+        let used: Vec<usize> = self
+            .features()
+            .filter_map(|(column, _)| self.index_of(column))
+            .collect();
+        let incomplete = self.profile.missing_patterns.incomplete(&used);
+        if incomplete > 0 {
+            remarks.push(format!(
+                "{} of {} rows are complete; {}",
+                thousands(rows - incomplete),
+                thousands(rows),
+                match self.encoding {
+                    NumericEncoding::Centred => {
+                        "rows without a number are dropped; with bins they would be kept"
+                    }
+                    _ => "the others are kept, and a missing value is a category of its own",
+                }
+            ));
+        }
+        if self.label.missing > 0 {
+            remarks.push(format!(
+                "{} rows have no label and are dropped",
+                thousands(self.label.missing)
+            ));
+        }
+        for (column, _) in self.features() {
+            let name = short_name(column);
+            let most = column.values.iter().flatten().map(|(_, rows)| *rows).max();
+            let most = most.unwrap_or(0);
+            if 2 * column.missing >= rows {
+                remarks.push(format!(
+                    "{name}: {} of the values are missing; if they are missing for another reason elsewhere, leave it out",
+                    share(column.missing)
+                ));
+            } else if most as f64 >= NEARLY_CONSTANT * rows as f64 {
+                remarks.push(format!(
+                    "{name}: {} of the rows have the same value, so that it tells little and adds noise; leave it out",
+                    share(most)
+                ));
+            }
+        }
+        let labelled = rows - self.label.missing;
+        let rarer = self.positives.min(labelled - self.positives);
+        if (rarer as f64) < RARE * labelled as f64 {
+            remarks.push(format!(
+                "only {} of the rows are of the rarer class: accuracy will say little, look at the AUC",
+                percent(rarer as f64 / labelled as f64)
+            ));
+        }
+        remarks
+    }
+
+    fn index_of(&self, column: &ColumnProfile) -> Option<usize> {
+        let mut columns = self.profile.columns.iter();
+        columns.position(|other| std::ptr::eq(other, column))
+    }
+
+    /// Returns the markers of missing values in the columns that the section names, and the values that should be numbers and
+    /// are not.
+    fn markers(&self) -> Vec<&str> {
         let used = self.profile.columns.iter().filter(|column| {
             std::ptr::eq(*column, self.label) || !matches!(role_of(column), ColumnRole::Unusable(_))
         });
-        let mut markers: Vec<&str> = used.flat_map(|column| column.markers.clone()).collect();
+        let used: Vec<&ColumnProfile> = used.collect();
+        let markers = used.iter().flat_map(|column| column.markers.clone());
+        let slips = used.iter().flat_map(|column| not_numbers(column));
+        let mut markers: Vec<&str> = markers.chain(slips).collect();
         markers.sort_unstable();
         markers.dedup();
         markers
@@ -295,8 +510,18 @@ impl<'a> SchemaDraft<'a> {
     }
 
     fn slips(&self, column: &ColumnProfile) -> String {
-        let Some(NonNumbers { count, first, at }) = &column.non_numbers else {
+        let Some(NonNumbers {
+            count,
+            first,
+            at,
+            distinct,
+        }) = &column.non_numbers
+        else {
             return String::new();
+        };
+        let remedy = |them: &str| match distinct {
+            Some(_) => format!("listed under missing; correct {them} if that is wrong"),
+            None => format!("correct {them}, or list {them} under missing"),
         };
         let place = match self.profile.format {
             Format::Parquet => "in row",
@@ -305,13 +530,12 @@ impl<'a> SchemaDraft<'a> {
         let first = toml::string(first);
         match count {
             1 => {
-                format!(
-                    "; {first} {place} {at} is not a number: correct it, or list it under missing"
-                )
+                format!("; {first} {place} {at} is not a number: {}", remedy("it"))
             }
             many => format!(
-                "; {} values are not numbers, the first {first} {place} {at}: correct them, or list them under missing",
-                thousands(*many)
+                "; {} values are not numbers, the first {first} {place} {at}: {}",
+                thousands(*many),
+                remedy("them")
             ),
         }
     }
@@ -341,6 +565,18 @@ impl<'a> SchemaDraft<'a> {
         let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
     }
+}
+
+/// Returns whether a row may lack the value of a column.
+fn may_be_missing(column: &ColumnProfile) -> bool {
+    column.missing > 0 || not_numbers(column).next().is_some()
+}
+
+/// Returns the values of a numeric column that are not numbers, if they are few.
+fn not_numbers(column: &ColumnProfile) -> impl Iterator<Item = &str> {
+    let distinct = column.non_numbers.as_ref();
+    let distinct = distinct.and_then(|slips| slips.distinct.as_ref());
+    distinct.into_iter().flatten().map(String::as_str)
 }
 
 fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {

@@ -38,6 +38,9 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", loss_courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work_done(experiment, outcome));
+    if let Some(chosen) = chosen(experiment) {
+        let _ = writeln!(page, "{chosen}\n");
+    }
     let _ = writeln!(page, "{}", privacy_statement(outcome, &study.privacy));
     page
 }
@@ -154,6 +157,18 @@ fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
         count(messages, "message", "messages"),
         residual
     )
+}
+
+/// Formats what public rules chose, and why; `None` if the study gives everything itself.
+fn chosen(experiment: &Experiment) -> Option<String> {
+    let choices = experiment.instance().choices();
+    let lines = choices.iter().enumerate().map(|(index, choice)| {
+        let heading = if index == 0 { "chosen" } else { "" };
+        let (key, value) = (choice.key, choice.short_value());
+        paragraph(heading, &format!("{key} {value}: {}", choice.reason))
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn privacy_statement(outcome: &Outcome, privacy: &PrivacySection) -> String {

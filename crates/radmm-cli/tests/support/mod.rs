@@ -3,6 +3,14 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// Returns the command `radmm` in a folder.
+#[allow(dead_code, reason = "only some tests write to its standard input")]
+pub fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_radmm"));
+    command.current_dir(folder).args(args);
+    command
+}
+
 /// Runs `radmm` in a folder.
 pub fn radmm(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_radmm"))

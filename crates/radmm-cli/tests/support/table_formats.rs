@@ -120,11 +120,13 @@ pub fn inspect(folder: &Path, args: &[&str]) -> Output {
     radmm(folder, &[&["data", "inspect"], args].concat())
 }
 
-/// Returns the section drafted for a file.
+/// Returns the data section of the study drafted for a file.
 pub fn section(folder: &Path, args: &[&str]) -> String {
     let output = inspect(folder, args);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).to_owned()
+    let study = text(&output.stdout);
+    let end = study.find("[data.split]").expect("a whole study");
+    study[..end].to_owned()
 }
 
 /// Runs `radmm data inspect`, which fails, and returns stderr and the exit code.

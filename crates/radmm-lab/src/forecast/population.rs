@@ -1,7 +1,7 @@
 //! A synthetic population: rows that fit a schema, drawn without looking at anybody's rows.
 //!
 //! ```text
-//! columns   bins: the middle ones more often. Categories: the r-th in proportion to 1/r. Numbers: uniform within their bounds.
+//! columns   bins: the middle ones more often. Categories: the r-th in proportion to 1/r. Numbers and splines: uniform within their bounds.
 //!           In a share of 0.4 of cases a column follows the row's common level, so that columns are correlated.
 //! teacher   score = Σ_c a_c·effect_c(x), with effects of variance one. a_c is r^(−3/2) for the r-th column of a random order: a
 //!           few columns carry most of the signal. Effects of bins have a trend, those of categories are independent.
@@ -9,7 +9,7 @@
 //!           the teacher itself is right about 86 % of them; a linear model without noise then reaches about 85 %.
 //! ```
 
-use radmm_data::{NumericScale, Schema};
+use radmm_data::{NumericScale, Schema, Spacing, spline_weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -39,6 +39,13 @@ enum Feature {
     Number {
         column: u32,
         bounds: [f64; 2],
+        effect: f64,
+    },
+    /// A number as splines; half of the rows are in a column below them, if there is one.
+    Splines {
+        first: u32,
+        count: u32,
+        has_column_below: bool,
         effect: f64,
     },
     /// Some of many numbered columns, the first ones more often.
@@ -74,26 +81,40 @@ impl Population {
         let mut importances = importances(named, &mut rng).into_iter();
         let mut importance = || importances.next().unwrap_or(1.0);
         for column in &schema.numeric {
-            let bounds = match &column.scale {
+            let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
+            let number = |bounds: [f64; 2], effect: f64| {
+                let column = next;
+                let feature = Feature::Number {
+                    column,
+                    bounds,
+                    effect,
+                };
+                (feature, 1)
+            };
+            let (feature, width) = match &column.scale {
                 NumericScale::Bins { edges } => {
                     let values = edges.len() + 1 + usize::from(column.missing_category);
-                    features.push(bins(next, values, importance(), &mut rng));
-                    next += values as u32;
-                    continue;
+                    (bins(next, values, importance(), &mut rng), values as u32)
                 }
                 NumericScale::Bounds { low, high } => {
                     let larger = low.abs().max(high.abs());
-                    [low / larger, high / larger]
+                    number([low / larger, high / larger], sign * importance())
                 }
-                NumericScale::Centred { .. } => [-1.0, 1.0],
+                NumericScale::Centred { .. } => number([-1.0, 1.0], sign * importance()),
+                NumericScale::Splines { count, spacing, .. } => {
+                    let has_column_below = *spacing == Spacing::Geometric;
+                    let more = u32::from(has_column_below) + u32::from(column.missing_category);
+                    let feature = Feature::Splines {
+                        first: next,
+                        count: *count,
+                        has_column_below,
+                        effect: sign * importance(),
+                    };
+                    (feature, count + more)
+                }
             };
-            let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
-            features.push(Feature::Number {
-                column: next,
-                bounds,
-                effect: sign * importance(),
-            });
-            next += 1;
+            features.push(feature);
+            next += width;
         }
         for column in &schema.categorical {
             let values = column.values.len() + usize::from(column.missing_category);
@@ -159,6 +180,24 @@ impl Population {
                     entries.push((*column, low + (high - low) * level));
                     // A uniform number within [−√3, √3] has variance one.
                     score += effect * (2.0 * level - 1.0) * 3f64.sqrt();
+                }
+                Feature::Splines {
+                    first,
+                    count,
+                    has_column_below,
+                    effect,
+                } => {
+                    score += effect * (2.0 * level - 1.0) * 3f64.sqrt();
+                    if *has_column_below && level < 0.5 {
+                        entries.push((*first, 1.0));
+                        continue;
+                    }
+                    let (share, first) = match has_column_below {
+                        true => (2.0 * level - 1.0, first + 1),
+                        false => (level, *first),
+                    };
+                    let (from, weights) = spline_weights(share, *count);
+                    entries.extend((first + from..).zip(weights));
                 }
                 Feature::Numbered {
                     columns,

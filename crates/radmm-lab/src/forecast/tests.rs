@@ -10,6 +10,8 @@ const STUDY: &str = r#"
     a = { bounds = [0, 1], bins = 8 }
     b = { bounds = [0, 1], bins = 5 }
     c = [0, 10]
+    e = { bounds = [0, 1], splines = 6 }
+    f = { bounds = [1, 100], splines = 5, spacing = "geometric" }
     [data.categorical]
     d = ["u", "v", "w"]
     [network]

@@ -9,7 +9,6 @@ use radmm_report::{
 use radmm_study::number_format::{count, delta, epsilon, number, percent, thousands};
 
 use super::headlines::{accuracy_references, protection, total_epsilon};
-use super::study_toml::study_toml;
 use crate::candidate::{CandidateResult, HeldOutStats, IterationStats};
 use crate::centralised::{optimum_text, optimum_title};
 use crate::compare::{Comparison, ComparisonResult};
@@ -97,7 +96,7 @@ impl ComparisonResult {
         let studies = comparison.candidates().iter();
         let studies = studies.map(|contender| Block::FoldedCode {
             summary: contender.name.clone(),
-            code: study_toml(contender.experiment.study()),
+            code: contender.experiment.study().to_toml(),
         });
         let section = |heading: &str, blocks: Vec<Block>| Section {
             heading: heading.to_owned(),

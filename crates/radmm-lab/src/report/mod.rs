@@ -6,7 +6,6 @@ mod forecast;
 mod headlines;
 mod iteration_plots;
 mod run;
-mod study_toml;
 pub mod tables;
 mod weights;
 

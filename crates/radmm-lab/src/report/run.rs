@@ -7,7 +7,6 @@ use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
 use super::headlines::{accuracy_references, capitalised, protection, total_epsilon};
 use super::iteration_plots;
-use super::study_toml::study_toml;
 use super::tables;
 use super::weights;
 use crate::baseline::Baseline;
@@ -41,8 +40,12 @@ pub fn run_page(experiment: &Experiment, outcome: &Outcome) -> Page {
             "Steps and messages",
             vec![Block::Table(tables::work(experiment, outcome))],
         ),
-        section("Run it again", again(experiment)),
     ]);
+    if let Some(choices) = tables::choices(experiment) {
+        let blocks = vec![Block::Table(choices)];
+        sections.push(section("What was chosen, and why", blocks));
+    }
+    sections.push(section("Run it again", again(experiment)));
     Page {
         title: format!(
             "{}: {} with {}",
@@ -308,7 +311,7 @@ fn again(experiment: &Experiment) -> Vec<Block> {
         Block::Code("radmm run study.toml --out DIR".to_owned()),
         Block::FoldedCode {
             summary: "The study, with its defaults filled in: save it as `study.toml`".to_owned(),
-            code: study_toml(study),
+            code: study.to_toml_with(&experiment.instance().choices()),
         },
     ]
 }

@@ -7,6 +7,7 @@ use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::RowCount;
 use radmm_report::TextTable;
+use radmm_study::Choice;
 use radmm_study::number_format::{brief, epsilon, number, percent, thousands};
 
 use crate::baseline::Baseline;
@@ -257,4 +258,19 @@ fn mean(ends: &[FinalState], of: fn(&FinalState) -> f64) -> f64 {
 /// Returns cells of fixed text.
 fn cells(all: &[&str]) -> Vec<String> {
     all.iter().map(|&one| one.to_owned()).collect()
+}
+
+/// Returns the table of what the study leaves to public rules; `None` if it gives everything itself.
+pub fn choices(experiment: &Experiment) -> Option<TextTable> {
+    let choices = experiment.instance().choices();
+    let row = |choice: &Choice| {
+        let key = format!("{} = {}", choice.full_key(), choice.short_value());
+        vec![key, choice.reason.clone()]
+    };
+    (!choices.is_empty()).then(|| TextTable {
+        caption: "Chosen by public rules, which read no row".to_owned(),
+        header: vec!["chosen".to_owned(), "because".to_owned()],
+        rows: choices.iter().map(row).collect(),
+        folded: false,
+    })
 }

@@ -94,7 +94,10 @@ fn spans(schema: &Schema) -> Vec<(f64, bool)> {
                 spans.push(((high - low) / low.abs().max(high.abs()), true));
             }
             NumericScale::Centred { .. } => spans.push((2.0, true)),
-            NumericScale::Bins { edges } => spans.extend(vec![(1.0, false); edges.len() + 1]),
+            NumericScale::Bins { .. } | NumericScale::Splines { .. } => {
+                let bins = column.width() - u32::from(column.missing_category);
+                spans.extend(vec![(1.0, false); bins as usize]);
+            }
         }
         spans.extend(column.missing_category.then_some((1.0, false)));
     }

@@ -1,6 +1,6 @@
 //! `[data.numeric]` and `[data.categorical]`: the features, with their public bounds and vocabularies.
 
-use radmm_data::{Categorical, MISSING_CATEGORY, Numeric};
+use radmm_data::{Categorical, MISSING_CATEGORY, Numeric, Spacing};
 
 use super::entry::{Entry, Range};
 use super::reader::Section;
@@ -9,15 +9,19 @@ use crate::error::StudyError;
 /// The meaning of bounds in messages.
 const BOUNDS: &str = "the public bounds of the column, low below high";
 
+/// The advice for geometric spacing between bounds without a ratio.
+const NOT_POSITIVE: &str = "must be positive for geometric spacing: values below low, such as zero, have a column of their own";
+
 const FINITE: Range = Range {
     holds: |_| true,
     needed: "finite",
 };
 
 /// The keys of a numeric column that is a table.
-const NUMERIC_KEYS: [&str; 4] = ["bounds", "bins", "spacing", "missing"];
+const NUMERIC_KEYS: [&str; 5] = ["bounds", "bins", "splines", "spacing", "missing"];
 
-/// Reads `age = [0, 90]`, `age = { bounds = [0, 90] }`, `age = { bins = [25, 35] }` or `age = { bounds = [0, 90], bins = 9 }`.
+/// Reads `age = [0, 90]`, `age = { bounds = [0, 90] }`, `age = { bins = [25, 35] }`, `age = { bounds = [0, 90], bins = 9 }` or
+/// `age = { bounds = [0, 90], splines = 9 }`.
 pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
     if !entry.is_table() {
         let (low, high) = bounds(entry)?;
@@ -25,15 +29,25 @@ pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
     }
     let section = entry.inline(&NUMERIC_KEYS)?;
     let missing_category = missing_category(&section)?;
-    if section.get("bins").is_some() {
+    if let Some(bins) = section.get("bins") {
+        if section.get("splines").is_some() {
+            return Err(bins.wrong("splines is given too; keep one of the two"));
+        }
         return Ok(Numeric {
             missing_category,
             ..Numeric::binned(entry.name, edges(&section)?)
         });
     }
+    if let Some(splines) = section.get("splines") {
+        return Ok(Numeric {
+            missing_category,
+            ..read_splines(entry.name, &section, &splines)?
+        });
+    }
     for key in ["spacing", "missing"] {
         if let Some(entry) = section.get(key) {
-            return Err(entry.wrong("is for columns with bins; give bins too, or remove it"));
+            let advice = "is for columns with bins or splines; give one of them too, or remove it";
+            return Err(entry.wrong(advice));
         }
     }
     let (low, high) = bounds(&section.required("bounds", BOUNDS)?)?;
@@ -57,6 +71,28 @@ pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> 
     Ok(Categorical {
         missing_category,
         ..Categorical::new(entry.name, vocabulary)
+    })
+}
+
+/// Reads a column of splines.
+fn read_splines(
+    name: &str,
+    section: &Section<'_>,
+    splines: &Entry<'_>,
+) -> Result<Numeric, StudyError> {
+    let count = splines.integer(4..=1000_u32)?;
+    let entry = section.required("bounds", BOUNDS)?;
+    let (low, high) = bounds(&entry)?;
+    let spacing = spacing(section)?.unwrap_or_default();
+    if spacing == Spacing::Geometric && low <= 0.0 {
+        return Err(entry.wrong(NOT_POSITIVE));
+    }
+    Ok(Numeric::splines(name, [low, high], count, spacing))
+}
+
+fn spacing(section: &Section<'_>) -> Result<Option<Spacing>, StudyError> {
+    section.optional("spacing", |entry| {
+        entry.choice(&[("equal", Spacing::Equal), ("geometric", Spacing::Geometric)])
     })
 }
 
@@ -86,9 +122,7 @@ fn bounds(entry: &Entry<'_>) -> Result<(f64, f64), StudyError> {
 
 fn edges(section: &Section<'_>) -> Result<Vec<f64>, StudyError> {
     let bins = section.required("bins", "the edges between bins, such as [25, 45, 65]")?;
-    let spacing = section.optional("spacing", |entry| {
-        entry.choice(&[("equal", false), ("geometric", true)])
-    })?;
+    let spacing = spacing(section)?.unwrap_or_default();
     if let (true, Some(entry)) = (bins.is_array(), section.get("spacing")) {
         return Err(
             entry.wrong("bins has edges, which have their own spacing; remove one of the two")
@@ -104,11 +138,9 @@ fn edges(section: &Section<'_>) -> Result<Vec<f64>, StudyError> {
             Err(bounds.wrong("bins has edges, which need no bounds; keep one of the two"))
         }
         Some(entry) => match (spacing, bounds(&entry)?) {
-            (Some(true), (low, _)) if low <= 0.0 => Err(entry.wrong(
-                "must be positive for geometric bins: low is the least value that is not in the bin of zero",
-            )),
-            (Some(true), (low, high)) => geometric_edges(&bins, low, high),
-            (_, (low, high)) => equal_edges(&bins, low, high),
+            (Spacing::Geometric, (low, _)) if low <= 0.0 => Err(entry.wrong(NOT_POSITIVE)),
+            (Spacing::Geometric, (low, high)) => geometric_edges(&bins, low, high),
+            (Spacing::Equal, (low, high)) => equal_edges(&bins, low, high),
         },
     }
 }

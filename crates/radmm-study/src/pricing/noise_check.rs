@@ -24,7 +24,7 @@ use crate::number_format::{brief, count};
 /// The share of `C` above which noise is excessive. `C` itself would be too large: near the optimum the rows' gradients
 /// cancel.
 ///
-/// Measured with `radmm run` on the rows held out of studies/adult.toml, where 75.4 % belong to one class: 82.8 % are classified
+/// Measured with `radmm run` on the rows held out of studies/adult-admm.toml, where 75.4 % belong to one class: 82.8 % are classified
 /// correctly at a noise of 0.018·C, 82.4 % at 0.07·C, 80.8 % at 0.15·C, 77.4 % at 0.29·C, 74.9 % at 0.59·C, 72.2 % at C. In
 /// studies/fig2.toml 82.1 % at 0.03·C, 78.8 % at 0.1·C and 73.6 % at 0.3·C; in studies/clinic.toml 72.6 % at 0.17·C, 71.3 % at 0.3·C
 /// and 63.6 % at C. Gradient descent on Adult forgives more: 79.0 % at 0.07·C, 78.4 % at 0.29·C, 76.6 % at C.
