@@ -145,10 +145,10 @@ fn penalty_and_damping_are_in_units_of_the_weight_and_of_the_neighbours() {
         (at(method.penalty()), at(method.damping()))
     };
     let ring = study(5, "ring", 1.0);
-    assert_eq!(numbers(&ring), (0.0075, 0.003));
-    assert_eq!(ring.algorithm.iterations, 80);
+    assert_eq!(numbers(&ring), (0.025, 0.01));
+    assert_eq!(ring.algorithm.iterations, 160);
     // Four neighbours instead of two, twice the weight.
-    assert_eq!(numbers(&study(5, "complete", 2.0)), (0.0075, 0.006));
+    assert_eq!(numbers(&study(5, "complete", 2.0)), (0.025, 0.02));
 }
 
 #[test]

@@ -235,5 +235,14 @@ fn returns(text: &str) {
         .iter()
         .map(|(key, value)| format!("{key} = {}\n", toml(value)));
     let written: String = lines.collect();
-    assert_eq!(parse(&written), parse(text), "written as\n{written}");
+    // What was chosen stands in the file now, and is no choice any more.
+    let without_choices = |text: &str| radmm_study::Study {
+        choices: Vec::new(),
+        ..parse(text)
+    };
+    assert_eq!(
+        without_choices(&written),
+        without_choices(text),
+        "written as\n{written}"
+    );
 }

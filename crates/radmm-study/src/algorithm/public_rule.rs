@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! σ_q   standard deviation of a coordinate of the summed noise of one gradient, in units of the mean loss
-//! gram  K = 25   s = min(d_eff/h, 0.75/(√K·σ_q))   β = 0                        λ = √d · (the same σ of the Gram matrix)
+//! gram  K = 25   s = min(d_eff/h, τ/(√K·σ_q))      β = 0                        λ = ½√d · (the same σ of the Gram matrix)
 //! none  K = 120  s = min(1/c₁, 1.2/(√K·σ_q))        β = max(0, 1 − √K·σ_q/(1.2·c₁))
 //! mean  K = 4    s = min(d/h, 1.4/(√K·σ_q))         β = 0
 //! ```
-//! The reason is that noise moves a margin by about `s·√K·σ_q`. `h` is a typical curvature of the loss. No row is read.
+//! The reason is that noise moves a margin by about `s·√K·σ_q`. `h` is a typical curvature of the loss, and
+//! `τ` one for the cut logistic loss, else three quarters. No row is read.
 
 use radmm::algorithm::consensus::{ConsensusParameters, Preconditioner, StepSize};
 use radmm::privacy::{NoiseDistribution, NoiseFamily};
@@ -114,10 +115,12 @@ impl MetricKind {
     }
 
     /// Returns `τ`, how far noise may move a margin.
-    fn noise_allowance(self) -> f64 {
+    fn noise_allowance(self, loss: Loss) -> f64 {
         match self {
             Self::None => 1.2,
             Self::Mean => 1.4,
+            // Slopes are halved, and margins may move as much more.
+            Self::Gram if loss == Loss::CutLogistic => 1.0,
             Self::Gram => 0.75,
         }
     }
@@ -157,7 +160,7 @@ impl ConsensusSettings {
         let preconditioner = self.preconditioner(facts);
         let steps = f64::from(self.steps);
         let drift = steps.sqrt() * facts.summed_deviation();
-        let allowance = self.metric.noise_allowance();
+        let allowance = self.metric.noise_allowance(facts.loss);
         // Infinite without noise.
         let largest = allowance / drift;
         let smooth = 1.0 / facts.loss.curvature();
@@ -192,13 +195,13 @@ impl ConsensusSettings {
             (AutoNumber::Auto, Preconditioner::Gram { ridge, .. }) => choice(
                 "metric_ridge",
                 format!("{ridge:?}"),
-                "the size of the noise in the Gram matrix's eigenvalues".to_owned(),
+                "half the size of the noise in the Gram matrix's eigenvalues".to_owned(),
             ),
             _ => None,
         };
         let moves = format!(
             "noise moves a margin by about {} over all steps",
-            brief(self.metric.noise_allowance())
+            brief(self.metric.noise_allowance(facts.loss))
         );
         let step = match (self.step, parameters.step) {
             (AutoNumber::Auto, StepSize::Fixed(step)) => choice(
@@ -235,7 +238,7 @@ impl ConsensusSettings {
             MetricKind::Mean => Preconditioner::MeanRow { noise },
             MetricKind::Gram => {
                 let deviation = noise * facts.summed_deviation();
-                let ridge = deviation * (facts.columns as f64).sqrt();
+                let ridge = 0.5 * deviation * (facts.columns as f64).sqrt();
                 Preconditioner::Gram {
                     noise,
                     ridge: self.metric_ridge.unwrap_or(ridge.max(LEAST_RIDGE)),
@@ -318,8 +321,8 @@ mod tests {
         let each = 2.0 * scale / sigma;
         let all = first * first + 20.0 * each * each;
         assert!((all / (mu * mu) - 1.0).abs() < 1e-12);
-        // λ = √2·√N/(μ√φ·B)·√d.
-        let expected = (2.0 * 5.0 * 137.0 / 0.1f64).sqrt() / (mu * 30_162.0);
+        // λ = ½·√2·√N/(μ√φ·B)·√d.
+        let expected = 0.5 * (2.0 * 5.0 * 137.0 / 0.1f64).sqrt() / (mu * 30_162.0);
         assert!((ridge / expected - 1.0).abs() < 1e-12);
     }
 

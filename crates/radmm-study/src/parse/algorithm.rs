@@ -78,7 +78,9 @@ pub(crate) fn read(
     let section = top.section("algorithm", &KEYS)?;
     let info = info(&section, choices)?;
     let network = public.network;
-    let rule = AdmmRule::new(public.problem, network, info.asks);
+    let family = family(top, info, public.schema)?;
+    let is_pure = family.is_some_and(NoiseFamily::is_pure);
+    let rule = AdmmRule::new(public.problem, network, info.asks, is_pure);
     let iterations = iterations(&section, info, &rule)?;
     let start = section.optional("start", start)?;
     let tolerance = section.optional("tolerance", |entry| entry.number(TOLERANCE))?;
@@ -88,7 +90,7 @@ pub(crate) fn read(
         iterations,
         nodes: network.nodes,
         columns: public.schema.width(),
-        family: family(top, info, public.schema)?,
+        family,
         rule,
     };
     let own = info.parameters.iter().map(|parameter| parameter.key);

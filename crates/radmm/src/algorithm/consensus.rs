@@ -12,10 +12,10 @@
 //! ```text
 //! ḡ = Σ_i g_i/(cB)      f⁺ = y − s·P·ḡ      y⁺ = f⁺ + β(f⁺ − f)
 //! ```
-//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row, and then models of the last half of the data
+//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row, and then models of the last third of the data
 //! steps are averaged. With a private metric `A` (a noisy Gram
 //! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, the models of the last
-//! half of the data steps are averaged, and the model on the original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so
+//! third of the data steps are averaged, and the model on the original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so
 //! that scores are of the size of the margins that were trained on.
 
 use std::sync::Arc;
@@ -280,7 +280,7 @@ impl Consensus {
             return;
         }
         let mut average = self.current.clone();
-        if k > self.parameters.steps - self.parameters.steps.div_ceil(2) {
+        if k > self.parameters.steps - self.parameters.steps.div_ceil(3) {
             self.tail_count += 1;
             for (sum, f) in self.tail.iter_mut().zip(&self.current) {
                 *sum += f;
