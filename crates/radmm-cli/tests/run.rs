@@ -397,7 +397,7 @@ fn out_creates_the_folder_and_writes_the_same_json() {
     let left: Vec<_> = fs::read_dir(folder.path().join("deep/er"))
         .unwrap()
         .collect();
-    assert_eq!(left.len(), 4, "no temporary file stays");
+    assert_eq!(left.len(), 5, "no temporary file stays");
 }
 
 #[test]
