@@ -9,7 +9,8 @@ use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
-    BillError, CertifyError, CompareError, PrepareError, StudyRowsError, UnattainableBudget,
+    BillError, CertifyError, CompareError, ForecastError, PrepareError, StudyRowsError,
+    UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
@@ -46,6 +47,16 @@ pub(crate) enum CommandError {
     Rows(#[from] StudyRowsError),
     #[error("{0}")]
     Run(#[from] radmm_lab::RunError),
+    #[error("{0}")]
+    Forecast(#[from] ForecastError),
+    #[error(
+        "give a study file, or --rows and --columns to plan without one, as in radmm plan --rows 5000,800,1200 --columns 60"
+    )]
+    NothingPlanned,
+    #[error("--delta: {0}")]
+    Delta(&'static str),
+    #[error("--rows: {0}")]
+    PlannedRows(&'static str),
     #[error("{0}")]
     Compare(#[from] CompareError),
     #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
@@ -147,6 +158,9 @@ impl CommandError {
             | Self::Network { .. }
             | Self::UnattainableBudget { .. }
             | Self::RowCounts(_)
+            | Self::PlannedRows(_)
+            | Self::NothingPlanned
+            | Self::Delta(_)
             | Self::Compare(_)
             | Self::AccuracyWithFigures
             | Self::Model(_)
@@ -162,6 +176,7 @@ impl CommandError {
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
             | Self::Inspect(_)
             | Self::Exists(_) => true,
+            Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
             Self::Node(error) => is_wrong_use_of_node(error),
             Self::Key(error) => !matches!(error, KeyError::Entropy),
             _ => false,

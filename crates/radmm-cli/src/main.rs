@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Init(args) => commands::init::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Certify(args) => commands::certify::run(&args),

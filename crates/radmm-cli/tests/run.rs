@@ -114,6 +114,52 @@ fn the_majority_class_stands_below_the_models() {
 }
 
 #[test]
+fn a_result_no_better_than_the_majority_says_how_many_rows_it_would_take() {
+    let average = STUDY.replace("\"r-admm\"", "\"average\"");
+    let study = average.replace("rate = 2.0", "rate = 0.0001");
+    let folder = folder(&study);
+    let run = radmm(folder.path(), &["run", "study.toml", "-q", "--out", "out"]);
+    let shown = text(&run.stdout);
+    let sentence = shown
+        .lines()
+        .find(|line| line.starts_with("no better than always saying "));
+    let sentence = sentence.unwrap_or_else(|| panic!("{shown}"));
+    assert!(sentence.ends_with(" rows would be needed"), "{sentence}");
+    let read = |file: &str| fs::read_to_string(folder.path().join("out").join(file)).unwrap();
+    let result: Value = serde_json::from_str(&read("result.json")).unwrap();
+    let below = &result["below_majority"];
+    assert_eq!(below["sentence"], sentence);
+    let rows = below["rows_needed"]["rows"].as_u64().unwrap();
+    assert!(rows > 60, "{below}");
+    let report = read("report.html");
+    assert!(report.contains(&sentence[1..]), "{sentence}");
+    // With little noise nothing of the kind is said.
+    let better = self::result(&average.replace("rate = 2.0", "rate = 1e6"), &[]);
+    assert!(better.get("below_majority").is_none(), "{better}");
+}
+
+#[test]
+fn an_algorithm_that_stops_too_soon_is_not_helped_by_rows() {
+    let below = &result(&STUDY.replace("iterations = 10", "iterations = 1"), &[])["below_majority"];
+    let sentence = below["sentence"].as_str().unwrap();
+    assert!(
+        sentence.ends_with("with or without noise: more iterations or other parameters would help"),
+        "{sentence}"
+    );
+    assert!(below.get("rows_needed").is_none());
+}
+
+#[test]
+fn where_no_noise_is_no_better_than_the_majority_other_columns_are_advised() {
+    // The sex tells nothing about the outcome.
+    let study = STUDY.replace("[data.numeric]\nage = [0, 90]\n", "");
+    let below = &result(&study, &[])["below_majority"];
+    let sentence = below["sentence"].as_str().unwrap();
+    assert!(sentence.ends_with("nor is the optimum without noise: other columns would help"));
+    assert!(below.get("rows_needed").is_none());
+}
+
+#[test]
 fn without_baselines_the_study_runs_alone() {
     let with = result(STUDY, &[]);
     let without = result(STUDY, &["--no-baselines"]);
@@ -351,7 +397,7 @@ fn out_creates_the_folder_and_writes_the_same_json() {
     let left: Vec<_> = fs::read_dir(folder.path().join("deep/er"))
         .unwrap()
         .collect();
-    assert_eq!(left.len(), 4, "no temporary file stays");
+    assert_eq!(left.len(), 5, "no temporary file stays");
 }
 
 #[test]

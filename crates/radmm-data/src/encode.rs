@@ -204,6 +204,13 @@ fn push_splines(
             (ratio, first + 1)
         }
     };
+    let (interval, weights) = spline_weights(share, count);
+    let columns = first + interval..;
+    entries.extend(columns.zip(weights));
+}
+
+/// Returns the first of the four splines that a value fills, and their weights; `share` is its place between the bounds, from 0 to 1.
+pub fn spline_weights(share: f64, count: u32) -> (u32, [f64; 4]) {
     // A study has at least four splines.
     let intervals = count.saturating_sub(3).max(1);
     let place = share.clamp(0.0, 1.0) * f64::from(intervals);
@@ -216,8 +223,7 @@ fn push_splines(
         (4.0 + 3.0 * s * s * (s - 2.0)) / 6.0,
         t * t * t / 6.0,
     ];
-    let columns = first + interval..;
-    entries.extend(columns.zip(weights));
+    (interval, weights)
 }
 
 /// Returns the number of edges at or below a number, which is the index of its bin.

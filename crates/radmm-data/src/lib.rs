@@ -45,6 +45,7 @@ mod schema;
 mod scoring;
 
 pub use self::builtin::Builtin;
+pub use self::encode::spline_weights;
 pub use self::error::{DataError, FilePosition};
 pub use self::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,

@@ -66,7 +66,8 @@ impl Experiment {
         Self::new(study, self.graph.clone(), self.table.clone())
     }
 
-    fn new(study: Study, graph: Graph, table: Arc<StudyRows>) -> Self {
+    /// Returns a study on its graph with rows that are in memory.
+    pub(crate) fn new(study: Study, graph: Graph, table: Arc<StudyRows>) -> Self {
         Self {
             study,
             graph,
@@ -147,13 +148,18 @@ impl Experiment {
             }
         }
         let (centralised, held_out) = self.optimum()?.unzip();
-        Ok(Outcome {
+        let mut outcome = Outcome {
             repetitions,
             baselines,
             count: self.study.problem.count,
             centralised,
             centralised_held_out: held_out.flatten(),
-        })
+            below_majority: None,
+        };
+        if !stopped {
+            outcome.below_majority = self.below_majority(&outcome)?;
+        }
+        Ok(outcome)
     }
 
     /// Returns the quality of the optimum of the common objective, found with all rows and no noise; `None` if the minimiser could not be

@@ -7,6 +7,7 @@
 //! | `bill` | the privacy cost of a study, before it runs |
 //! | `baseline`, `centralised`, `majority`, `prior_methods` | what a study is compared with |
 //! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
+//! | `forecast` | the accuracy to expect at an ε, and the rows that it takes |
 //! | `certify` | the convergence of an algorithm |
 //! | [`audit`] | attacks on the mechanism, for a lower bound on ε |
 //! | [`report`] | pages about runs, comparisons and audits |
@@ -60,6 +61,7 @@ mod compare;
 mod executor;
 mod experiment;
 mod final_model;
+mod forecast;
 mod instantiate;
 mod majority;
 mod noise_text;
@@ -80,6 +82,10 @@ pub use certify::{
 pub use compare::{CompareError, Comparison, ComparisonOptions, ComparisonResult};
 pub use experiment::{Experiment, PrepareError};
 pub use final_model::final_model;
+pub use forecast::{
+    BelowMajority, EpsilonForecast, Forecast, ForecastError, ForecastPoint, ForecastSource,
+    Forecaster, PublicRows, RowsNeeded, RowsRelation,
+};
 pub use instantiate::RunError;
 pub use majority::MajorityClass;
 pub use noise_text::noise_text;

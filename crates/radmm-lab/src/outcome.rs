@@ -11,6 +11,8 @@ use radmm::sim::{GlobalFit, Optimum, Snapshot};
 use radmm_study::rows::PartyRows;
 use serde::Serialize;
 
+use crate::forecast::BelowMajority;
+
 /// The results of a study: its repetitions, its baselines and the centralised optimum.
 pub struct Outcome {
     /// The repetitions, at least one.
@@ -23,6 +25,8 @@ pub struct Outcome {
     pub centralised: Option<Optimum>,
     /// The quality of the centralised model on held-out rows, if there are any.
     pub centralised_held_out: Option<HeldOutScore>,
+    /// The finding that the models are no better than the majority class, if so and the run did not stop early.
+    pub below_majority: Option<BelowMajority>,
 }
 
 impl Outcome {

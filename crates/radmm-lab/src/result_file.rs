@@ -12,6 +12,7 @@ use radmm_study::{Choice, PrivacySection, Study};
 use serde::Serialize;
 
 use crate::experiment::Experiment;
+use crate::forecast::BelowMajority;
 use crate::majority::MajorityClass;
 use crate::outcome::{BaselineRun, NodeResult, Outcome, Repetition};
 
@@ -41,6 +42,8 @@ pub struct ResultFile<'a> {
     baselines: &'a [BaselineRun],
     centralised: Option<CentralisedSection<'a>>,
     majority: MajorityClass,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below_majority: &'a Option<BelowMajority>,
 }
 
 #[derive(Serialize)]
@@ -131,6 +134,7 @@ impl<'a> ResultFile<'a> {
                     held_out: outcome.centralised_held_out,
                 }),
             majority: MajorityClass::of(experiment.table()),
+            below_majority: &outcome.below_majority,
         }
     }
 

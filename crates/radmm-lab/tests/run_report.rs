@@ -251,11 +251,11 @@ fn the_columns_that_move_the_score_are_shown_with_their_direction() {
     let rows = &plot.unwrap().rows;
     assert_eq!(rows.len(), experiment.table().columns.len());
     let model = outcome.repetitions[0].mean_model(experiment.study().problem.count);
-    // The encoded age is from 18/95 to 1, a bin is there or not.
-    let spans = [(95.0 - 18.0) / 95.0, 1.0, 1.0, 1.0];
+    // The encoded age, the first column, is from 18/95 to 1; a bin or a category is there or not.
+    let span = |k| if k == 0 { (95.0 - 18.0) / 95.0 } else { 1.0 };
     for (k, column) in experiment.table().columns.iter().enumerate() {
         let row = rows.iter().find(|row| row.name == *column).unwrap();
-        assert!((row.value - model[k] * spans[k]).abs() < 1e-12);
+        assert!((row.value - model[k] * span(k)).abs() < 1e-12);
         assert!(row.range.unwrap().0 <= row.value && row.value <= row.range.unwrap().1);
     }
     assert!(rows.is_sorted_by(|a, b| a.value.abs() >= b.value.abs()));

@@ -13,7 +13,7 @@ pub(crate) use self::party::{
     VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
-    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PrivacyArgs, ReproduceArgs, RunArgs,
+    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,
 };
 
 /// Train one linear classifier on the rows of many parties: no server, messages between neighbours only, one privacy guarantee
@@ -29,6 +29,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Init(InitArgs),
     Run(RunArgs),
+    Plan(PlanArgs),
     Compare(CompareArgs),
     Reproduce(ReproduceArgs),
     Certify(CertifyArgs),

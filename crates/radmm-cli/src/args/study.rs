@@ -1,4 +1,4 @@
-//! Arguments of the commands on studies: `run`, `compare`, `reproduce`, `certify`, `privacy`, `audit`.
+//! Arguments of the commands on studies: `run`, `plan`, `compare`, `reproduce`, `certify`, `privacy`, `audit`.
 
 use std::path::PathBuf;
 
@@ -35,6 +35,60 @@ pub(crate) struct RunArgs {
     /// Leave out training alone and averaging once, which take longer than most studies
     #[arg(long)]
     pub no_baselines: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Plan a study: the accuracy to expect at several total ε, before anybody's rows are asked
+///
+/// Simulates the study's algorithm on rows drawn from its schema, or on public rows of the same kind, and shows for every ε the
+/// expected accuracy, its share of the way from the majority class to no noise, and the number of rows that shares of 50, 90 and
+/// 95 % take. Every ε is the total of a whole run. The study's own rows are counted, unless --rows gives their numbers or the
+/// parties declare them, and used for nothing else.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm plan --rows 5000,800,1200 --columns 60    three parties, before there is a study
+  radmm plan study.toml                           rows drawn from the study's schema
+  radmm plan study.toml --like public.csv         public rows of the same kind: closer to what will come out
+  radmm plan study.toml --epsilon 0.5,1 --rows 4000 --out plan    parties of 4,000 rows each; also plan/plan.html
+  radmm plan study.toml --json | jq '.epsilons[] | {epsilon, accuracy}'")]
+pub(crate) struct PlanArgs {
+    /// The study file; without one, --rows and --columns describe it
+    pub study: Option<PathBuf>,
+
+    /// Number of rows of the parties, one for each; with a study, also one number for all. No data file is opened
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=67_108_864), allow_negative_numbers = true)]
+    pub rows: Vec<u32>,
+
+    /// Number of encoded columns, in groups of about ten of which a row fills one each
+    #[arg(long, value_name = "N", conflicts_with = "study", value_parser = clap::value_parser!(u32).range(2..=10_000), allow_negative_numbers = true)]
+    pub columns: Option<u32>,
+
+    /// The total ε to plan for [default: 0.25, 0.5, 1, 2, 4 and the study's own]
+    #[arg(long, value_name = "E[,E...]", value_delimiter = ',', value_parser = values::epsilon, allow_negative_numbers = true)]
+    pub epsilon: Vec<f64>,
+
+    /// The δ of every total; 0 for pure privacy without a study [default: the study's; else 1e-6]
+    #[arg(long, value_parser = values::delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+
+    /// Public rows of the same kind, with the study's columns and label, in place of rows drawn from its schema
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "study",
+        conflicts_with = "columns"
+    )]
+    pub like: Option<PathBuf>,
+
+    /// Write plan.html, plan.json, plan.svg and plan.csv into this folder, which is created if needed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print plan.json instead of the table
+    #[arg(long)]
+    pub json: bool,
 
     #[command(flatten)]
     pub work: WorkArgs,

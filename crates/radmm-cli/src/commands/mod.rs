@@ -9,6 +9,7 @@ pub(crate) mod init;
 pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod node;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod privacy;
 pub(crate) mod reproduce;

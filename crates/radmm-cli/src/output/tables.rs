@@ -31,6 +31,9 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     for line in tables::legend(experiment, outcome) {
         let _ = writeln!(page, " {line}");
     }
+    if let Some(below) = &outcome.below_majority {
+        let _ = writeln!(page, "\n{}", below.sentence);
+    }
     page.push('\n');
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", loss_courses(first, outcome.repetitions.len()));

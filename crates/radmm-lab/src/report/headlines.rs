@@ -55,3 +55,10 @@ pub(super) fn accuracy_references(experiment: &Experiment, optimum: Option<f64>)
         optimum.unwrap_or_default()
     )
 }
+
+/// Returns a sentence that begins with a capital letter.
+pub(super) fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}

@@ -2,6 +2,7 @@
 
 mod audit;
 mod compare;
+mod forecast;
 mod headlines;
 mod iteration_plots;
 mod run;

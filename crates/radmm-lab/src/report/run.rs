@@ -5,7 +5,7 @@ use radmm::privacy::Guarantee;
 use radmm_report::{Block, Headline, Page, Section, sentences};
 use radmm_study::number_format::{count, delta, epsilon, percent, thousands};
 
-use super::headlines::{accuracy_references, protection, total_epsilon};
+use super::headlines::{accuracy_references, capitalised, protection, total_epsilon};
 use super::iteration_plots;
 use super::tables;
 use super::weights;
@@ -88,12 +88,15 @@ fn headlines(experiment: &Experiment, outcome: &Outcome) -> Vec<Headline> {
         1 => String::new(),
         many => format!(", mean ± standard deviation of {} runs", thousands(many)),
     };
+    let below = outcome.below_majority.as_ref();
+    let below = below.map(|below| format!(" **{}**.", capitalised(&below.sentence)));
     vec![
         Headline::new(
             label,
             accuracy.format_with(percent),
             format!(
-                "{rows}{spread}. For comparison: {}.",
+                "{rows}{spread}.{} For comparison: {}.",
+                below.unwrap_or_default(),
                 accuracy_references(experiment, optimum)
             ),
         ),
@@ -131,6 +134,13 @@ fn rows_in_all(number: usize) -> String {
 /// Returns who did what, and what came out, in a paragraph; and whether the run stopped early.
 fn lead(experiment: &Experiment, outcome: &Outcome) -> String {
     let mut text = format!("{} {}", setting(experiment, outcome), quality(outcome));
+    if let Some(below) = &outcome.below_majority {
+        text += &format!("\n\n**{}.**", capitalised(&below.sentence));
+        if below.rows_needed.is_some() {
+            text += " That many rows in all, at the same total ε and δ, would take the models half of the way from the majority \
+                     class to no noise. A larger total or fewer columns would help too.";
+        }
+    }
     if let Some((k, reason)) = stopped(outcome) {
         let which = match outcome.repetitions.len() {
             1 => String::new(),

@@ -50,7 +50,7 @@ fn explanation(experiment: &Experiment, outcome: &Outcome) -> String {
     };
     format!(
         "A row is classified as {label} = “{positive}” if its score is above 0. A column that **raises the score** speaks for it, \
-         one that **lowers the score** against it. The effect is the weight times the width of the column’s public range. The \
+         one that **lowers the score** against it. The effect is the weight times how far the column can vary within its public bounds. The \
          values of one column are to be compared with each other.{noise}"
     )
 }
