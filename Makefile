@@ -1,4 +1,4 @@
-.PHONY: run test bench instructions figures reproduce mutants book
+.PHONY: run test bench instructions tables figures reproduce mutants book
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -18,6 +18,12 @@ instructions: ## fails if a kernel takes 5 % more instructions than in bench/ins
 reproduce: ## reproduces the paper's figures and updates the pictures of docs/reproduction.md
 	cargo run --release --bin radmm -- reproduce --out radmm-reproduced
 	cp radmm-reproduced/fig*.svg docs/images/
+
+tables: ## measures accuracy on twelve public tables beside scikit-learn and diffprivlib, for docs/accuracy.md; needs Python 3.11 or 3.12
+	cargo build --release --bin radmm
+	python3 -m venv target/tables-venv
+	target/tables-venv/bin/pip install --quiet -r bench/peers/requirements-private.txt
+	python3 scripts/tables/accuracy.py target/release/radmm target/tables target/tables-venv/bin/python
 
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures

@@ -127,6 +127,7 @@ pub fn run(algorithm: &str, nodes: u32) {
         total_rows: ROWS * nodes as usize,
         step: StepSize::Fixed(1.0),
         momentum: 0.0,
+        averaged: 1,
         preconditioner: Preconditioner::None,
     };
     let sums = algorithm == "consensus";

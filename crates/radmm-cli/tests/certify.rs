@@ -79,7 +79,7 @@ fn without_arguments_the_built_in_study_is_certified() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for part in [
-        "adult: r-admm, η = 10, γ = 2\n5 parties and 5 edges, not bipartite; M_i = C_i·c₁ + ρ/N = 243.2 to 677.1\n",
+        "adult-admm: r-admm, η = 10, γ = 2\n5 parties and 5 edges, not bipartite; M_i = C_i·c₁ + ρ/N = 243.2 to 677.1\n",
         "the condition of Theorem III.1 is not met",
         "admm, η = 10 ",
         "a digit: iterations until a distance is a tenth",

@@ -119,6 +119,34 @@ fn a_file_a_label_parties_and_a_total_are_enough() {
 }
 
 #[test]
+fn few_rows_are_said_to_be_too_few_and_how_many_would_do() {
+    let folder = folder(&patients(420));
+    let (stdout, _) = succeed(folder.path(), &["init", "rows.csv", "--label", "ill"]);
+    assert!(
+        stdout.contains("expect   nothing better than the majority class with 420 rows at this ε"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("rows; more rows, a larger ε or"),
+        "{stdout}"
+    );
+    let many = [
+        "init",
+        "rows.csv",
+        "--label",
+        "ill",
+        "--epsilon",
+        "8",
+        "--force",
+    ];
+    let (stdout, _) = succeed(folder.path(), &many);
+    assert!(
+        stdout.contains("of the way from the majority class"),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn the_study_beside_a_result_runs_again_with_the_same_numbers() {
     let folder = folder(&patients(1500));
     succeed(folder.path(), &["init", "rows.csv", "--label", "ill"]);

@@ -104,7 +104,9 @@ fn few(method: AccuracyMethod, experiment: &Experiment, noise: NoiseFamily) -> V
             all.drain(..2);
             all
         }
-        AccuracyMethod::Consensus => method.parameter_sets(experiment, noise),
+        AccuracyMethod::RecycledByRule | AccuracyMethod::Consensus => {
+            method.parameter_sets(experiment, noise)
+        }
         AccuracyMethod::Admm => [2, 4]
             .map(|iterations| parameters(Method::Admm { penalty }, iterations, 4.0))
             .into(),
@@ -176,6 +178,8 @@ fn every_party_of_every_cell_spends_its_total_and_no_more() {
             AccuracyMethod::Alone | AccuracyMethod::Averaged | AccuracyMethod::Centralised => 1,
             AccuracyMethod::Admm => chosen.parameters.iterations,
             AccuracyMethod::Recycled | AccuracyMethod::Linearised => 3,
+            AccuracyMethod::RecycledByRule if cell.total.delta > 0.0 => 40,
+            AccuracyMethod::RecycledByRule => 8,
             AccuracyMethod::Consensus if cell.total.delta > 0.0 => 26,
             AccuracyMethod::Consensus => 5,
         };

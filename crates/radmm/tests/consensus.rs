@@ -116,10 +116,12 @@ fn released_values_sums_and_models_agree_with_the_independent_implementation() {
                 total_rows,
                 step: StepSize::Fixed(case["step"].as_f64().unwrap()),
                 momentum: case["momentum"].as_f64().unwrap(),
+                averaged: (case["steps"].as_array().unwrap().len() as u32).div_ceil(2),
                 preconditioner: match gram {
                     true => Preconditioner::Gram {
                         noise: 1.0,
                         ridge: case["ridge"].as_f64().unwrap(),
+                        cut: 0.0,
                     },
                     false => Preconditioner::None,
                 },
@@ -208,6 +210,7 @@ fn parameters(
         total_rows,
         step: StepSize::Fixed(0.7),
         momentum: 0.3,
+        averaged: steps.div_ceil(2),
         preconditioner,
     }
 }
@@ -218,6 +221,7 @@ const KINDS: [Preconditioner; 3] = [
     Preconditioner::Gram {
         noise: 0.5,
         ridge: 0.01,
+        cut: 0.005,
     },
 ];
 
@@ -444,5 +448,46 @@ fn a_gram_matrix_has_its_own_width() {
             .units()
             .iter()
             .any(|unit| *unit as f64 * SPACING > 1.0)
+    );
+}
+
+#[test]
+fn a_cut_is_taken_off_the_eigenvalues_of_the_released_gram_matrix() {
+    let rows = invented(4, 30, 3);
+    let graph = Graph::new(&Topology::Ring, 4).unwrap();
+    let depth = SpanningTree::of(&graph).depth();
+    let model = |preconditioner| {
+        let parameters = ConsensusParameters {
+            momentum: 0.0,
+            ..parameters(1, 120, preconditioner)
+        };
+        let network = Network::new(
+            rows.clone(),
+            neighbours(&Topology::Ring, 4),
+            parameters.iterations(depth),
+        );
+        let mut simulation = network.simulation(|i| Box::new(node(&graph, i, parameters, 3)));
+        let steps = simulation.run(&Sequential);
+        steps.for_each(|step| drop(step.unwrap()));
+        let first = simulation.nodes().next().unwrap();
+        first.model().values().to_vec()
+    };
+    let gram = |cut| Preconditioner::Gram {
+        noise: 1.0,
+        ridge: 0.05,
+        cut,
+    };
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let cosine = |a: &[f64], b: &[f64]| dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+    // A cut beyond all eigenvalues leaves nothing but the ridge, and the metric is a multiple of the identity: one step then
+    // goes along the gradient at zero, as without a metric.
+    let (whole, nothing) = (model(gram(0.0)), model(gram(10.0)));
+    let plain = model(Preconditioner::None);
+    assert!(whole.iter().all(|weight| weight.is_finite()));
+    assert!(cosine(&whole, &plain) < 1.0 - 1e-3, "{whole:?} {plain:?}");
+    // With no effective dimension left there is no length to divide by.
+    assert!(
+        cosine(&nothing, &plain) > 1.0 - 1e-6,
+        "{nothing:?} {plain:?}"
     );
 }

@@ -39,6 +39,7 @@ fn first_sum(kind: Preconditioner, mechanism: Mechanism, seed: u64) -> (Vec<Vec<
         total_rows: 4 * PARTIES,
         step: StepSize::Fixed(1.0),
         momentum: 0.0,
+        averaged: 1,
         preconditioner: kind,
     };
     let mut simulation = network.simulation(|i| {
@@ -74,6 +75,7 @@ fn the_noise_of_a_sum_is_that_of_all_parties_together() {
             Preconditioner::Gram {
                 noise: FIRST,
                 ridge: 1.0,
+                cut: 0.0,
             },
             FIRST * SIGMA,
         ),

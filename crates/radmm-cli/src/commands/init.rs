@@ -4,14 +4,19 @@ use std::io;
 use std::path::Path;
 
 use radmm::privacy::Guarantee;
-use radmm_study::number_format::{as_typed, count, delta, thousands};
+use radmm_lab::{ForecastSource, Forecaster, RowsRelation};
+use radmm_study::number_format::{as_typed, count, delta, percent, thousands};
 use radmm_study::{Noise, Study};
 
 use crate::args::InitArgs;
 use crate::error::CommandError;
 use crate::input::relative_path::relative_to;
 use crate::inspect::{self, Agreement, Parties};
+use crate::output::tables::paragraph;
 use crate::output::{files, stderr};
+
+/// The most encoded columns for which a forecast is made at once.
+const MOST_FORECAST_COLUMNS: usize = 1000;
 
 pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
     if args.out.exists() && !args.force {
@@ -56,7 +61,60 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
             stderr::line(format!("note: {remark}"));
         }
     }
-    files::print(&summary(&study, &args.out, profile.rows))
+    let expected = match args.quiet {
+        true => None,
+        false => expectation(&study, profile.rows),
+    };
+    let expected = expected.map_or(String::new(), |text| paragraph("expect", &text) + "\n");
+    let summary = summary(&study, &args.out, profile.rows);
+    files::print(&format!("{summary}\n{expected}{}", next_steps(&args.out)))
+}
+
+/// Returns the accuracy to expect of a study with so many rows, in words; `None` where no forecast can be made.
+fn expectation(study: &Study, rows: usize) -> Option<String> {
+    let Noise::Total(total) = study.privacy.noise else {
+        return None;
+    };
+    if study.data.schema.width() > MOST_FORECAST_COLUMNS {
+        return None;
+    }
+    let parties = study.network.nodes as usize;
+    let sizes = vec![(rows / parties).max(1); parties];
+    let forecaster = Forecaster::new(study, &sizes, &ForecastSource::Schema).ok()?;
+    let forecast = forecaster.forecast(&[total.epsilon], &|_| ()).ok()?;
+    let one = forecast.epsilons.first()?;
+    let needed = |share: f64| {
+        let found = one.rows_needed.iter().find(|needed| needed.share >= share);
+        found.map_or(String::new(), |needed| {
+            let relation = match needed.relation {
+                RowsRelation::AtMost => "at most",
+                RowsRelation::About => "about",
+                RowsRelation::MoreThan => "more than",
+            };
+            format!("{relation} {} rows", thousands(needed.rows))
+        })
+    };
+    Some(match one.is_useful() {
+        true => format!(
+            "about {} of the way from the majority class to no noise, on rows drawn from these columns; 90 % would take {}",
+            percent(one.share.mean.clamp(0.0, 1.0)),
+            needed(0.9)
+        ),
+        false => format!(
+            "nothing better than the majority class with {} at this ε, on rows drawn from these columns; half of the way to no noise \
+             would take {}; more rows, a larger ε or fewer columns help",
+            count(rows, "row", "rows"),
+            needed(0.5)
+        ),
+    })
+}
+
+fn next_steps(out: &Path) -> String {
+    let out = out.display();
+    format!(
+        "next     radmm plan {out}     which accuracy for which ε\n\
+        \u{20}        radmm run {out} --out results     a simulation, with a report\n"
+    )
 }
 
 fn summary(study: &Study, out: &Path, rows: usize) -> String {
@@ -70,9 +128,7 @@ fn summary(study: &Study, out: &Path, rows: usize) -> String {
     };
     format!(
         "wrote {out}: {} rows in {} columns, {}, ε = {epsilon} {total}\n\
-         the total of every party over the whole run, for {}\n\n\
-         next     radmm plan {out}     what accuracy to expect, for which privacy\n\
-        \u{20}        radmm run {out} --out results     a simulation, with a report\n",
+         the total of every party over the whole run, for {}\n",
         thousands(rows),
         thousands(study.data.schema.width()),
         count(study.network.nodes as usize, "party", "parties"),

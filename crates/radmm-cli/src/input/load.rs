@@ -13,7 +13,14 @@ use crate::error::CommandError;
 use crate::input::warnings;
 use crate::output::stderr;
 
-const ADULT: &str = include_str!("../../studies/adult.toml");
+/// The built-in study on the UCI Adult data.
+const ADULT: (&str, &str) = (include_str!("../../studies/adult.toml"), "adult.toml");
+
+/// The built-in study of the paper's algorithm, on the same data.
+const ADULT_ADMM: (&str, &str) = (
+    include_str!("../../studies/adult-admm.toml"),
+    "adult-admm.toml",
+);
 
 /// The text of a configuration file.
 pub(crate) struct SourceText {
@@ -65,9 +72,25 @@ pub(crate) struct LoadedStudy {
 
 /// Reads a study file, or the built-in study on the UCI Adult data without one, and prints the notes on it.
 pub(crate) fn study(path: Option<&Path>, quiet: bool) -> Result<LoadedStudy, CommandError> {
+    study_or(path, ADULT, quiet)
+}
+
+/// Reads a study file, or the built-in study of an algorithm that converges without one, and prints the notes on it.
+pub(crate) fn converging_study(
+    path: Option<&Path>,
+    quiet: bool,
+) -> Result<LoadedStudy, CommandError> {
+    study_or(path, ADULT_ADMM, quiet)
+}
+
+fn study_or(
+    path: Option<&Path>,
+    (text, name): (&str, &str),
+    quiet: bool,
+) -> Result<LoadedStudy, CommandError> {
     let source = match path {
         Some(path) => SourceText::read(path)?,
-        None => SourceText::built_in(ADULT, "adult.toml"),
+        None => SourceText::built_in(text, name),
     };
     LoadedStudy::parse(source, quiet)
 }

@@ -8,7 +8,7 @@
 //! ADMM                                a ∈ {3e-3, 1e-2, 3e-2, 1e-1, 3e-1}·C, ρ/N ∈ {1e-4, 1e-3}·C, K ∈ {2, 6, 20}
 //! R-ADMM                              the same, with γ ∈ {0.05, 0.5}·a
 //! linearised R-ADMM                   the same, with γ ∈ {1e-2, 3e-2, 1e-1}·C
-//! consensus                           nothing: the public rule
+//! R-ADMM by the rule, consensus       nothing: the public rules
 //! ```
 
 use radmm::algorithm::schedule::Schedule;
@@ -28,6 +28,8 @@ pub enum AccuracyMethod {
     Admm,
     /// R-ADMM, one recycled step a data step.
     Recycled,
+    /// R-ADMM, one recycled step a data step, by the public rule.
+    RecycledByRule,
     /// Linearised R-ADMM, one recycled step a data step.
     Linearised,
     /// Recycling to consensus, by the public rule.
@@ -68,12 +70,13 @@ const DATA_STEPS: [u32; 3] = [2, 6, 20];
 
 impl AccuracyMethod {
     /// All methods, in the order of the table.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Alone,
         Self::Averaged,
         Self::Admm,
         Self::Recycled,
         Self::Linearised,
+        Self::RecycledByRule,
         Self::Consensus,
         Self::Centralised,
     ];
@@ -86,6 +89,7 @@ impl AccuracyMethod {
             Self::Admm => "ADMM",
             Self::Recycled => "R-ADMM",
             Self::Linearised => "linearised R-ADMM",
+            Self::RecycledByRule => "R-ADMM, by the rule",
             Self::Consensus => "consensus, by the rule",
             Self::Centralised => "centralised, private",
         }
@@ -126,6 +130,14 @@ impl AccuracyMethod {
                 };
                 DAMPINGS.map(method).to_vec()
             }),
+            Self::RecycledByRule => {
+                let (method, iterations) = Method::recycled(&study.problem, &study.network, noise);
+                vec![ParameterSet {
+                    method,
+                    iterations,
+                    ridge: study.problem.ridge,
+                }]
+            }
             Self::Consensus => {
                 let method = Method::consensus(noise, experiment.table().columns.len());
                 vec![ParameterSet {

@@ -13,7 +13,7 @@ use radmm::algorithm::schedule::Schedule;
 use radmm::graph::{Graph, SpanningTree};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::{NoiseFamily, NoiseKind};
+use crate::{NetworkSection, NoiseFamily, NoiseKind, ProblemSection};
 
 pub(crate) use admm_rule::AdmmRule;
 pub use parameter::{ParameterInfo, ParameterValue, constant};
@@ -86,6 +86,22 @@ impl Method {
             step: AutoNumber::Auto,
             momentum: AutoNumber::Auto,
         }
+    }
+
+    /// Returns `r-admm` with everything left to the public rule, and the number of its iterations.
+    pub fn recycled(
+        problem: &ProblemSection,
+        network: &NetworkSection,
+        noise: NoiseFamily,
+    ) -> (Self, u32) {
+        let rule = AdmmRule::new(problem, network, Asks::Minimisers, noise.is_pure());
+        let recycle = 1;
+        let method = Self::RecycledAdmm {
+            penalty: Schedule::Constant(rule.penalty()),
+            damping: Schedule::Constant(rule.damping()),
+            recycle,
+        };
+        (method, rule.data_steps() * (recycle + 1))
     }
 
     /// Returns the number of iterations on a graph, if it follows from the parameters.

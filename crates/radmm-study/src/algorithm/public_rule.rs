@@ -3,6 +3,7 @@
 //! ```text
 //! σ_q   standard deviation of a coordinate of the summed noise of one gradient, in units of the mean loss
 //! gram  K = 25   s = min(d_eff/h, τ/(√K·σ_q))      β = 0                        λ = ½√d · (the same σ of the Gram matrix)
+//!       eigenvalues are lessened by √2·λ, half of where those of the noise end; models of the last ⌈K/3⌉ steps are averaged
 //! none  K = 120  s = min(1/c₁, 1.2/(√K·σ_q))        β = max(0, 1 − √K·σ_q/(1.2·c₁))
 //! mean  K = 4    s = min(d/h, 1.4/(√K·σ_q))         β = 0
 //! ```
@@ -180,6 +181,7 @@ impl ConsensusSettings {
                 },
             },
             momentum: self.momentum.unwrap_or(momentum.min(LARGEST_MOMENTUM)),
+            averaged: self.steps.div_ceil(3),
             preconditioner,
         }
     }
@@ -239,9 +241,12 @@ impl ConsensusSettings {
             MetricKind::Gram => {
                 let deviation = noise * facts.summed_deviation();
                 let ridge = 0.5 * deviation * (facts.columns as f64).sqrt();
+                let ridge = self.metric_ridge.unwrap_or(ridge.max(LEAST_RIDGE));
                 Preconditioner::Gram {
                     noise,
-                    ridge: self.metric_ridge.unwrap_or(ridge.max(LEAST_RIDGE)),
+                    ridge,
+                    // Half of where the eigenvalues of the noise end.
+                    cut: std::f64::consts::SQRT_2 * ridge,
                 }
             }
         }
@@ -311,7 +316,7 @@ mod tests {
     fn the_first_question_and_the_gradients_share_the_budget_as_told() {
         let mu = 0.268;
         let parameters = SETTINGS.resolve(&facts(mu, &SETTINGS));
-        let Preconditioner::Gram { noise, ridge } = parameters.preconditioner else {
+        let Preconditioner::Gram { noise, ridge, cut } = parameters.preconditioner else {
             panic!("a Gram matrix")
         };
         let sigma = facts(mu, &SETTINGS).noise.unwrap().amount();
@@ -324,6 +329,9 @@ mod tests {
         // λ = ½·√2·√N/(μ√φ·B)·√d.
         let expected = 0.5 * (2.0 * 5.0 * 137.0 / 0.1f64).sqrt() / (mu * 30_162.0);
         assert!((ridge / expected - 1.0).abs() < 1e-12);
+        // The noise of a symmetric matrix of d columns has eigenvalues up to √(2d) times its deviation.
+        let edge = (2.0 * 137f64).sqrt() * 2.0 * ridge / 137f64.sqrt();
+        assert!((cut / (0.5 * edge) - 1.0).abs() < 1e-12);
     }
 
     #[test]

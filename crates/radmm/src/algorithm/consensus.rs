@@ -12,11 +12,10 @@
 //! ```text
 //! ḡ = Σ_i g_i/(cB)      f⁺ = y − s·P·ḡ      y⁺ = f⁺ + β(f⁺ − f)
 //! ```
-//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row, and then models of the last third of the data
-//! steps are averaged. With a private metric `A` (a noisy Gram
-//! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, the models of the last
-//! third of the data steps are averaged, and the model on the original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so
-//! that scores are of the size of the margins that were trained on.
+//! `P` is the identity, or `I − 0.95uuᵀ` with `u` the direction of a noisy mean row. With a private metric `A` (a noisy Gram
+//! matrix, asked for first and summed likewise) rows are `Az/‖Az‖`, `f` is in the coordinates of `A`, and the model on the
+//! original columns is `A·f/√d_eff`: the mean of `‖Az‖²` is `d_eff`, so that scores are of the size of the margins that were
+//! trained on. With either, the models of the last data steps are averaged.
 
 use std::sync::Arc;
 
@@ -40,6 +39,8 @@ pub struct ConsensusParameters {
     pub step: StepSize,
     /// `β`.
     pub momentum: f64,
+    /// The number of models, of the last data steps, whose mean is the final one; only with a preconditioner.
+    pub averaged: u32,
     /// The question that comes before the gradients.
     pub preconditioner: Preconditioner,
 }
@@ -74,6 +75,8 @@ pub enum Preconditioner {
         noise: f64,
         /// `λ`, added to the eigenvalues of the mean Gram matrix.
         ridge: f64,
+        /// The size of eigenvalues that noise alone makes, which is taken off them first.
+        cut: f64,
     },
 }
 
@@ -227,7 +230,11 @@ impl Consensus {
             return self.step(&mean);
         }
         match self.parameters.preconditioner {
-            Preconditioner::Gram { ridge, .. } => {
+            Preconditioner::Gram { ridge, cut, .. } => {
+                let mut mean = mean;
+                for a in 0..self.columns {
+                    mean[gram_width(a + 1) - 1] -= cut;
+                }
                 self.metric = Metric::shared(self.columns, &mean, ridge);
                 if self.metric.is_none() {
                     // There is no metric in double precision. A model that cannot be released ends the run.
@@ -280,7 +287,11 @@ impl Consensus {
             return;
         }
         let mut average = self.current.clone();
-        if k > self.parameters.steps - self.parameters.steps.div_ceil(3) {
+        if k > self
+            .parameters
+            .steps
+            .saturating_sub(self.parameters.averaged)
+        {
             self.tail_count += 1;
             for (sum, f) in self.tail.iter_mut().zip(&self.current) {
                 *sum += f;
