@@ -121,7 +121,7 @@ pub enum NumericScale {
         /// Their number, at least four.
         #[serde(rename = "splines")]
         count: u32,
-        /// Where they are. With geometric spacing everything below the bounds, such as zero, has a column of its own before them.
+        /// Their spacing. With geometric spacing everything below the bounds, such as zero, has a column of its own before them.
         #[serde(skip_serializing_if = "Spacing::is_equal")]
         spacing: Spacing,
     },

@@ -807,7 +807,7 @@ fn columns(numeric: &str, categorical: &str) -> Vec<String> {
         "[data]\npath = \"rows.csv\"\nlabel = \"ill\"\npositive = \"yes\"\n[data.numeric]\n{numeric}\n[data.categorical]\n{categorical}\n\
          [network]\nnodes = 2\n"
     );
-    let (study, _) = Study::parse(&text, "study.toml").unwrap();
+    let (study, _) = read(&text);
     study.data.schema.columns()
 }
 

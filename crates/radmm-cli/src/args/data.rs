@@ -50,7 +50,7 @@ pub(crate) struct LabelledTable {
     #[arg(long, value_name = "FORMAT", value_parser = values::format)]
     pub format: Option<Format>,
 
-    /// How numbers become columns [default: splines; bins for a pure total]
+    /// The encoding of numbers as columns [default: splines; bins for a pure total]
     #[arg(long, value_name = "HOW", value_enum)]
     pub numeric: Option<NumericEncoding>,
 }

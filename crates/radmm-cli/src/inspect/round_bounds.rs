@@ -30,7 +30,7 @@ pub(crate) fn around([low, high]: [f64; 2]) -> [f64; 2] {
 /// Returns round bounds close to `[low, high]`, within which they lie, for bins: values beyond them have the outermost ones.
 pub(crate) fn close_around([low, high]: [f64; 2]) -> [f64; 2] {
     let (size, width) = (low.abs().max(high.abs()), high - low);
-    match size < TINY || size > 1e300 || width < f64::EPSILON * size {
+    match !(TINY..=1e300).contains(&size) || width < f64::EPSILON * size {
         true => around([low, high]),
         false => outward([low, high], 0.0, width / 10.0),
     }

@@ -64,7 +64,7 @@ pub(crate) struct SchemaDraft<'a> {
     encoding: NumericEncoding,
     /// The column that tells whose a row is, which is not learnt from.
     split_by: Option<&'a ColumnProfile>,
-    /// What is public about columns, as far as somebody said so.
+    /// The public bounds and vocabularies that somebody gave.
     answers: Answers,
 }
 

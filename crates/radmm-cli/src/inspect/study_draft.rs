@@ -27,7 +27,7 @@ pub(crate) struct Agreement {
 
 /// The parties of a simulation.
 pub(crate) enum Parties {
-    /// So many, among which rows are dealt out.
+    /// A number of parties, among which rows are dealt out.
     Count(u32),
     /// One for each value of a column.
     Column { name: String, values: Vec<String> },

@@ -23,6 +23,17 @@ struct Effect {
     is_number: bool,
 }
 
+impl Effect {
+    /// Returns the size that the effect has in every repetition; zero if its sign differs.
+    fn certain(&self) -> f64 {
+        let (least, greatest) = self.range;
+        match least * greatest > 0.0 {
+            true => least.abs().min(greatest.abs()),
+            false => 0.0,
+        }
+    }
+}
+
 /// Returns the weights with the largest effect as a plot and a table; nothing if the run stopped early.
 pub(super) fn blocks(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
     if outcome.repetitions.iter().any(|run| run.stopped.is_some()) {
@@ -43,9 +54,14 @@ fn explanation(experiment: &Experiment, outcome: &Outcome) -> String {
     let schema = &experiment.study().data.schema;
     let (label, positive) = (&schema.label, &schema.positive);
     let noise = match outcome.total().epsilon.is_finite() {
-        true => {
-            " The noise that protects rows is in every weight: small ones, and columns that are rarely filled, mean little."
-        }
+        true => match outcome.repetitions.len() {
+            1 => {
+                " The noise that protects rows is in every weight: small ones, and columns that are rarely filled, mean little."
+            }
+            _ => {
+                " Noise is in every weight: shown are the columns whose effect is large whatever the noise of a repetition is."
+            }
+        },
         false => "",
     };
     format!(
@@ -79,7 +95,10 @@ fn largest(experiment: &Experiment, outcome: &Outcome) -> Vec<Effect> {
         .map(effect)
         .filter(|one| one.effect != 0.0)
         .collect();
-    effects.sort_by(|a, b| b.effect.abs().total_cmp(&a.effect.abs()));
+    if models.len() > 1 {
+        effects.retain(|one| one.certain() > 0.0);
+    }
+    effects.sort_by(|a, b| b.certain().total_cmp(&a.certain()));
     effects.truncate(SHOWN);
     effects
 }
