@@ -467,8 +467,9 @@ fn a_cut_is_taken_off_the_eigenvalues_of_the_released_gram_matrix() {
             parameters.iterations(depth),
         );
         let mut simulation = network.simulation(|i| Box::new(node(&graph, i, parameters, 3)));
-        let steps = simulation.run(&Sequential);
-        steps.for_each(|step| drop(step.unwrap()));
+        for step in simulation.run(&Sequential) {
+            step.unwrap();
+        }
         let first = simulation.nodes().next().unwrap();
         first.model().values().to_vec()
     };
@@ -484,7 +485,7 @@ fn a_cut_is_taken_off_the_eigenvalues_of_the_released_gram_matrix() {
     let (whole, nothing) = (model(gram(0.0)), model(gram(10.0)));
     let plain = model(Preconditioner::None);
     assert!(whole.iter().all(|weight| weight.is_finite()));
-    assert!(cosine(&whole, &plain) < 1.0 - 1e-3, "{whole:?} {plain:?}");
+    assert!(cosine(&whole, &plain) < 1.0 - 1e-4, "{whole:?} {plain:?}");
     // With no effective dimension left there is no length to divide by.
     assert!(
         cosine(&nothing, &plain) > 1.0 - 1e-6,

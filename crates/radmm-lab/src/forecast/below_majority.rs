@@ -46,7 +46,10 @@ impl Experiment {
             return Ok(None);
         }
         let answer = self.majority_answer(&majority);
-        let claim = format!("no better than always saying {answer}");
+        let mut claim = format!("no better than always saying {answer}");
+        if accuracy > majority.accuracy_shown() && ends.len() == 1 {
+            claim += &format!(" as far as {} rows can tell", thousands(self.rows_shown()));
+        }
         let no_noise = match (&outcome.centralised_held_out, &outcome.centralised) {
             (Some(score), _) => Some(score.accuracy),
             (None, Some(optimum)) => Some(optimum.global_fit.accuracy),
@@ -83,20 +86,22 @@ impl Experiment {
 
     /// Returns the standard error of an accuracy: over the repetitions, or of one over the rows.
     fn standard_error(&self, ends: &[FinalState], accuracy: f64) -> f64 {
-        let counts = &self.table().counts;
-        let rows = if counts.held_out > 0 {
-            counts.held_out
-        } else {
-            self.table().rows()
-        };
         match ends.len() {
-            1 => (accuracy * (1.0 - accuracy) / rows as f64).sqrt(),
+            1 => (accuracy * (1.0 - accuracy) / self.rows_shown() as f64).sqrt(),
             many => {
                 let each = ends
                     .iter()
                     .map(|end| mean_accuracy(std::slice::from_ref(end)));
                 SampleStats::of(each).deviation / (many as f64).sqrt()
             }
+        }
+    }
+
+    /// Returns the number of rows on which the accuracy that is shown was measured.
+    fn rows_shown(&self) -> usize {
+        match self.table().counts.held_out {
+            0 => self.table().rows(),
+            held_out => held_out,
         }
     }
 

@@ -59,8 +59,11 @@ const MOST_PARTIES: usize = 1000;
 const TEST_ROWS: usize = 6_000;
 /// The number of samples, each with rows and noise of its own.
 const SAMPLES: u64 = 4;
-/// The runs with different noise on each sample.
-const RUNS: u32 = 2;
+/// The runs with different noise on each sample, and on samples of many columns, which take longer.
+const RUNS: u32 = 3;
+const RUNS_IF_WIDE: u32 = 1;
+/// The number of columns beyond which they are many.
+const WIDE: usize = 1000;
 /// The least share of the way to no noise that is better than nothing.
 const LEAST_SHARE: f64 = 0.1;
 /// The least gap between the majority class and no noise of which a share can be measured.
@@ -253,7 +256,10 @@ impl Forecaster {
             });
         }
         let mut study = study.clone();
-        study.run.repetitions = RUNS;
+        study.run.repetitions = match study.data.schema.width() {
+            0..=WIDE => RUNS,
+            _ => RUNS_IF_WIDE,
+        };
         study.parties.clear();
         let mut forecaster = Self {
             study,

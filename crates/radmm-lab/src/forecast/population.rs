@@ -284,7 +284,8 @@ fn label_noise(known: &[(f64, f64)]) -> (f64, f64) {
             false => high = deviation,
         }
     }
-    (low, quantile(known, low))
+    // Not `low`, which stays zero where scores have few values: labels would follow from them alone.
+    (high, quantile(known, high))
 }
 
 fn quantile(known: &[(f64, f64)], deviation: f64) -> f64 {

@@ -47,6 +47,24 @@ fn a_population_has_the_documented_majority_and_signal() {
 }
 
 #[test]
+fn a_single_column_of_two_bins_has_a_signal_too() {
+    let text = STUDY.lines().filter(|line| {
+        let key = line.trim_start();
+        !["b =", "c =", "e =", "f =", "d =", "[data.categorical"]
+            .iter()
+            .any(|one| key.starts_with(one))
+    });
+    let text = text
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("bins = 8", "bins = 2");
+    let (study, _) = Study::parse(&text, "study.toml").unwrap();
+    assert_eq!(study.data.schema.width(), 2);
+    let forecaster = forecaster(&study, &[900, 500, 600]);
+    assert_eq!(forecaster.samples.len(), SAMPLES as usize);
+}
+
+#[test]
 fn more_privacy_takes_more_rows_and_results_do_not_depend_on_threads() {
     let forecast = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
