@@ -121,7 +121,8 @@ fn a_file_a_label_parties_and_a_total_are_enough() {
 #[test]
 fn few_rows_are_said_to_be_too_few_and_how_many_would_do() {
     let folder = folder(&patients(420));
-    let (stdout, _) = succeed(folder.path(), &["init", "rows.csv", "--label", "ill"]);
+    let strict = ["init", "rows.csv", "--label", "ill", "--epsilon", "0.1"];
+    let (stdout, _) = succeed(folder.path(), &strict);
     assert!(
         stdout.contains("expect   nothing better than the majority class with 420 rows at this ε"),
         "{stdout}"

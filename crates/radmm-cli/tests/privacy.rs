@@ -349,7 +349,10 @@ fn the_built_in_study_has_a_bill() {
     let folder = TempDir::new().unwrap();
     let (page, warned, code) = run(folder.path(), &["privacy"]);
     assert_eq!((warned.as_str(), code), ("", 0));
-    assert!(page.starts_with("adult: r-admm with 5 parties"), "{page}");
+    assert!(
+        page.starts_with("adult: consensus with 5 parties"),
+        "{page}"
+    );
 }
 
 /// Returns the study for three real parties, each with its own file of rows.

@@ -79,7 +79,9 @@ fn expectation(study: &Study, rows: usize) -> Option<String> {
         return None;
     }
     let parties = study.network.nodes as usize;
-    let sizes = vec![(rows / parties).max(1); parties];
+    // Some rows are held out.
+    let trained = (1.0 - inspect::TEST_SHARE) * rows as f64;
+    let sizes = vec![((trained / parties as f64) as usize).max(1); parties];
     let forecaster = Forecaster::new(study, &sizes, &ForecastSource::Schema).ok()?;
     let forecast = forecaster.forecast(&[total.epsilon], &|_| ()).ok()?;
     let one = forecast.epsilons.first()?;

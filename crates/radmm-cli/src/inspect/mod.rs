@@ -12,7 +12,7 @@ use radmm_data::{Format, TableProfile, profile};
 
 pub(crate) use self::binning::NumericEncoding;
 use self::schema_draft::{SchemaDraft, WARNING};
-pub(crate) use self::study_draft::{Agreement, Parties, default_delta, write as study};
+pub(crate) use self::study_draft::{Agreement, Parties, TEST_SHARE, default_delta, write as study};
 use crate::args::{InspectArgs, LabelledTable};
 use crate::error::CommandError;
 use crate::input::load;

@@ -9,7 +9,7 @@ use crate::inspect::schema_draft::SchemaDraft;
 use crate::inspect::toml_writer as toml;
 
 /// The share of rows that are held out to test on.
-const TEST_SHARE: f64 = 0.2;
+pub(crate) const TEST_SHARE: f64 = 0.2;
 
 /// The repetitions of a simulation: enough to see how much noise matters.
 const REPETITIONS: u32 = 5;

@@ -142,8 +142,13 @@ fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
         .map(|run| run.largest_residual)
         .fold(0.0, f64::max);
     let messages = run.iterations.len() * 2 * experiment.graph().edge_count();
+    // Gradients are exact, and only minimisers are found to a residual.
+    let residual = match residual > 0.0 {
+        true => format!("; minimisers certified to {residual:.1e}"),
+        false => String::new(),
+    };
     format!(
-        "steps    {}; {}\n         {}; minimisers certified to {:.1e}",
+        "steps    {}; {}\n         {}{residual}",
         count(
             run.count(StepKind::Data),
             "data step, which costs privacy",
@@ -155,7 +160,6 @@ fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
             "recycled steps, which are free"
         ),
         count(messages, "message", "messages"),
-        residual
     )
 }
 

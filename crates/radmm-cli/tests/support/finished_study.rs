@@ -10,7 +10,7 @@ use radmm_node::evidence::write_result_files;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::setup::{Folders, PartySetup};
-use radmm_node::store::Store;
+use radmm_node::store::{Store, StoreError};
 use radmm_study::{Identity, SiteFile, Study};
 use tempfile::TempDir;
 
@@ -103,7 +103,7 @@ pub fn run_study(changes: &[(&str, &str)]) -> TempDir {
         public_facts.push(setup.public_facts());
         let around = setup.neighbours().map(|(peer, _)| peer.id.0 as usize);
         edges.extend(around.map(|j| (i, j)));
-        let store = Store::open(&folders.site.join("state")).unwrap();
+        let store = open_when_free(&folders.site.join("state"));
         parties.push(setup.open(store).unwrap().0);
     }
     run(&mut parties, &edges);
@@ -143,4 +143,18 @@ fn run(parties: &mut [Party], edges: &[(usize, usize)]) {
 /// Returns the path of a party's file, relative to the folder.
 pub fn file(party: &str, name: &str) -> String {
     Path::new(party).join(name).display().to_string()
+}
+
+/// Opens a store. A process that another test is starting may hold a copy of its lock for a moment.
+fn open_when_free(path: &Path) -> Store {
+    let mut tries = 0;
+    loop {
+        match Store::open(path) {
+            Err(StoreError::InUse(_)) if tries < 100 => {
+                tries += 1;
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }

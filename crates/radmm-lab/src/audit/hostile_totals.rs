@@ -67,9 +67,10 @@ impl HostileTotals {
             _ => None,
         });
         let Some(metric) = metric else { return };
-        // A = diag(λ^−½, (w + λ)^−½), whose quotient is to be tan φ.
+        // A = diag(λ^−½, (w − √2·λ + λ)^−½), whose quotient is to be tan φ: √2·λ is what the public rule cuts off eigenvalues.
         let ridge = libm::pow(metric.apply(&[1.0, 0.0])[0], -2.0);
-        let weight = ridge * (libm::pow(libm::tan(PHI), -2.0) - 1.0);
+        let cut = std::f64::consts::SQRT_2;
+        let weight = ridge * (libm::pow(libm::tan(PHI), -2.0) - 1.0 + cut);
         self.totals[0].1[2] = (self.totals[0].1[2] * weight).min(LARGEST);
     }
 
