@@ -10,7 +10,7 @@ use radmm_study::instantiate::Instance;
 use radmm_study::pricing::noise_check::ExcessiveNoise;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget, amount_bits};
 use radmm_study::statement_text::{self, Program};
-use radmm_study::{PrivacySection, Study};
+use radmm_study::{Choice, PrivacySection, Study};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -59,6 +59,9 @@ pub struct StudyBill {
     /// The parties whose noise exceeds the signal of their rows, if there are any.
     #[serde(rename = "drowned")]
     pub noise_warning: Option<ExcessiveNoise>,
+    /// What the study leaves to public rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// The largest of the parties' totals at several `δ`, unless the total is pure or infinite.
     #[serde(flatten)]
     pub profile: Option<PrivacyProfile>,
@@ -259,6 +262,7 @@ fn bill_of(plan: &Plan<'_>, noise: &[Mechanism]) -> Result<StudyBill, Unattainab
         signal: plan.signal(),
         saving: saving(plan, noise, &nodes),
         noise_warning: plan.excessive_noise(noise),
+        choices: plan.instance().choices(),
         by_iteration,
         profile: network_profile(nodes.iter().map(|node| &node.profile)),
         nodes,

@@ -12,7 +12,7 @@ use radmm_study::{RowSource, Study};
 use crate::args::PrivacyArgs;
 use crate::error::CommandError;
 use crate::input::load;
-use crate::output::tables::{grid, paragraph};
+use crate::output::tables::{chosen, grid, paragraph};
 use crate::output::{files, stderr};
 
 /// The most parties in the table; the JSON has all.
@@ -66,6 +66,9 @@ fn page(bill: &StudyBill) -> String {
     }
     if let Some(saving) = &bill.saving {
         let _ = writeln!(page, "{}\n", paragraph("saved", &saved(bill, saving)));
+    }
+    if let Some(chosen) = chosen(&bill.choices) {
+        let _ = writeln!(page, "{chosen}\n");
     }
     let _ = writeln!(page, "{}", paragraph("privacy", &total(bill)));
     if let Some(profile) = &bill.profile {

@@ -10,8 +10,8 @@ use radmm_lab::noise_text;
 use radmm_lab::report::tables;
 use radmm_lab::{Experiment, Outcome, Repetition, caveat};
 use radmm_report::TextTable;
-use radmm_study::PrivacySection;
 use radmm_study::number_format::{self, brief, count, epsilon, number, percent, thousands};
+use radmm_study::{Choice, PrivacySection};
 
 /// The number of bars in a line of bars.
 const BAR_COUNT: usize = 60;
@@ -38,7 +38,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
     let _ = writeln!(page, "{}\n", loss_courses(first, outcome.repetitions.len()));
     let _ = writeln!(page, "{}\n", work_done(experiment, outcome));
-    if let Some(chosen) = chosen(experiment) {
+    if let Some(chosen) = chosen(&experiment.instance().choices()) {
         let _ = writeln!(page, "{chosen}\n");
     }
     let _ = writeln!(page, "{}", privacy_statement(outcome, &study.privacy));
@@ -164,8 +164,7 @@ fn work_done(experiment: &Experiment, outcome: &Outcome) -> String {
 }
 
 /// Formats what public rules chose, and why; `None` if the study gives everything itself.
-fn chosen(experiment: &Experiment) -> Option<String> {
-    let choices = experiment.instance().choices();
+pub(crate) fn chosen(choices: &[Choice]) -> Option<String> {
     let lines = choices.iter().enumerate().map(|(index, choice)| {
         let heading = if index == 0 { "chosen" } else { "" };
         let (key, value) = (choice.key, choice.short_value());
