@@ -256,12 +256,45 @@ fn unusual_and_hopeless_rows_are_named_with_what_would_help() {
         let lines: String = (0..rows).map(|n| row(n) + "\n").collect();
         format!("{header}\n{lines}")
     };
-    let cases: [(String, &str, i32); 7] = [
+    let cases: [(String, &str, i32); 10] = [
+        (
+            table("packs,smoker,y", 600, &|n| {
+                let packs = if n % 40 == 0 {
+                    "no".to_owned()
+                } else {
+                    (n % 97).to_string()
+                };
+                format!("{packs},{},{}", ["no", "yes"][n as usize % 2], n / 7 % 2)
+            }),
+            "packs is left out: it has numbers and \"no\", which is a value of another column: correct it",
+            0,
+        ),
+        (
+            table("bmi,smoker,y", 600, &|n| {
+                let bmi = if n % 40 == 0 {
+                    "unknown".to_owned()
+                } else {
+                    (n % 97).to_string()
+                };
+                format!(
+                    "{bmi},{},{}",
+                    ["no", "yes", "unknown"][n as usize % 3],
+                    n / 7 % 2
+                )
+            }),
+            "bmi: 15 values are not numbers, the first \"unknown\" on line 2; such values count as missing",
+            0,
+        ),
+        (
+            table("x,y", 30, &|n| format!("{},{}", n % 17, n % 2)),
+            "30 rows are too few for 5 parties: each needs at least 10; choose fewer with --parties",
+            2,
+        ),
         (
             table("x,flag,y", 2000, &|n| {
                 format!("{},{},{}", n % 97, u32::from(n % 500 == 0), n % 2)
             }),
-            "flag: 99.8 % of the rows have the same value, so that it tells little and adds noise; leave it out",
+            "flag is left out: 99.8 % of the rows have the same value",
             0,
         ),
         (
@@ -270,7 +303,7 @@ fn unusual_and_hopeless_rows_are_named_with_what_would_help() {
                 let lab = if n % 20 == 0 { lab } else { "" };
                 format!("{},{lab},{}", n % 97, n % 2)
             }),
-            "lab: 95.0 % of the values are missing; if they are missing for another reason elsewhere, leave it out",
+            "lab: 95.0 % of the values are missing; leave it out if whether it is missing is not known beforehand",
             0,
         ),
         (

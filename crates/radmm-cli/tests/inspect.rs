@@ -39,11 +39,13 @@ fn numbers_categories_identifiers_and_constants_are_distinguished() {
     let expected = r#"#
 # 150 rows, 50.0 % of them positive
 
+name = "rows"
+
 [data]
 path = "rows.csv" # relative to the study file
 label = "outcome" # guessed; other columns with two values: "ward", "sick"
 positive = "y" # guessed; the other value is "x"
-missing = ["NA"] # found in the rows
+missing = ["", "?", "NA"]
 rows = "unit"
 intercept = false
 
@@ -299,7 +301,7 @@ fn values_that_are_not_numbers_are_reported_with_their_line() {
     }
     let drafted = section_of(&csv, &[]);
     for line in [
-        "missing = [\"inf\", \"\\u202Eabc\"] # found in the rows\n",
+        "missing = [\"\", \"?\", \"inf\", \"\\u202Eabc\"]\n",
         "age = { bounds = [20, 60], splines = 8, missing = \"category\" } # from the rows; \"inf\" on line 9 is not a number: listed under missing; correct it if that is wrong\n",
         "height = { bounds = [150, 190], splines = 8, missing = \"category\" } # from the rows; 2 values are not numbers, the first \"\\u202Eabc\" on line 13: listed under missing; correct them if that is wrong\n",
     ] {

@@ -59,7 +59,7 @@ pub struct StudyBill {
     /// The parties whose noise exceeds the signal of their rows, if there are any.
     #[serde(rename = "drowned")]
     pub noise_warning: Option<ExcessiveNoise>,
-    /// What the study leaves to public rules.
+    /// The values that public rules chose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
     /// The largest of the parties' totals at several `δ`, unless the total is pure or infinite.

@@ -57,7 +57,7 @@ pub(crate) struct LabelledTable {
 
 /// Write a study that runs, from a file of rows
 ///
-/// Guesses nothing but what the file shows: numeric columns are cut into bins, categories become columns of zeros and ones, a
+/// Guesses nothing but what the file shows: numeric columns become splines, categories become columns of zeros and ones, a
 /// missing value is a category of its own. The algorithm and all its numbers are left to public rules. Bounds, bins and
 /// vocabularies are read off the rows, so they are not public: replace them by values that are known without the rows, or give
 /// them with --ask. Everything can be changed in the file that is written.

@@ -20,7 +20,7 @@ pub(super) fn epsilon(text: &str) -> Result<f64, String> {
 pub(super) fn total_epsilon(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(epsilon) if epsilon > 0.0 && epsilon <= 1000.0 => Ok(epsilon),
-        _ => Err("must be above 0 and at most 1000".into()),
+        _ => Err("must be a number above 0 and at most 1000, such as 0.5".into()),
     }
 }
 

@@ -28,6 +28,9 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
         draft = draft.for_pure_total(&args.table);
     }
     let mut parties = Parties::Count(args.parties);
+    if args.by.is_none() {
+        inspect::check_parties(&args.table, profile.rows, args.parties)?;
+    }
     if let Some(name) = &args.by {
         draft = draft.split_by(name).map_err(CommandError::Inspect)?;
         parties = Parties::Column {

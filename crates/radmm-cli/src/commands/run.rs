@@ -13,6 +13,9 @@ use crate::input::relative_path::relative_to;
 use crate::output::progress::Progress;
 use crate::output::{files, stderr, tables};
 
+/// The area under the ROC curve above which a column probably gives the label away.
+const GIVEN_AWAY: f64 = 0.9995;
+
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
     let study = load::study(args.study.as_deref(), quiet)?;
@@ -32,12 +35,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let outcome =
         pool.install(|| experiment.run(args.limit, &|snapshot| progress.step(snapshot)))?;
     progress.done();
+    stderr::notes(suspicion(&outcome), quiet);
     write_and_print(args, &study.source.folder, &experiment, &outcome)?;
     let mut repetitions = outcome.repetitions.iter();
     match repetitions.find_map(|repetition| repetition.stopped.clone()) {
         Some(reason) => Err(CommandError::StoppedEarly(reason)),
         None => Ok(()),
     }
+}
+
+/// Returns a note about columns that tell the label with certainty.
+fn suspicion(outcome: &Outcome) -> Option<&'static str> {
+    let auc = outcome.centralised_held_out.as_ref()?.auc;
+    (auc > GIVEN_AWAY).then_some(
+        "without noise the columns tell the label with certainty: was each of them known before the outcome was?",
+    )
 }
 
 /// Returns the study with everything that rules chose, to be kept beside its result: its rows are named from there.

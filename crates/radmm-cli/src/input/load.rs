@@ -88,6 +88,13 @@ fn study_or(
     (text, name): (&str, &str),
     quiet: bool,
 ) -> Result<LoadedStudy, CommandError> {
+    if let Some(path) = path.filter(|path| Format::of(path).is_some()) {
+        return Err(CommandError::Inspect(format!(
+            "{}: this is a table of rows, not a study; write one for it with: radmm init {}",
+            path.display(),
+            path.display()
+        )));
+    }
     let source = match path {
         Some(path) => SourceText::read(path)?,
         None => SourceText::built_in(text, name),

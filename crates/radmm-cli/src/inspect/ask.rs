@@ -45,7 +45,8 @@ pub(super) fn ask(
                 format!("{name}, a number; low,high {found}: ")
             }
             ColumnRole::Categorical(values) => {
-                let values: Vec<String> = values.iter().map(|(value, _)| value.clone()).collect();
+                let values = draft.vocabulary(values);
+                let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
                 format!(
                     "{name}, a category; values separated by commas [{}]: ",
                     first_few(&values)

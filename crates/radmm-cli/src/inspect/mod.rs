@@ -11,7 +11,7 @@ mod toml_writer;
 use radmm_data::{Format, TableProfile, profile};
 
 pub(crate) use self::binning::NumericEncoding;
-use self::schema_draft::{SchemaDraft, WARNING};
+use self::schema_draft::{LEAST_PARTY_ROWS, SchemaDraft, WARNING};
 pub(crate) use self::study_draft::{Agreement, Parties, TEST_SHARE, default_delta, write as study};
 use crate::args::{InspectArgs, LabelledTable};
 use crate::error::CommandError;
@@ -29,6 +29,21 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
             files::print(&study(&draft, &args.table.file, &agreement))
         }
     }
+}
+
+/// Checks that every party of a simulation would have some rows.
+pub(crate) fn check_parties(
+    table: &LabelledTable,
+    rows: usize,
+    parties: u32,
+) -> Result<(), CommandError> {
+    if rows >= LEAST_PARTY_ROWS * parties as usize {
+        return Ok(());
+    }
+    Err(CommandError::Inspect(format!(
+        "{}: {rows} rows are too few for {parties} parties: each needs at least {LEAST_PARTY_ROWS}; choose fewer with --parties",
+        table.file.display()
+    )))
 }
 
 /// Profiles a file of rows.

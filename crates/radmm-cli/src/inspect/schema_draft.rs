@@ -6,7 +6,7 @@ use std::path::Path;
 
 use comfy_table::CellAlignment;
 use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
-use radmm_study::number_format::{percent, thousands};
+use radmm_study::number_format::{self, percent, thousands};
 use serde::Serialize;
 
 use crate::args::LabelledTable;
@@ -29,6 +29,9 @@ const LONGEST: usize = 200;
 /// The terminal columns for names and values together: 80 minus the other columns and the gaps.
 const NAME_AND_VALUE_COLUMNS: usize = 51;
 
+/// The least number of rows of a party.
+pub(super) const LEAST_PARTY_ROWS: usize = 10;
+
 /// The most bins of a column.
 const MOST_BINS: u32 = 8;
 
@@ -40,6 +43,9 @@ const MOST_COLUMNS: usize = 400;
 
 /// The share of equal values from which on a column tells little.
 const NEARLY_CONSTANT: f64 = 0.99;
+
+/// The number of rows below which nothing is said about nearly constant columns.
+const FEW_ROWS: usize = 100;
 
 /// The share of the rarer class below which accuracy says little.
 const RARE: f64 = 0.05;
@@ -126,6 +132,20 @@ impl<'a> SchemaDraft<'a> {
                 first_few(&names)
             )
         })?;
+        if std::ptr::eq(column, self.label) {
+            return Err(format!(
+                "{file}: {} is the label, and cannot tell whose a row is",
+                toml::string(name)
+            ));
+        }
+        let smallest = column.values.iter().flatten().min_by_key(|(_, rows)| *rows);
+        if let Some((value, rows)) = smallest.filter(|(_, rows)| *rows < LEAST_PARTY_ROWS) {
+            return Err(format!(
+                "{file}: a party needs at least {LEAST_PARTY_ROWS} rows, and {rows} have {} in column {}; choose another column",
+                toml::excerpt(value),
+                toml::string(name)
+            ));
+        }
         match column.values.as_ref().map(Vec::len) {
             Some(0 | 1) => Err(format!(
                 "{file}: all rows have the same value in column {}: it tells nothing about parties",
@@ -173,7 +193,7 @@ impl<'a> SchemaDraft<'a> {
         }
         let mut reasons = Vec::new();
         for column in self.feature_columns() {
-            match role_of(column) {
+            match self.role(column) {
                 ColumnRole::Unusable(reason) => {
                     reasons.push(format!("{}: {reason}", short_name(column)))
                 }
@@ -235,13 +255,7 @@ impl<'a> SchemaDraft<'a> {
         }
         let positive = toml::string(&self.positive);
         let _ = writeln!(text, "positive = {positive}{}", self.positive_comment());
-        let markers = self.markers();
-        let found = if markers.is_empty() {
-            "none found"
-        } else {
-            "found in the rows"
-        };
-        let _ = writeln!(text, "missing = {} # {found}", toml::strings(markers));
+        let _ = writeln!(text, "missing = {}", toml::strings(self.markers()));
         let _ = writeln!(text, "rows = \"unit\"\nintercept = {}", self.intercept());
         if self.profile.numbered.is_none() {
             self.write_features(&mut text);
@@ -265,13 +279,13 @@ impl<'a> SchemaDraft<'a> {
                 let _ = writeln!(&mut unused, "# {}: left out", short_name(column));
                 continue;
             }
-            let _ = match role_of(column) {
+            let _ = match self.role(column) {
                 ColumnRole::Numeric(range) => {
                     let mut draft = NumericDraft::new(column, range, self.encoding);
                     if let Some(Answer::Bounds(bounds)) = answer {
                         draft = draft.within(*bounds);
                     }
-                    let draft = draft.toml(self.encoding, bins, may_be_missing(column));
+                    let draft = draft.toml(self.encoding, bins, self.may_be_missing(column));
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Categorical(values) => {
@@ -279,11 +293,11 @@ impl<'a> SchemaDraft<'a> {
                         Some(Answer::Values(values)) => {
                             toml::strings(values.iter().map(String::as_str))
                         }
-                        _ => toml::strings(values.iter().map(|(value, _)| value.as_str())),
+                        _ => toml::strings(self.vocabulary(values)),
                     };
-                    let values = match column.missing {
-                        0 => values,
-                        _ => format!("{{ values = {values}, missing = \"category\" }}"),
+                    let values = match self.may_be_missing(column) {
+                        false => values,
+                        true => format!("{{ values = {values}, missing = \"category\" }}"),
                     };
                     writeln!(&mut categorical, "{key} = {values} # {source}{missing}")
                 }
@@ -313,7 +327,7 @@ impl<'a> SchemaDraft<'a> {
         let width = names.max().unwrap_or_default().min(MOST_NAME_COLUMNS);
         let row = |column: &ColumnProfile| {
             let is_label = std::ptr::eq(column, self.label);
-            let (kind, values) = match role_of(column) {
+            let (kind, values) = match self.role(column) {
                 _ if is_label => ("label", frequent_values(column)),
                 ColumnRole::Numeric([low, high]) => {
                     let range = [low, high].map(toml::number);
@@ -382,8 +396,64 @@ impl<'a> SchemaDraft<'a> {
     /// Returns the columns that are learnt from.
     pub(super) fn features(&self) -> impl Iterator<Item = (&'a ColumnProfile, ColumnRole<'a>)> {
         let columns = self.feature_columns();
-        let columns = columns.map(|column| (column, role_of(column)));
+        let columns = columns.map(|column| (column, self.role(column)));
         columns.filter(|(_, role)| !matches!(role, ColumnRole::Unusable(_)))
+    }
+
+    /// Returns the role of a column beside the others.
+    pub(super) fn role(&self, column: &'a ColumnProfile) -> ColumnRole<'a> {
+        let role = role_of(column);
+        if matches!(role, ColumnRole::Unusable(_)) || std::ptr::eq(column, self.label) {
+            return role;
+        }
+        let most = column.values.iter().flatten().map(|(_, rows)| *rows).max();
+        let most = most.unwrap_or(0) as f64 / self.profile.rows as f64;
+        if most >= NEARLY_CONSTANT && self.profile.rows >= FEW_ROWS {
+            let reason = format!("{} of the rows have the same value", percent(most));
+            return ColumnRole::Unusable(reason);
+        }
+        match self.clash(column) {
+            Some(value) => ColumnRole::Unusable(format!(
+                "it has numbers and {}, which is a value of another column: correct it",
+                toml::excerpt(value)
+            )),
+            None => role,
+        }
+    }
+
+    /// Returns a value of a numeric column that is not a number, and that means something in another column: it cannot be listed
+    /// under `missing`.
+    fn clash(&self, column: &'a ColumnProfile) -> Option<&'a str> {
+        let is_label = |value: &str| {
+            let mut labels = self.label.values.iter().flatten();
+            labels.any(|(label, _)| label == value)
+        };
+        let is_category = |value: &str| {
+            let others = self.profile.columns.iter();
+            let mut others = others.filter(|other| !std::ptr::eq(*other, column));
+            others.any(|other| match role_of(other) {
+                ColumnRole::Categorical(values) => values.iter().any(|(known, _)| known == value),
+                _ => false,
+            })
+        };
+        not_numbers(column)
+            .find(|value| is_label(value) || (is_category(value) && !means_missing(value)))
+    }
+
+    /// Returns the values of a categorical column that do not mean "not known" in this study.
+    pub(super) fn vocabulary(&self, values: &'a [(String, usize)]) -> Vec<&'a str> {
+        let markers = self.markers();
+        let values = values.iter().map(|(value, _)| value.as_str());
+        values.filter(|value| !markers.contains(value)).collect()
+    }
+
+    /// Returns whether a row may lack the value of a column.
+    fn may_be_missing(&self, column: &'a ColumnProfile) -> bool {
+        let marked = match role_of(column) {
+            ColumnRole::Categorical(values) => self.vocabulary(values).len() < values.len(),
+            _ => not_numbers(column).next().is_some(),
+        };
+        column.missing > 0 || marked
     }
 
     /// Returns whether a constant column is needed: one-hot columns add up to one.
@@ -403,10 +473,10 @@ impl<'a> SchemaDraft<'a> {
                 ColumnRole::Numeric(range) => {
                     NumericDraft::new(column, range, self.encoding).width(bins)
                 }
-                ColumnRole::Categorical(values) => values.len(),
+                ColumnRole::Categorical(values) => self.vocabulary(values).len(),
                 ColumnRole::Unusable(_) => 0,
             };
-            values + usize::from(may_be_missing(column))
+            values + usize::from(self.may_be_missing(column))
         };
         self.features().map(width).sum::<usize>() + usize::from(self.intercept())
     }
@@ -452,21 +522,47 @@ impl<'a> SchemaDraft<'a> {
                 thousands(self.label.missing)
             ));
         }
-        for (column, _) in self.features() {
+        for column in self.feature_columns() {
             let name = short_name(column);
-            let most = column.values.iter().flatten().map(|(_, rows)| *rows).max();
-            let most = most.unwrap_or(0);
-            if 2 * column.missing >= rows {
-                remarks.push(format!(
-                    "{name}: {} of the values are missing; if they are missing for another reason elsewhere, leave it out",
+            match self.role(column) {
+                ColumnRole::Unusable(reason) => {
+                    remarks.push(format!("{name} is left out: {reason}"));
+                    continue;
+                }
+                _ if 2 * column.missing >= rows => remarks.push(format!(
+                    "{name}: {} of the values are missing; leave it out if whether it is missing is not known beforehand",
                     share(column.missing)
-                ));
-            } else if most as f64 >= NEARLY_CONSTANT * rows as f64 {
+                )),
+                _ => {}
+            }
+            if let Some(NonNumbers {
+                count,
+                first,
+                at,
+                distinct: Some(_),
+            }) = &column.non_numbers
+            {
                 remarks.push(format!(
-                    "{name}: {} of the rows have the same value, so that it tells little and adds noise; leave it out",
-                    share(most)
+                    "{name}: {}, the first {} {} {at}; such values count as missing",
+                    number_format::count(*count, "value is not a number", "values are not numbers"),
+                    toml::string(first),
+                    self.place()
                 ));
             }
+        }
+        let others = self
+            .label
+            .values
+            .iter()
+            .flatten()
+            .filter(|(value, _)| *value != self.positive);
+        let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
+        if others.len() > 1 {
+            remarks.push(format!(
+                "every label but {} counts as negative: {}",
+                toml::excerpt(&self.positive),
+                first_few(&others)
+            ));
         }
         let labelled = rows - self.label.missing;
         let rarer = self.positives.min(labelled - self.positives);
@@ -486,14 +582,16 @@ impl<'a> SchemaDraft<'a> {
 
     /// Returns the markers of missing values in the columns that the section names, and the values that should be numbers and
     /// are not.
-    fn markers(&self) -> Vec<&str> {
+    fn markers(&self) -> Vec<&'a str> {
         let used = self.profile.columns.iter().filter(|column| {
-            std::ptr::eq(*column, self.label) || !matches!(role_of(column), ColumnRole::Unusable(_))
+            std::ptr::eq(*column, self.label)
+                || !matches!(self.role(column), ColumnRole::Unusable(_))
         });
         let used: Vec<&ColumnProfile> = used.collect();
         let markers = used.iter().flat_map(|column| column.markers.clone());
         let slips = used.iter().flat_map(|column| not_numbers(column));
-        let mut markers: Vec<&str> = markers.chain(slips).collect();
+        // New rows may lack what these do not.
+        let mut markers: Vec<&str> = ["", "?"].into_iter().chain(markers).chain(slips).collect();
         markers.sort_unstable();
         markers.dedup();
         markers
@@ -523,10 +621,7 @@ impl<'a> SchemaDraft<'a> {
             Some(_) => format!("listed under missing; correct {them} if that is wrong"),
             None => format!("correct {them}, or list {them} under missing"),
         };
-        let place = match self.profile.format {
-            Format::Parquet => "in row",
-            Format::Csv | Format::Libsvm => "on line",
-        };
+        let place = self.place();
         let first = toml::string(first);
         match count {
             1 => {
@@ -537,6 +632,13 @@ impl<'a> SchemaDraft<'a> {
                 thousands(*many),
                 remedy("them")
             ),
+        }
+    }
+
+    fn place(&self) -> &'static str {
+        match self.profile.format {
+            Format::Parquet => "in row",
+            Format::Csv | Format::Libsvm => "on line",
         }
     }
 
@@ -567,13 +669,27 @@ impl<'a> SchemaDraft<'a> {
     }
 }
 
-/// Returns whether a row may lack the value of a column.
-fn may_be_missing(column: &ColumnProfile) -> bool {
-    column.missing > 0 || not_numbers(column).next().is_some()
+/// Returns whether a word usually means "not known".
+fn means_missing(word: &str) -> bool {
+    let word = word.to_lowercase();
+    [
+        "unknown",
+        "missing",
+        "n/a",
+        "#n/a",
+        "na",
+        "not known",
+        "not available",
+        "-",
+        "--",
+        ".",
+    ]
+    .contains(&word.as_str())
 }
 
 /// Returns the values of a numeric column that are not numbers, if they are few.
 fn not_numbers(column: &ColumnProfile) -> impl Iterator<Item = &str> {
+    // A column of text has none.
     let distinct = column.non_numbers.as_ref();
     let distinct = distinct.and_then(|slips| slips.distinct.as_ref());
     distinct.into_iter().flatten().map(String::as_str)

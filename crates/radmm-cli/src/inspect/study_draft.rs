@@ -59,6 +59,10 @@ pub(crate) fn default_delta(rows: usize) -> f64 {
 /// Formats the study; `path` is that of the rows as the study names them.
 pub(crate) fn write(draft: &SchemaDraft<'_>, path: &Path, agreement: &Agreement) -> String {
     let mut text = draft.section(path);
+    if let Some(stem) = path.file_stem() {
+        let name = toml::string(&stem.to_string_lossy());
+        text = text.replacen("[data]\n", &format!("name = {name}\n\n[data]\n"), 1);
+    }
     // Writing into a string does not fail, here and below.
     let _ = match &agreement.parties {
         Parties::Count(_) => writeln!(
@@ -89,7 +93,7 @@ pub(crate) fn write(draft: &SchemaDraft<'_>, path: &Path, agreement: &Agreement)
         ),
         delta => writeln!(
             text,
-            "delta = {delta:e} # the chance beyond epsilon: at most one in ten times as many as there are rows\n"
+            "delta = {delta:e} # the probability with which epsilon may fail: at most one in ten for all rows together\n"
         ),
     };
     let _ = writeln!(

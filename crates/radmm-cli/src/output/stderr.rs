@@ -11,9 +11,10 @@ pub(crate) fn line(text: impl Display) {
 }
 
 /// Writes a line for every note, unless `quiet`.
-pub(crate) fn notes<T: Display>(notes: &[T], quiet: bool) {
+pub(crate) fn notes<T: Display>(notes: impl IntoIterator<Item = T>, quiet: bool) {
     if !quiet {
-        notes.iter().for_each(|note| line(format!("note: {note}")));
+        let notes = notes.into_iter();
+        notes.for_each(|note| line(format!("note: {note}")));
     }
 }
 

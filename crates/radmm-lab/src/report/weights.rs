@@ -6,6 +6,7 @@ use radmm_study::number_format::{number, thousands};
 
 use crate::experiment::Experiment;
 use crate::outcome::{Outcome, Repetition};
+use crate::stats::SampleStats;
 
 /// The most columns that are shown.
 const SHOWN: usize = 20;
@@ -19,24 +20,25 @@ struct Effect {
     effect: f64,
     /// The least and greatest effect over the repetitions.
     range: (f64, f64),
+    /// The mean and the standard deviation over the repetitions, which differ in their noise alone.
+    mean: f64,
+    deviation: f64,
     /// Whether the column holds a number, and not the presence of a value.
     is_number: bool,
 }
 
 impl Effect {
-    /// Returns the size that the effect has in every repetition; zero if its sign differs.
+    /// Returns how far the mean effect is above what noise alone makes: three of its standard deviations over the repetitions.
     fn certain(&self) -> f64 {
-        let (least, greatest) = self.range;
-        match least * greatest > 0.0 {
-            true => least.abs().min(greatest.abs()),
-            false => 0.0,
-        }
+        (self.mean.abs() - 3.0 * self.deviation).max(0.0)
     }
 }
 
 /// Returns the weights with the largest effect as a plot and a table; nothing if the run stopped early.
 pub(super) fn blocks(experiment: &Experiment, outcome: &Outcome) -> Vec<Block> {
-    if outcome.repetitions.iter().any(|run| run.stopped.is_some()) {
+    // A model that is no better than the majority class has no effects but those of noise.
+    let stopped = outcome.repetitions.iter().any(|run| run.stopped.is_some());
+    if stopped || outcome.below_majority.is_some() {
         return Vec::new();
     }
     let effects = largest(experiment, outcome);
@@ -59,7 +61,7 @@ fn explanation(experiment: &Experiment, outcome: &Outcome) -> String {
                 " The noise that protects rows is in every weight: small ones, and columns that are rarely filled, mean little."
             }
             _ => {
-                " Noise is in every weight: shown are the columns whose effect is large whatever the noise of a repetition is."
+                " Noise is in every weight: shown are the columns whose mean effect is more than three times its standard deviation over the repetitions."
             }
         },
         false => "",
@@ -80,6 +82,7 @@ fn largest(experiment: &Experiment, outcome: &Outcome) -> Vec<Effect> {
     let columns = experiment.table().columns.iter().zip(spans).enumerate();
     let effect = |(k, (column, (span, is_number))): (usize, (&String, (f64, bool)))| {
         let all = || models.iter().map(|model| model[k] * span);
+        let stats = SampleStats::of(all());
         Effect {
             column: column.clone(),
             weight: models[0][k],
@@ -89,6 +92,8 @@ fn largest(experiment: &Experiment, outcome: &Outcome) -> Vec<Effect> {
                 all().fold(f64::NEG_INFINITY, f64::max),
             ),
             is_number,
+            mean: stats.mean,
+            deviation: stats.deviation,
         }
     };
     let mut effects: Vec<Effect> = columns

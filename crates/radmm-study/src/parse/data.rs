@@ -303,7 +303,8 @@ fn note_dropped(
     notes: &mut Vec<Note>,
 ) -> Result<(), StudyError> {
     let written = section.open_section("categorical")?;
-    for Categorical { name, values, .. } in &schema.categorical {
+    let dropping = schema.categorical.iter();
+    for Categorical { name, values, .. } in dropping.filter(|column| !column.missing_category) {
         let dropped = values.iter().find(|value| schema.missing.contains(value));
         if let (Some(value), Some(entry)) = (dropped, written.get(name)) {
             notes.push(entry.note(&format!(
