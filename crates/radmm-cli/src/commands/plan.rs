@@ -170,7 +170,7 @@ fn party_sizes(args: &PlanArgs, loaded: &LoadedStudy) -> Result<Vec<usize>, Comm
     }
     let rows = StudyRows::read(study, &loaded.source.folder)?;
     let note = "the study's rows were counted, and nothing else about them is used";
-    stderr::notes(&[note], args.work.quiet);
+    stderr::notes([note], args.work.quiet);
     Ok(rows
         .parties
         .iter()

@@ -123,7 +123,7 @@ impl LoadedStudy {
     pub(crate) fn experiment(&self) -> Result<Experiment, CommandError> {
         let experiment = Experiment::prepare(self.study.clone(), &self.source.folder)
             .map_err(|error| CommandError::from_prepare(self.name(), error))?;
-        stderr::notes(&warnings::on_rows(&experiment), self.quiet);
+        stderr::notes(warnings::on_rows(&experiment), self.quiet);
         Ok(experiment)
     }
 }
