@@ -120,10 +120,16 @@ fn a_result_no_better_than_the_majority_says_how_many_rows_it_would_take() {
     let folder = folder(&study);
     let run = radmm(folder.path(), &["run", "study.toml", "-q", "--out", "out"]);
     let shown = text(&run.stdout);
-    let sentence = shown
-        .lines()
-        .find(|line| line.starts_with("no better than always saying "));
-    let sentence = sentence.unwrap_or_else(|| panic!("{shown}"));
+    // On the terminal it is broken into lines of eighty columns.
+    let said = shown.split_once("\nresult   ").map(|(_, rest)| rest);
+    let said = said.and_then(|rest| rest.split_once("\n\n"));
+    let (said, _) = said.unwrap_or_else(|| panic!("{shown}"));
+    let said: Vec<&str> = said.split_whitespace().collect();
+    let sentence = said.join(" ");
+    assert!(
+        sentence.starts_with("no better than always saying "),
+        "{sentence}"
+    );
     assert!(sentence.ends_with(" rows would be needed"), "{sentence}");
     let read = |file: &str| fs::read_to_string(folder.path().join("out").join(file)).unwrap();
     let result: Value = serde_json::from_str(&read("result.json")).unwrap();

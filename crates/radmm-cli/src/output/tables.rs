@@ -32,7 +32,7 @@ pub(crate) fn outcome(experiment: &Experiment, outcome: &Outcome) -> String {
         let _ = writeln!(page, " {line}");
     }
     if let Some(below) = &outcome.below_majority {
-        let _ = writeln!(page, "\n{}", below.sentence);
+        let _ = writeln!(page, "\n{}", paragraph("result", &below.sentence));
     }
     page.push('\n');
     let _ = writeln!(page, "{}\n", parties(first, study.privacy.bound));
