@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
 use crate::inspect::binning::{NumericDraft, NumericEncoding};
-use crate::inspect::schema_draft::{ColumnRole, SchemaDraft, first_few};
+use crate::inspect::column_roles::ColumnRole;
+use crate::inspect::schema_draft::{SchemaDraft, first_few};
 use crate::inspect::toml_writer as toml;
 
 /// An answer about a column.
@@ -35,7 +36,7 @@ pub(super) fn ask(
     writeln!(output, "{EXPLANATION}")?;
     for (column, role) in draft.features() {
         let name = toml::key(&column.name);
-        let question = match &role {
+        let question = match role {
             ColumnRole::Numeric(range) => {
                 let found = NumericDraft::new(column, *range, NumericEncoding::Centred).toml(
                     NumericEncoding::Centred,
@@ -45,8 +46,7 @@ pub(super) fn ask(
                 format!("{name}, a number; low,high {found}: ")
             }
             ColumnRole::Categorical(values) => {
-                let values = draft.vocabulary(values);
-                let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
+                let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
                 format!(
                     "{name}, a category; values separated by commas [{}]: ",
                     first_few(&values)
@@ -62,7 +62,7 @@ pub(super) fn ask(
             if input.read_line(&mut line)? == 0 {
                 return Ok(answers);
             }
-            match parse(line.trim(), &role) {
+            match parse(line.trim(), role) {
                 Ok(None) => break,
                 Ok(Some(answer)) => {
                     answers.insert(column.name.clone(), answer);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_line_is_bounds_values_a_refusal_or_nothing() {
         let numeric = ColumnRole::Numeric([0.0, 1.0]);
-        let categorical = ColumnRole::Categorical(&[]);
+        let categorical = ColumnRole::Categorical(Vec::new());
         assert_eq!(parse("", &numeric), Ok(None));
         assert_eq!(parse("-", &categorical), Ok(Some(Answer::LeaveOut)));
         assert_eq!(

@@ -3,7 +3,8 @@
 use radmm_data::{ColumnProfile, Format, MAX_VALUES, TableProfile};
 
 use crate::args::LabelledTable;
-use crate::inspect::schema_draft::{first_few, is_long};
+use crate::inspect::column_roles::is_long;
+use crate::inspect::schema_draft::first_few;
 use crate::inspect::toml_writer as toml;
 
 /// Usual names of the label, in lower case.

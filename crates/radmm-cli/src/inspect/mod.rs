@@ -2,6 +2,7 @@
 
 mod ask;
 mod binning;
+mod column_roles;
 mod label_guess;
 mod round_bounds;
 mod schema_draft;

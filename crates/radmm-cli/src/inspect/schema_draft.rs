@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::LabelledTable;
 use crate::inspect::ask::{self, Answer, Answers};
 use crate::inspect::binning::{NumericDraft, NumericEncoding};
+use crate::inspect::column_roles::{ColumnRole, ColumnRoles, is_long};
 use crate::inspect::{label_guess, toml_writer as toml};
 use crate::output::tables;
 
@@ -23,29 +24,20 @@ Replace each by a value known without these rows: documentation, physiology, law
 /// The number of items shown of a long list.
 const MOST_ITEMS: usize = 6;
 
-/// The most characters of a name or category.
-const LONGEST: usize = 200;
-
 /// The terminal columns for names and values together: 80 minus the other columns and the gaps.
 const NAME_AND_VALUE_COLUMNS: usize = 51;
 
 /// The least number of rows of a party.
 pub(super) const LEAST_PARTY_ROWS: usize = 10;
 
-/// The most bins of a column.
+/// The most bins or splines of a column.
 const MOST_BINS: u32 = 8;
 
-/// The least bins of a column.
+/// The least bins or splines of a column.
 const LEAST_BINS: u32 = 4;
 
-/// The most encoded columns for which every numeric column gets ten bins.
+/// The most encoded columns for which every numeric column gets the most bins.
 const MOST_COLUMNS: usize = 400;
-
-/// The share of equal values from which on a column tells little.
-const NEARLY_CONSTANT: f64 = 0.99;
-
-/// The number of rows below which nothing is said about nearly constant columns.
-const FEW_ROWS: usize = 100;
 
 /// The share of the rarer class below which accuracy says little.
 const RARE: f64 = 0.05;
@@ -60,6 +52,7 @@ pub(crate) struct SchemaDraft<'a> {
     write_format: bool,
     profile: &'a TableProfile,
     label: &'a ColumnProfile,
+    roles: ColumnRoles<'a>,
     /// The other candidates for the label, if it was guessed.
     other_labels: Option<Vec<&'a str>>,
     positive: String,
@@ -72,14 +65,6 @@ pub(crate) struct SchemaDraft<'a> {
     split_by: Option<&'a ColumnProfile>,
     /// The public bounds and vocabularies that somebody gave.
     answers: Answers,
-}
-
-/// The role of a column in a study.
-pub(super) enum ColumnRole<'a> {
-    Numeric([f64; 2]),
-    Categorical(&'a [(String, usize)]),
-    /// Not usable, for this reason.
-    Unusable(String),
 }
 
 impl<'a> SchemaDraft<'a> {
@@ -98,6 +83,7 @@ impl<'a> SchemaDraft<'a> {
             write_format: Format::of(path) != Some(profile.format),
             profile,
             label,
+            roles: ColumnRoles::new(profile, label),
             other_labels,
             positive,
             positive_guessed: args.positive.is_none(),
@@ -192,8 +178,8 @@ impl<'a> SchemaDraft<'a> {
             return None;
         }
         let mut reasons = Vec::new();
-        for column in self.feature_columns() {
-            match self.role(column) {
+        for (index, column) in self.feature_columns() {
+            match self.roles.role(index) {
                 ColumnRole::Unusable(reason) => {
                     reasons.push(format!("{}: {reason}", short_name(column)))
                 }
@@ -255,7 +241,11 @@ impl<'a> SchemaDraft<'a> {
         }
         let positive = toml::string(&self.positive);
         let _ = writeln!(text, "positive = {positive}{}", self.positive_comment());
-        let _ = writeln!(text, "missing = {}", toml::strings(self.markers()));
+        let _ = writeln!(
+            text,
+            "missing = {}",
+            toml::strings(self.roles.markers().iter().copied())
+        );
         let _ = writeln!(text, "rows = \"unit\"\nintercept = {}", self.intercept());
         if self.profile.numbered.is_none() {
             self.write_features(&mut text);
@@ -267,7 +257,7 @@ impl<'a> SchemaDraft<'a> {
         let (mut numeric, mut categorical, mut unused) =
             (String::new(), String::new(), String::new());
         let bins = self.bin_count();
-        for column in self.feature_columns() {
+        for (index, column) in self.feature_columns() {
             let key = toml::key(&column.name);
             let missing = self.share_missing(column) + &self.slips(column);
             let answer = self.answers.get(&column.name);
@@ -279,13 +269,14 @@ impl<'a> SchemaDraft<'a> {
                 let _ = writeln!(&mut unused, "# {}: left out", short_name(column));
                 continue;
             }
-            let _ = match self.role(column) {
+            let may_be_missing = self.roles.may_be_missing(index);
+            let _ = match self.roles.role(index) {
                 ColumnRole::Numeric(range) => {
-                    let mut draft = NumericDraft::new(column, range, self.encoding);
+                    let mut draft = NumericDraft::new(column, *range, self.encoding);
                     if let Some(Answer::Bounds(bounds)) = answer {
                         draft = draft.within(*bounds);
                     }
-                    let draft = draft.toml(self.encoding, bins, self.may_be_missing(column));
+                    let draft = draft.toml(self.encoding, bins, may_be_missing);
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Categorical(values) => {
@@ -293,9 +284,9 @@ impl<'a> SchemaDraft<'a> {
                         Some(Answer::Values(values)) => {
                             toml::strings(values.iter().map(String::as_str))
                         }
-                        _ => toml::strings(self.vocabulary(values)),
+                        _ => toml::strings(values.iter().copied()),
                     };
-                    let values = match self.may_be_missing(column) {
+                    let values = match may_be_missing {
                         false => values,
                         true => format!("{{ values = {values}, missing = \"category\" }}"),
                     };
@@ -325,16 +316,16 @@ impl<'a> SchemaDraft<'a> {
             .iter()
             .map(|column| toml::width(&short_name(column)));
         let width = names.max().unwrap_or_default().min(MOST_NAME_COLUMNS);
-        let row = |column: &ColumnProfile| {
+        let row = |(index, column): (usize, &ColumnProfile)| {
             let is_label = std::ptr::eq(column, self.label);
-            let (kind, values) = match self.role(column) {
+            let (kind, values) = match self.roles.role(index) {
                 _ if is_label => ("label", frequent_values(column)),
                 ColumnRole::Numeric([low, high]) => {
-                    let range = [low, high].map(toml::number);
+                    let range = [*low, *high].map(toml::number);
                     ("numeric", format!("{} to {}", range[0], range[1]))
                 }
                 ColumnRole::Categorical(_) => ("categorical", frequent_values(column)),
-                ColumnRole::Unusable(reason) => ("unused", reason),
+                ColumnRole::Unusable(reason) => ("unused", reason.clone()),
             };
             let missing = percent(column.missing as f64 / self.profile.rows as f64);
             let name = toml::cut(&short_name(column), width);
@@ -342,7 +333,7 @@ impl<'a> SchemaDraft<'a> {
             vec![name, kind.to_owned(), values, missing]
         };
         let header = ["column", "use", "range or values", "missing"];
-        let mut table = tables::grid(&header, columns.iter().map(row));
+        let mut table = tables::grid(&header, columns.iter().enumerate().map(row));
         for column in table.column_iter_mut().skip(1).take(2) {
             column.set_cell_alignment(CellAlignment::Left);
         }
@@ -384,76 +375,26 @@ impl<'a> SchemaDraft<'a> {
         serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
     }
 
-    fn feature_columns(&self) -> impl Iterator<Item = &'a ColumnProfile> {
+    /// Returns the columns that may be learnt from, with their indices.
+    fn feature_columns(&self) -> impl Iterator<Item = (usize, &'a ColumnProfile)> {
         let (label, split_by) = (self.label, self.split_by);
-        let columns = self.profile.columns.iter();
-        columns.filter(move |column| {
+        let columns = self.profile.columns.iter().enumerate();
+        columns.filter(move |(_, column)| {
             !std::ptr::eq(*column, label)
                 && split_by.is_none_or(|split_by| !std::ptr::eq(*column, split_by))
         })
     }
 
-    /// Returns the columns that are learnt from.
-    pub(super) fn features(&self) -> impl Iterator<Item = (&'a ColumnProfile, ColumnRole<'a>)> {
+    /// Returns the columns that are learnt from, with their indices and roles.
+    fn used_columns(&self) -> impl Iterator<Item = (usize, &'a ColumnProfile, &ColumnRole<'a>)> {
         let columns = self.feature_columns();
-        let columns = columns.map(|column| (column, self.role(column)));
-        columns.filter(|(_, role)| !matches!(role, ColumnRole::Unusable(_)))
+        let columns = columns.map(|(index, column)| (index, column, self.roles.role(index)));
+        columns.filter(|(_, _, role)| !matches!(role, ColumnRole::Unusable(_)))
     }
 
-    /// Returns the role of a column beside the others.
-    pub(super) fn role(&self, column: &'a ColumnProfile) -> ColumnRole<'a> {
-        let role = role_of(column);
-        if matches!(role, ColumnRole::Unusable(_)) || std::ptr::eq(column, self.label) {
-            return role;
-        }
-        let most = column.values.iter().flatten().map(|(_, rows)| *rows).max();
-        let most = most.unwrap_or(0) as f64 / self.profile.rows as f64;
-        if most >= NEARLY_CONSTANT && self.profile.rows >= FEW_ROWS {
-            let reason = format!("{} of the rows have the same value", percent(most));
-            return ColumnRole::Unusable(reason);
-        }
-        match self.clash(column) {
-            Some(value) => ColumnRole::Unusable(format!(
-                "it has numbers and {}, which is a value of another column: correct it",
-                toml::excerpt(value)
-            )),
-            None => role,
-        }
-    }
-
-    /// Returns a value of a numeric column that is not a number, and that means something in another column: it cannot be listed
-    /// under `missing`.
-    fn clash(&self, column: &'a ColumnProfile) -> Option<&'a str> {
-        let is_label = |value: &str| {
-            let mut labels = self.label.values.iter().flatten();
-            labels.any(|(label, _)| label == value)
-        };
-        let is_category = |value: &str| {
-            let others = self.profile.columns.iter();
-            let mut others = others.filter(|other| !std::ptr::eq(*other, column));
-            others.any(|other| match role_of(other) {
-                ColumnRole::Categorical(values) => values.iter().any(|(known, _)| known == value),
-                _ => false,
-            })
-        };
-        not_numbers(column)
-            .find(|value| is_label(value) || (is_category(value) && !means_missing(value)))
-    }
-
-    /// Returns the values of a categorical column that do not mean "not known" in this study.
-    pub(super) fn vocabulary(&self, values: &'a [(String, usize)]) -> Vec<&'a str> {
-        let markers = self.markers();
-        let values = values.iter().map(|(value, _)| value.as_str());
-        values.filter(|value| !markers.contains(value)).collect()
-    }
-
-    /// Returns whether a row may lack the value of a column.
-    fn may_be_missing(&self, column: &'a ColumnProfile) -> bool {
-        let marked = match role_of(column) {
-            ColumnRole::Categorical(values) => self.vocabulary(values).len() < values.len(),
-            _ => not_numbers(column).next().is_some(),
-        };
-        column.missing > 0 || marked
+    /// Returns the columns that are learnt from.
+    pub(super) fn features(&self) -> impl Iterator<Item = (&'a ColumnProfile, &ColumnRole<'a>)> {
+        self.used_columns().map(|(_, column, role)| (column, role))
     }
 
     /// Returns whether a constant column is needed: one-hot columns add up to one.
@@ -463,25 +404,25 @@ impl<'a> SchemaDraft<'a> {
             ColumnRole::Categorical(_) => true,
             ColumnRole::Unusable(_) => false,
         };
-        !self.features().any(|(_, role)| one_hot(&role))
+        !self.features().any(|(_, role)| one_hot(role))
     }
 
     /// Returns the number of encoded columns with so many bins.
     fn width(&self, bins: u32) -> usize {
-        let width = |(column, role): (&ColumnProfile, ColumnRole<'_>)| {
+        let width = |(index, column, role): (usize, &ColumnProfile, &ColumnRole<'_>)| {
             let values = match role {
                 ColumnRole::Numeric(range) => {
-                    NumericDraft::new(column, range, self.encoding).width(bins)
+                    NumericDraft::new(column, *range, self.encoding).width(bins)
                 }
-                ColumnRole::Categorical(values) => self.vocabulary(values).len(),
+                ColumnRole::Categorical(values) => values.len(),
                 ColumnRole::Unusable(_) => 0,
             };
-            values + usize::from(self.may_be_missing(column))
+            values + usize::from(self.roles.may_be_missing(index))
         };
-        self.features().map(width).sum::<usize>() + usize::from(self.intercept())
+        self.used_columns().map(width).sum::<usize>() + usize::from(self.intercept())
     }
 
-    /// Returns the number of bins of a column: ten, or fewer where columns are many, since noise grows with them.
+    /// Returns the number of bins or splines of a column: eight, or fewer where columns are many, since noise grows with them.
     fn bin_count(&self) -> u32 {
         let fits = |bins: &u32| self.width(*bins) <= MOST_COLUMNS;
         (LEAST_BINS..=MOST_BINS)
@@ -498,10 +439,7 @@ impl<'a> SchemaDraft<'a> {
         if self.profile.numbered.is_some() {
             return remarks;
         }
-        let used: Vec<usize> = self
-            .features()
-            .filter_map(|(column, _)| self.index_of(column))
-            .collect();
+        let used: Vec<usize> = self.used_columns().map(|(index, _, _)| index).collect();
         let incomplete = self.profile.missing_patterns.incomplete(&used);
         if incomplete > 0 {
             remarks.push(format!(
@@ -522,9 +460,9 @@ impl<'a> SchemaDraft<'a> {
                 thousands(self.label.missing)
             ));
         }
-        for column in self.feature_columns() {
+        for (index, column) in self.feature_columns() {
             let name = short_name(column);
-            match self.role(column) {
+            match self.roles.role(index) {
                 ColumnRole::Unusable(reason) => {
                     remarks.push(format!("{name} is left out: {reason}"));
                     continue;
@@ -573,28 +511,6 @@ impl<'a> SchemaDraft<'a> {
             ));
         }
         remarks
-    }
-
-    fn index_of(&self, column: &ColumnProfile) -> Option<usize> {
-        let mut columns = self.profile.columns.iter();
-        columns.position(|other| std::ptr::eq(other, column))
-    }
-
-    /// Returns the markers of missing values in the columns that the section names, and the values that should be numbers and
-    /// are not.
-    fn markers(&self) -> Vec<&'a str> {
-        let used = self.profile.columns.iter().filter(|column| {
-            std::ptr::eq(*column, self.label)
-                || !matches!(self.role(column), ColumnRole::Unusable(_))
-        });
-        let used: Vec<&ColumnProfile> = used.collect();
-        let markers = used.iter().flat_map(|column| column.markers.clone());
-        let slips = used.iter().flat_map(|column| not_numbers(column));
-        // New rows may lack what these do not.
-        let mut markers: Vec<&str> = ["", "?"].into_iter().chain(markers).chain(slips).collect();
-        markers.sort_unstable();
-        markers.dedup();
-        markers
     }
 
     fn share_missing(&self, column: &ColumnProfile) -> String {
@@ -667,73 +583,6 @@ impl<'a> SchemaDraft<'a> {
         let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
     }
-}
-
-/// Returns whether a word usually means "not known".
-fn means_missing(word: &str) -> bool {
-    let word = word.to_lowercase();
-    [
-        "unknown",
-        "missing",
-        "n/a",
-        "#n/a",
-        "na",
-        "not known",
-        "not available",
-        "-",
-        "--",
-        ".",
-    ]
-    .contains(&word.as_str())
-}
-
-/// Returns the values of a numeric column that are not numbers, if they are few.
-fn not_numbers(column: &ColumnProfile) -> impl Iterator<Item = &str> {
-    // A column of text has none.
-    let distinct = column.non_numbers.as_ref();
-    let distinct = distinct.and_then(|slips| slips.distinct.as_ref());
-    distinct.into_iter().flatten().map(String::as_str)
-}
-
-fn role_of(column: &ColumnProfile) -> ColumnRole<'_> {
-    if let Some(obstacle) = &column.obstacle {
-        return ColumnRole::Unusable(obstacle.clone());
-    }
-    if is_long(&column.name) {
-        return ColumnRole::Unusable(format!("its name is longer than {LONGEST} characters"));
-    }
-    if column.looks_like_row_id {
-        let reason = "whole numbers that seem never to repeat, probably an identifier";
-        return ColumnRole::Unusable(reason.into());
-    }
-    match (&column.values, column.range) {
-        (Some(values), _) if values.is_empty() => {
-            ColumnRole::Unusable("every value is missing".into())
-        }
-        (Some(values), _) if values.len() == 1 => {
-            ColumnRole::Unusable("every value is the same".into())
-        }
-        // The same number, written in several forms.
-        (_, Some([low, high])) if low == high => {
-            ColumnRole::Unusable("every value is the same".into())
-        }
-        (_, Some(range)) => ColumnRole::Numeric(range),
-        (Some(values), None) if values.iter().any(|(value, _)| is_long(value)) => {
-            let reason = format!("text of more than {LONGEST} characters, too long for a category");
-            ColumnRole::Unusable(reason)
-        }
-        (Some(values), None) => ColumnRole::Categorical(values),
-        (None, None) => {
-            let reason = format!(
-                "text with more than {MAX_VALUES} different values, probably an identifier"
-            );
-            ColumnRole::Unusable(reason)
-        }
-    }
-}
-
-pub(super) fn is_long(text: &str) -> bool {
-    text.chars().nth(LONGEST).is_some()
 }
 
 /// Returns a column's name, shortened if it is very long.
