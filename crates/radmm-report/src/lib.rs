@@ -7,7 +7,7 @@
 //! use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
 //!
 //! let axis = |label: &str| Axis { label: label.into(), scale: AxisScale::Linear, limits: None };
-//! let halves = (0..9).map(|t| Point { x: f64::from(t), y: 0.5f64.powi(t), range: None });
+//! let halves = (0..9).map(|t| Point::new(f64::from(t), 0.5f64.powi(t)));
 //! let figure = Figure {
 //!     id: "halves".into(),
 //!     title: "Half of it is lost at every step".into(),

@@ -200,8 +200,8 @@ impl<'a> SchemaDraft<'a> {
         })
     }
 
-    /// Formats the section for a study file, in which the rows have this path.
-    pub(super) fn section(&self, path: &Path) -> String {
+    /// Formats the comment at the top of a study file.
+    pub(super) fn header(&self) -> String {
         let mut text = String::new();
         for line in format!("WARNING: {WARNING}").lines() {
             // Writing into a string does not fail, here and below.
@@ -212,9 +212,15 @@ impl<'a> SchemaDraft<'a> {
         let share = percent(self.positives as f64 / labelled as f64);
         let _ = writeln!(
             text,
-            "#\n# {} rows, {share} of them positive\n",
+            "#\n# {} rows, {share} of them positive",
             thousands(rows)
         );
+        text
+    }
+
+    /// Formats the section for a study file, in which the rows have this path.
+    pub(super) fn section(&self, path: &Path) -> String {
+        let mut text = String::new();
         let _ = writeln!(
             text,
             "[data]\npath = {} # relative to the study file",

@@ -58,11 +58,13 @@ pub(crate) fn default_delta(rows: usize) -> f64 {
 
 /// Formats the study; `path` is that of the rows as the study names them.
 pub(crate) fn write(draft: &SchemaDraft<'_>, path: &Path, agreement: &Agreement) -> String {
-    let mut text = draft.section(path);
-    if let Some(stem) = path.file_stem() {
-        let name = toml::string(&stem.to_string_lossy());
-        text = text.replacen("[data]\n", &format!("name = {name}\n\n[data]\n"), 1);
-    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let mut text = format!(
+        "{}\nname = {}\n\n{}",
+        draft.header(),
+        toml::string(&name),
+        draft.section(path)
+    );
     // Writing into a string does not fail, here and below.
     let _ = match &agreement.parties {
         Parties::Count(_) => writeln!(

@@ -1,7 +1,7 @@
 //! The page of `radmm audit`.
 
 use radmm_report::{
-    Axis, AxisScale, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
+    Axis, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 use radmm_study::number_format::{at_least, count, delta, epsilon, thousands};
 
@@ -318,7 +318,7 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
             .profile
             .shares
             .iter()
-            .map(|(score, shares)| at(*score, shares[which]))
+            .map(|(score, shares)| Point::new(*score, shares[which]))
             .collect(),
     };
     let line = |name: &str, style: Style, points: Vec<Point>| Series {
@@ -327,7 +327,12 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
         style,
         points,
     };
-    let measured = one.profile.beyond.iter().map(|[x, y]| at(*x, *y)).collect();
+    let measured = one
+        .profile
+        .beyond
+        .iter()
+        .map(|[x, y]| Point::new(*x, *y))
+        .collect();
     let least = one
         .profile
         .beyond
@@ -337,7 +342,7 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
     let least = least.unwrap_or(1e-3);
     let envelope = (0..=40).map(|k| {
         let x = libm::pow(least, 1.0 - f64::from(k) / 40.0);
-        at(x, (libm::exp(claimed) * x + one.claimed.delta).min(1.0))
+        Point::new(x, (libm::exp(claimed) * x + one.claimed.delta).min(1.0))
     });
     [
         Panel {
@@ -348,8 +353,8 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
         },
         Panel {
             title,
-            x: logarithmic("share beyond a threshold, with the other"),
-            y: logarithmic("with one data set"),
+            x: Axis::logarithmic("share beyond a threshold, with the other"),
+            y: Axis::logarithmic("with one data set"),
             series: vec![
                 line("counted", Style::Line, measured),
                 line(
@@ -360,15 +365,4 @@ fn score_panels(one: &AttackResult) -> [Panel; 2] {
             ],
         },
     ]
-}
-
-fn at(x: f64, y: f64) -> Point {
-    Point { x, y, range: None }
-}
-
-fn logarithmic(label: &str) -> Axis {
-    Axis {
-        scale: AxisScale::Log,
-        ..Axis::linear(label)
-    }
 }

@@ -1,7 +1,7 @@
 //! The table and the page of `radmm plan`.
 
 use radmm_report::{
-    Axis, AxisScale, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
+    Axis, Block, Figure, Headline, Page, Panel, Point, Section, Series, Style, TextTable,
 };
 use radmm_study::number_format::{as_typed, count, delta, percent, thousands};
 
@@ -138,12 +138,12 @@ impl Forecast {
             points: one
                 .by_rows
                 .iter()
-                .map(|point| at(point.rows as f64, 100.0 * point.share.clamp(0.0, 1.0)))
+                .map(|point| Point::new(point.rows as f64, 100.0 * point.share.clamp(0.0, 1.0)))
                 .collect(),
         };
         Panel {
             title: "By the number of rows".to_owned(),
-            x: logarithmic("rows of all parties"),
+            x: Axis::logarithmic("rows of all parties"),
             y: Axis {
                 limits: Some((0.0, 105.0)),
                 ..Axis::linear("of the way to no noise, %")
@@ -154,16 +154,16 @@ impl Forecast {
 
     fn by_epsilon(&self) -> Panel {
         let points = self.epsilons.iter();
-        let points = points.map(|one| at(one.epsilon, 100.0 * one.accuracy));
+        let points = points.map(|one| Point::new(one.epsilon, 100.0 * one.accuracy));
         let level = |name: &str, colour: usize, accuracy: f64| Series {
             name: name.to_owned(),
             colour,
             style: Style::Horizontal,
-            points: vec![at(0.0, 100.0 * accuracy)],
+            points: vec![Point::new(0.0, 100.0 * accuracy)],
         };
         Panel {
             title: "By the total ε".to_owned(),
-            x: logarithmic("total ε"),
+            x: Axis::logarithmic("total ε"),
             y: Axis::linear("accuracy, %"),
             series: vec![
                 Series {
@@ -277,16 +277,5 @@ fn rows_text(needed: &RowsNeeded) -> String {
         RowsRelation::AtMost => format!("≤ {rows}"),
         RowsRelation::About => rows,
         RowsRelation::MoreThan => format!("> {rows}"),
-    }
-}
-
-fn at(x: f64, y: f64) -> Point {
-    Point { x, y, range: None }
-}
-
-fn logarithmic(label: &str) -> Axis {
-    Axis {
-        scale: AxisScale::Log,
-        ..Axis::linear(label)
     }
 }

@@ -90,7 +90,22 @@ pub struct Point {
     pub range: Option<(f64, f64)>,
 }
 
+impl Point {
+    /// Returns a value without an error bar.
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, range: None }
+    }
+}
+
 impl Axis {
+    /// Returns a logarithmic axis that takes its range from the data.
+    pub fn logarithmic(label: &str) -> Self {
+        Self {
+            scale: AxisScale::Log,
+            ..Self::linear(label)
+        }
+    }
+
     /// Returns a linear axis that takes its range from the data.
     pub fn linear(label: &str) -> Self {
         Self {
