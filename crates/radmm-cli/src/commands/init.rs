@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use radmm::privacy::Guarantee;
-use radmm_lab::{ForecastSource, Forecaster, RowsRelation};
+use radmm_lab::{ForecastSource, Forecaster, RowsNeeded};
 use radmm_study::number_format::{as_typed, count, delta, percent, thousands};
 use radmm_study::{Noise, Study};
 
@@ -27,17 +27,19 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
     if args.delta == Some(0.0) {
         draft = draft.for_pure_total(&args.table);
     }
-    let mut parties = Parties::Count(args.parties);
-    if args.by.is_none() {
-        inspect::check_parties(&args.table, profile.rows, args.parties)?;
-    }
-    if let Some(name) = &args.by {
-        draft = draft.split_by(name).map_err(CommandError::Inspect)?;
-        parties = Parties::Column {
-            name: name.clone(),
-            values: draft.split_values(),
-        };
-    }
+    let parties = match &args.by {
+        Some(name) => {
+            draft = draft.split_by(name).map_err(CommandError::Inspect)?;
+            Parties::Column {
+                name: name.clone(),
+                values: draft.split_values(),
+            }
+        }
+        None => {
+            inspect::check_parties(&args.table, profile.rows, args.parties)?;
+            Parties::Count(args.parties)
+        }
+    };
     if args.ask {
         draft
             .ask(io::stdin().lock(), io::stderr())
@@ -46,10 +48,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
     let agreement = Agreement {
         parties,
         epsilon: args.epsilon,
-        delta: match args.delta {
-            Some(delta) => delta,
-            None => inspect::default_delta(profile.rows),
-        },
+        delta: args.delta.unwrap_or(inspect::default_delta(profile.rows)),
     };
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let path = relative_to(folder, &args.table.file);
@@ -58,16 +57,12 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
     let name = args.out.display().to_string();
     let (study, _) = Study::parse(&text, &name)?;
     files::write_with(&args.out, |file| file.write_all(text.as_bytes()))?;
+    let mut expected = None;
     if !args.quiet {
         stderr::line(draft.findings());
-        for remark in draft.remarks() {
-            stderr::line(format!("note: {remark}"));
-        }
+        expected = expectation(&study, profile.rows);
     }
-    let expected = match args.quiet {
-        true => None,
-        false => expectation(&study, profile.rows),
-    };
+    stderr::notes(draft.remarks(), args.quiet);
     let expected = expected.map_or(String::new(), |text| paragraph("expect", &text) + "\n");
     let summary = summary(&study, &args.out, profile.rows);
     files::print(&format!("{summary}\n{expected}{}", next_steps(&args.out)))
@@ -90,14 +85,7 @@ fn expectation(study: &Study, rows: usize) -> Option<String> {
     let one = forecast.epsilons.first()?;
     let needed = |share: f64| {
         let found = one.rows_needed.iter().find(|needed| needed.share >= share);
-        found.map_or(String::new(), |needed| {
-            let relation = match needed.relation {
-                RowsRelation::AtMost => "at most",
-                RowsRelation::About => "about",
-                RowsRelation::MoreThan => "more than",
-            };
-            format!("{relation} {} rows", thousands(needed.rows))
-        })
+        found.map_or(String::new(), RowsNeeded::in_words)
     };
     Some(match one.is_useful() {
         true => format!(
