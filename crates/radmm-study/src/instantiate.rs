@@ -103,7 +103,7 @@ impl<'a> Instance<'a> {
         };
         let columns = self.study.data.schema.width();
         let position = self.position(NodeId(0), vec![0.0; columns], noise);
-        let late = self.study.algorithm.method.late_choices(&position);
+        let late = self.study.algorithm.method.row_dependent_choices(&position);
         self.study.choices.iter().cloned().chain(late).collect()
     }
 

@@ -218,7 +218,7 @@ impl Study {
         let test = test_rows::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, network.nodes, &mut notes, &mut choices)?;
         parties::check_rows(&top, &parties, problem.count)?;
-        let public = algorithm::Surroundings {
+        let public = algorithm::PublicSections {
             network: &network,
             schema: &schema,
             problem: &problem,

@@ -189,3 +189,23 @@ fn many_columns_take_no_gram_matrix_and_many_parties_no_ring() {
         Topology::Regular { degree: 4, seed: 1 }
     );
 }
+
+#[test]
+fn parties_with_rows_of_their_own_and_a_total_are_a_complete_study() {
+    let party = |name: &str, digit: &str, rows: u32| {
+        let key = digit.repeat(64);
+        format!("[[parties]]\nname = \"{name}\"\nkey = \"ed25519:{key}\"\nrows = {rows}\n")
+    };
+    let study = parse(&format!(
+        "name = \"visits\"\n[data]\nlabel = \"ill\"\npositive = \"yes\"\n[data.numeric]\nage = {{ bounds = [0, 90], splines = 8 }}\n\
+         [privacy]\nepsilon = 1\ndelta = 1e-6\n{}{}{}",
+        party("alder", "a", 500),
+        party("birch", "b", 800),
+        party("cedar", "c", 90)
+    ));
+    assert_eq!(study.network.nodes, 3);
+    assert_eq!(study.network.topology, Topology::Ring);
+    assert_eq!(study.algorithm.method.name(), "consensus");
+    // Real parties draw secret noise, and need no seed.
+    assert!(chosen(&study, "[run] seed").is_none());
+}

@@ -17,7 +17,7 @@ const REPETITIONS: u32 = 5;
 /// The largest δ that is proposed.
 const USUAL_DELTA: f64 = 1e-6;
 
-/// Everything that the rows do not tell.
+/// The parties and the total that they agree on.
 pub(crate) struct Agreement {
     pub parties: Parties,
     pub epsilon: f64,

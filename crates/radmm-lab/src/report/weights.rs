@@ -29,7 +29,7 @@ struct Effect {
 
 impl Effect {
     /// Returns how far the mean effect is above what noise alone makes: three of its standard deviations over the repetitions.
-    fn certain(&self) -> f64 {
+    fn above_noise(&self) -> f64 {
         (self.mean.abs() - 3.0 * self.deviation).max(0.0)
     }
 }
@@ -101,9 +101,9 @@ fn largest(experiment: &Experiment, outcome: &Outcome) -> Vec<Effect> {
         .filter(|one| one.effect != 0.0)
         .collect();
     if models.len() > 1 {
-        effects.retain(|one| one.certain() > 0.0);
+        effects.retain(|one| one.above_noise() > 0.0);
     }
-    effects.sort_by(|a, b| b.certain().total_cmp(&a.certain()));
+    effects.sort_by(|a, b| b.above_noise().total_cmp(&a.above_noise()));
     effects.truncate(SHOWN);
     effects
 }

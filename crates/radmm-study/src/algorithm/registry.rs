@@ -202,7 +202,7 @@ macro_rules! registry {
 
 impl Method {
     /// Returns what the public rule chose for a node once the number of rows and the noise are known.
-    pub(crate) fn late_choices(&self, position: &NodePosition<'_>) -> Vec<Choice> {
+    pub(crate) fn row_dependent_choices(&self, position: &NodePosition<'_>) -> Vec<Choice> {
         match *self {
             Self::Consensus {
                 metric,

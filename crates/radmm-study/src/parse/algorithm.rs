@@ -63,7 +63,7 @@ const TOLERANCE: Range = Range {
 const DEFAULT_ALGORITHM: &str = "consensus";
 
 /// The sections on which public rules depend.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct PublicSections<'a> {
     pub network: &'a NetworkSection,
     pub schema: &'a Schema,
     pub problem: &'a ProblemSection,
@@ -71,7 +71,7 @@ pub(crate) struct Surroundings<'a> {
 
 pub(crate) fn read(
     top: &Section<'_>,
-    public: &Surroundings<'_>,
+    public: &PublicSections<'_>,
     notes: &mut Vec<Note>,
     choices: &mut Vec<Choice>,
 ) -> Result<AlgorithmSection, StudyError> {
