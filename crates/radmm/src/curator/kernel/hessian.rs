@@ -1,10 +1,15 @@
 //! `Σ_n c_n z_n z_nᵀ` of a chunk of rows, computed by parts of the layout.
 //!
-//! Products of two dense numbers are summed eight rows at a time, products of a dense number and a code in tables, and
-//! products of two indicators with one addition per pair. Only rows with sparse entries are processed entry by entry.
+//! Products of two dense numbers are summed in tiles of sixteen pairs, eight rows at a time. Products of a dense number
+//! and a code are summed for eight numbers at a time, in tables by value of the code. Products of indicators are added
+//! row by row: the most frequent cell of a pair is the same in most rows, and an addition to a cell waits for the one
+//! before it. Only rows with sparse entries are processed entry by entry.
 
-use super::exp_log::LANES;
-use super::passes::{CodeTable, add_by_code, dot};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::exp_log::{LANES, Lanes, per_lane};
+use super::passes::sum_of_lanes;
 use crate::curator::rows::chunk::{BLOCK_ROWS, Block, Chunk};
 use crate::curator::rows::layout::CODE_VALUES;
 use crate::linalg::simd::Simd;
@@ -37,14 +42,13 @@ fn add_rounded(
         #[inline(always)]
         || {
             let mut lower = LowerTriangle { d, matrix };
-            let mut dense_code_sums = DenseCodeSums::new(chunk);
-            let indicators = IndicatorColumns::new(chunk);
+            let mut indicators = IndicatorProducts::new(chunk);
             for block in chunk.blocks() {
                 let c = &curvatures[block.first_row..][..block.scales.len()];
-                add_dense(chunk, &block, c, &mut lower, &mut dense_code_sums, round);
-                indicators.add(&block, c, &mut lower, round);
+                add_dense(chunk, &block, c, &mut lower, round);
+                indicators.add(&block, c, round);
             }
-            dense_code_sums.add_to(chunk, &mut lower);
+            indicators.add_to(chunk, &mut lower);
             add_sparse(chunk, curvatures, &mut lower, round);
         },
     );
@@ -64,168 +68,444 @@ impl LowerTriangle<'_> {
     }
 }
 
-/// Sums of products of dense numbers and codes: one table per dense number and code.
-struct DenseCodeSums {
-    tables: Vec<CodeTable>,
-}
+/// The largest number of columns on each side of a tile of products.
+const TILE: usize = 4;
 
-impl DenseCodeSums {
-    fn new(chunk: &Chunk) -> Self {
-        let layout = chunk.layout();
-        Self {
-            tables: vec![[0.0; CODE_VALUES]; layout.dense.len() * layout.codes.len()],
-        }
-    }
-
-    /// Adds the sums to the matrix.
-    #[inline(always)]
-    fn add_to(&self, chunk: &Chunk, lower: &mut LowerTriangle<'_>) {
-        let layout = chunk.layout();
-        if layout.codes.is_empty() {
-            return;
-        }
-        let by_dense = self.tables.chunks_exact(layout.codes.len());
-        for (&dense, tables) in layout.dense.iter().zip(by_dense) {
-            for (code, table) in layout.codes.iter().zip(tables) {
-                code.for_each_column_value(|column, value| {
-                    lower.add(dense as usize, column, table[value])
-                });
-            }
-        }
+/// Returns the number of columns of the next tile, if so many are left: a power of two, so that few sizes occur.
+fn tile_size(left: usize) -> usize {
+    match left {
+        0 | 1 => 1,
+        2 | 3 => 2,
+        _ => TILE,
     }
 }
 
-/// Adds a block's products of dense numbers with one another to the matrix, and those with codes to the sums.
+/// Adds a block's products of dense numbers with one another, in tiles.
 #[inline(always)]
 fn add_dense(
     chunk: &Chunk,
     block: &Block<'_>,
     c: &[f64],
     lower: &mut LowerTriangle<'_>,
-    dense_code_sums: &mut DenseCodeSums,
     round: impl Fn(f64) -> f64 + Copy,
 ) {
-    let (layout, width) = (chunk.layout(), c.len());
-    let dense_columns = || layout.dense.iter().zip(block.dense.chunks_exact(width));
-    let mut weighted = [0.0; BLOCK_ROWS];
-    let weighted = &mut weighted[..width];
-    for (k, (&i, u)) in dense_columns().enumerate() {
-        for ((w, c), u) in weighted.iter_mut().zip(c).zip(u) {
-            *w = c * u;
+    let (columns, width) = (chunk.layout().dense.as_slice(), c.len());
+    let mut weighted = [[0.0; BLOCK_ROWS]; TILE];
+    let mut row = 0;
+    while row < columns.len() {
+        let rows = tile_size(columns.len() - row);
+        let numbers = block.dense[row * width..].chunks_exact(width);
+        for (weighted, numbers) in weighted[..rows].iter_mut().zip(numbers) {
+            for ((w, c), u) in weighted.iter_mut().zip(c).zip(numbers) {
+                *w = c * u;
+            }
         }
-        for (&j, v) in dense_columns().take(k + 1) {
-            lower.add(i as usize, j as usize, dot(weighted, v, round));
+        let mut column = 0;
+        while column <= row {
+            let others = tile_size(columns.len() - column);
+            let numbers = &block.dense[column * width..];
+            let place = (&columns[row..], &columns[column..]);
+            match (rows, others) {
+                (TILE, _) => add_tile::<4, 4>(&weighted, numbers, width, place, lower, round),
+                (2, TILE) => add_tile::<2, 4>(&weighted, numbers, width, place, lower, round),
+                (2, _) => add_tile::<2, 2>(&weighted, numbers, width, place, lower, round),
+                (_, TILE) => add_tile::<1, 4>(&weighted, numbers, width, place, lower, round),
+                (_, 2) => add_tile::<1, 2>(&weighted, numbers, width, place, lower, round),
+                _ => add_tile::<1, 1>(&weighted, numbers, width, place, lower, round),
+            }
+            column += others;
         }
-        for (w, scale) in weighted.iter_mut().zip(block.scales) {
-            *w = round(*w * scale);
-        }
-        let codes = layout.codes.len();
-        add_by_code(
-            &mut dense_code_sums.tables[k * codes..][..codes],
-            block.codes,
-            weighted,
-        );
+        row += rows;
     }
 }
 
-/// A value that stands for no column of its group.
-const NO_COLUMN: u32 = u32::MAX;
-
-/// The indicator columns that the values of codes stand for.
-struct IndicatorColumns {
-    /// For each group, in ascending order of columns: the position of its code, and the column of each value.
-    groups: Vec<(usize, [u32; CODE_VALUES])>,
-}
-
-impl IndicatorColumns {
-    fn new(chunk: &Chunk) -> Self {
-        let mut groups = Vec::new();
-        for (position, code) in chunk.layout().codes.iter().enumerate() {
-            let first = groups.len();
-            groups.resize(
-                first + code.groups.len(),
-                (position, [NO_COLUMN; CODE_VALUES]),
+/// Adds `Σ_n weighted_n number_n` for `I` weighted columns and `J` others of `width` rows, at these columns of the matrix.
+#[inline(always)]
+fn add_tile<const I: usize, const J: usize>(
+    weighted: &[[f64; BLOCK_ROWS]; TILE],
+    numbers: &[f64],
+    width: usize,
+    (rows, columns): (&[u32], &[u32]),
+    lower: &mut LowerTriangle<'_>,
+    round: impl Fn(f64) -> f64,
+) {
+    let mut sums = [[[0.0; LANES]; J]; I];
+    for first in (0..width).step_by(LANES) {
+        for i in 0..I {
+            let a = &weighted[i][first..][..LANES];
+            for j in 0..J {
+                let b = &numbers[j * width + first..][..LANES];
+                for k in 0..LANES {
+                    sums[i][j][k] += round(a[k] * b[k]);
+                }
+            }
+        }
+    }
+    for i in 0..I {
+        // On the diagonal, a pair of different columns is in the tile twice.
+        for j in (0..J).filter(|&j| columns[j] <= rows[i]) {
+            lower.add(
+                rows[i] as usize,
+                columns[j] as usize,
+                sum_of_lanes(&sums[i][j]),
             );
-            for value in 0..code.value_count() {
-                for column in code.columns(value) {
-                    let group = code.groups.iter().position(|g| g.contains(&column));
-                    groups[first + group.unwrap_or(0)].1[value] = column;
-                }
-            }
         }
-        let first_column = |columns: &[u32; CODE_VALUES]| columns.iter().copied().min();
-        groups.sort_by_key(|(_, columns)| first_column(columns));
-        Self { groups }
+    }
+}
+
+/// One position for each of eight rows.
+type Positions = [u32; LANES];
+
+/// Products of indicators with each other and with a row's *numbers*, which are its dense ones and then its scale.
+///
+/// They are summed by the values of codes that occur in the chunk. A row's numbers are added eight at a time. Its other
+/// indicators are added by digit of a group of another code. Rows are processed one at a time, with all cells that each
+/// adds to: in most rows the most frequent values meet in the same cells, and an addition to a cell waits for the one
+/// before.
+struct IndicatorProducts {
+    codes: Vec<OccurringValues>,
+    groups: Vec<Group>,
+    crossings: Vec<Crossing>,
+    /// The number of values that occur, over all codes.
+    values: usize,
+    /// Sums of `c·scale·number` by value: of the first eight numbers side by side, then of the next eight.
+    number_sums: Vec<CacheLine>,
+    /// Sums of `c·scale²` by crossing, value and digit.
+    crossing_sums: Vec<f64>,
+    block: BlockScratch,
+}
+
+/// What is computed of a block before it is added.
+struct BlockScratch {
+    /// `c·scale·number` by row: of the first eight numbers, then of the next eight.
+    products: Vec<CacheLine>,
+    /// Of eight rows: the value of each code, the digit of each group, and the cell of each crossing.
+    values: Vec<Positions>,
+    digits: Vec<Positions>,
+    cells: Vec<Positions>,
+}
+
+/// Eight numbers that are loaded and stored at once.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct CacheLine(Lanes);
+
+/// The values of a code that occur in a chunk.
+struct OccurringValues {
+    /// The values, ascending.
+    values: Vec<u8>,
+    /// The position of each value among those of all codes. It does not matter for values that do not occur.
+    positions: [u32; CODE_VALUES],
+    /// The position of the first value.
+    first: usize,
+}
+
+/// A group of indicators, of which a row has at most one.
+struct Group {
+    code: usize,
+    columns: Range<u32>,
+    /// The digit of each value of the code: zero, or a column's position in the group, counted from one.
+    digits: [u32; CODE_VALUES],
+    /// Whether it is crossed with another code.
+    crossed: bool,
+}
+
+/// A code with a group of another code.
+struct Crossing {
+    code: usize,
+    group: usize,
+    /// The cell of the code's first value and the group's digit zero.
+    first_cell: usize,
+    /// The number of cells from value to value.
+    stride: usize,
+}
+
+impl IndicatorProducts {
+    fn new(chunk: &Chunk) -> Self {
+        let layout = chunk.layout();
+        let (mut codes, mut groups, mut values) = (Vec::new(), Vec::new(), 0);
+        for (position, code) in layout.codes.iter().enumerate() {
+            let occurring = OccurringValues::new(chunk.occurring_values(position), values);
+            values += occurring.values.len();
+            codes.push(occurring);
+            groups.extend(code.groups.iter().enumerate().map(|(k, columns)| Group {
+                code: position,
+                columns: columns.clone(),
+                digits: code.digits(k),
+                crossed: false,
+            }));
+        }
+        let (crossings, cells) = cross(&codes, &mut groups);
+        let eights = (layout.dense.len() + 1).div_ceil(LANES);
+        Self {
+            values,
+            number_sums: vec![CacheLine([0.0; LANES]); eights * values],
+            crossing_sums: vec![0.0; cells],
+            block: BlockScratch {
+                products: vec![CacheLine([0.0; LANES]); eights * BLOCK_ROWS],
+                values: vec![[0; LANES]; codes.len()],
+                digits: vec![[0; LANES]; groups.len()],
+                cells: vec![[0; LANES]; crossings.len()],
+            },
+            codes,
+            groups,
+            crossings,
+        }
     }
 
-    /// Adds a block's products of indicators, one pair of groups at a time, so that their part of the matrix stays in
-    /// the nearest cache.
+    /// Adds a block's products.
     #[inline(always)]
-    fn add(
-        &self,
-        block: &Block<'_>,
-        c: &[f64],
-        lower: &mut LowerTriangle<'_>,
-        round: impl Fn(f64) -> f64,
-    ) {
+    fn add(&mut self, block: &Block<'_>, c: &[f64], round: impl Fn(f64) -> f64) {
+        if self.groups.is_empty() {
+            return;
+        }
         let width = c.len();
-        let mut weights = [0.0; BLOCK_ROWS];
-        for ((w, c), scale) in weights.iter_mut().zip(c).zip(block.scales) {
-            *w = round(c * scale * scale);
+        let (mut scaled, mut weights) = ([0.0; BLOCK_ROWS], [0.0; BLOCK_ROWS]);
+        for ((scaled, c), scale) in scaled.iter_mut().zip(c).zip(block.scales) {
+            *scaled = c * scale;
         }
-        // A missing indicator counts as the first column of its group, with weight zero.
-        let mut columns = vec![[0u32; BLOCK_ROWS]; self.groups.len()];
-        let mut masks = vec![None; self.groups.len()];
-        for (((code, table), columns), mask) in self.groups.iter().zip(&mut columns).zip(&mut masks)
+        for ((weight, scaled), scale) in weights.iter_mut().zip(&scaled).zip(block.scales) {
+            *weight = round(scaled * scale);
+        }
+        // The scale comes after the last dense number, and again until there are eight.
+        let mut numbers = block.dense.chunks_exact(width);
+        for products in self.block.products.chunks_exact_mut(BLOCK_ROWS) {
+            let numbers = std::array::from_fn(|_| numbers.next().unwrap_or(block.scales));
+            multiply_rows(products, &scaled[..width], numbers, &round);
+        }
+        for first_row in (0..block.rows).step_by(LANES) {
+            self.locate(block, first_row);
+            for row in first_row..(first_row + LANES).min(block.rows) {
+                let n = row % LANES;
+                let sums = self.number_sums.chunks_exact_mut(self.values);
+                for (sums, products) in sums.zip(self.block.products.chunks_exact(BLOCK_ROWS)) {
+                    add_to_lines(sums, &self.block.values, n, &products[row]);
+                }
+                add_to_cells(&mut self.crossing_sums, &self.block.cells, n, weights[row]);
+            }
+        }
+    }
+
+    /// Finds the values, digits and cells of eight rows of a block.
+    #[inline(always)]
+    fn locate(&mut self, block: &Block<'_>, first_row: usize) {
+        let width = block.scales.len();
+        let codes = |code: usize| &block.codes[code * width + first_row..][..LANES];
+        let scratch = &mut self.block;
+        for (k, (values, code)) in scratch.values.iter_mut().zip(&self.codes).enumerate() {
+            let codes = codes(k);
+            for n in 0..LANES {
+                values[n] = code.positions[usize::from(codes[n])];
+            }
+        }
+        for (digits, group) in scratch.digits.iter_mut().zip(&self.groups) {
+            if group.crossed {
+                let codes = codes(group.code);
+                for n in 0..LANES {
+                    digits[n] = group.digits[usize::from(codes[n])];
+                }
+            }
+        }
+        for (cells, crossing) in scratch.cells.iter_mut().zip(&self.crossings) {
+            let (values, digits) = (
+                scratch.values[crossing.code],
+                scratch.digits[crossing.group],
+            );
+            let stride = crossing.stride as u32;
+            let before = self.codes[crossing.code].first as u32 * stride;
+            let first = (crossing.first_cell as u32).wrapping_sub(before);
+            for n in 0..LANES {
+                cells[n] = first.wrapping_add(values[n] * stride + digits[n]);
+            }
+        }
+    }
+
+    /// Adds the sums to the matrix.
+    #[inline(always)]
+    fn add_to(&self, chunk: &Chunk, lower: &mut LowerTriangle<'_>) {
+        for (eight, sums) in self
+            .number_sums
+            .chunks_exact(self.values.max(1))
+            .enumerate()
         {
-            let codes = &block.codes[code * width..][..width];
-            let first = table.iter().copied().min().unwrap_or(0);
-            let mut all_present = true;
-            for (column, code) in columns.iter_mut().zip(&codes[..block.rows]) {
-                let found = table[usize::from(*code)];
-                all_present &= found != NO_COLUMN;
-                *column = if found == NO_COLUMN { first } else { found };
-            }
-            if !all_present {
-                let mut ones = [0.0; BLOCK_ROWS];
-                for (one, code) in ones.iter_mut().zip(codes) {
-                    *one = if table[usize::from(*code)] == NO_COLUMN {
-                        0.0
-                    } else {
-                        1.0
-                    };
+            let dense = &chunk.layout().dense[eight * LANES..];
+            for group in &self.groups {
+                let mut by_digit = vec![[0.0; LANES]; group.columns.len() + 1];
+                for (CacheLine(sums), digit) in self.with_digits(group, sums) {
+                    let sum = by_digit[digit];
+                    by_digit[digit] = per_lane(|k| sum[k] + sums[k]);
                 }
-                *mask = Some(ones);
-            }
-        }
-        for (k, rows) in columns.iter().enumerate() {
-            let mut starts = [0usize; BLOCK_ROWS];
-            for (start, &row) in starts.iter_mut().zip(rows) {
-                *start = row as usize * lower.d;
-            }
-            let mut masked = weights;
-            if let Some(ones) = &masks[k] {
-                masked.iter_mut().zip(ones).for_each(|(w, one)| *w *= one);
-            }
-            for (columns, other_mask) in columns[..=k].iter().zip(&masks) {
-                let mut doubly_masked = [0.0; BLOCK_ROWS];
-                let pair_weights = match other_mask {
-                    None => &masked,
-                    Some(ones) => {
-                        let products = masked.iter().zip(ones).map(|(w, one)| w * one);
-                        doubly_masked
-                            .iter_mut()
-                            .zip(products)
-                            .for_each(|(to, w)| *to = w);
-                        &doubly_masked
+                for (column, by_number) in group.columns.clone().zip(&by_digit[1..]) {
+                    for (&dense, sum) in dense.iter().zip(by_number) {
+                        lower.add(column as usize, dense as usize, *sum);
                     }
-                };
-                let rows = starts.iter().zip(columns).zip(pair_weights);
-                for ((&start, &j), w) in rows.take(block.rows) {
-                    lower.matrix[start + j as usize] += w;
+                    // The scale comes after the last dense number.
+                    if dense.len() < LANES {
+                        lower.add(column as usize, column as usize, by_number[dense.len()]);
+                    }
                 }
             }
         }
+        for crossings in self.crossings.chunk_by(|a, b| a.code == b.code) {
+            self.add_crossings(crossings, lower);
+        }
+        self.add_within_codes(chunk, lower);
+    }
+
+    /// Adds the sums of a code's crossings to the matrix.
+    #[inline(always)]
+    fn add_crossings(&self, crossings: &[Crossing], lower: &mut LowerTriangle<'_>) {
+        let Crossing {
+            code,
+            first_cell,
+            stride,
+            ..
+        } = crossings[0];
+        for group in self.groups.iter().filter(|group| group.code == code) {
+            let mut by_digit = vec![0.0; (group.columns.len() + 1) * stride];
+            let cells = self.crossing_sums[first_cell..].chunks_exact(stride);
+            for (cells, &value) in cells.zip(&self.codes[code].values) {
+                let digit = group.digits[usize::from(value)] as usize;
+                let sums = &mut by_digit[digit * stride..][..stride];
+                sums.iter_mut()
+                    .zip(cells)
+                    .for_each(|(sum, cell)| *sum += cell);
+            }
+            let by_column = by_digit.chunks_exact(stride).skip(1);
+            for (column, sums) in group.columns.clone().zip(by_column) {
+                for crossing in crossings {
+                    let others = self.groups[crossing.group].columns.clone();
+                    let sums = &sums[crossing.first_cell - first_cell + 1..];
+                    for (other, sum) in others.zip(sums) {
+                        lower.add(column as usize, other as usize, *sum);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the products of indicators of one code, whose sums are those of the scale.
+    #[inline(always)]
+    fn add_within_codes(&self, chunk: &Chunk, lower: &mut LowerTriangle<'_>) {
+        let scale = chunk.layout().dense.len();
+        let sums = &self.number_sums[scale / LANES * self.values..];
+        for (k, group) in self.groups.iter().enumerate() {
+            let others = self.groups[..k].iter();
+            for other in others.filter(|other| other.code == group.code) {
+                let digits = self.with_digits(other, sums).map(|(_, digit)| digit as u32);
+                for ((CacheLine(sums), i), j) in self.with_digits(group, sums).zip(digits) {
+                    if i > 0 && j > 0 {
+                        let (i, j) = (group.columns.start + i as u32, other.columns.start + j);
+                        lower.add(i as usize - 1, j as usize - 1, sums[scale % LANES]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns, of sums by value, those of a group's code, each with the group's digit.
+    #[inline(always)]
+    fn with_digits<'a>(
+        &'a self,
+        group: &'a Group,
+        sums: &'a [CacheLine],
+    ) -> impl Iterator<Item = (&'a CacheLine, usize)> {
+        let code = &self.codes[group.code];
+        let digit = |value: &u8| group.digits[usize::from(*value)] as usize;
+        let digits = code.values.iter().map(digit);
+        sums[code.first..].iter().zip(digits)
+    }
+}
+
+impl OccurringValues {
+    fn new(values: impl Iterator<Item = u8>, first: usize) -> Self {
+        let values: Vec<u8> = values.collect();
+        let mut positions = [0; CODE_VALUES];
+        for (position, value) in (first as u32..).zip(&values) {
+            positions[usize::from(*value)] = position;
+        }
+        Self {
+            values,
+            positions,
+            first,
+        }
+    }
+}
+
+/// Crosses each code with the groups of the codes after it, and returns the crossings with the number of their cells. The
+/// code with the most groups comes first, since each row is added to one cell per group that comes after a code.
+fn cross(codes: &[OccurringValues], groups: &mut [Group]) -> (Vec<Crossing>, usize) {
+    let group_count = |code: usize| groups.iter().filter(|group| group.code == code).count();
+    let mut order: Vec<usize> = (0..codes.len()).collect();
+    order.sort_by_key(|&code| Reverse(group_count(code)));
+    let (mut crossings, mut cells) = (Vec::new(), 0);
+    for (k, &code) in order.iter().enumerate() {
+        let first = crossings.len();
+        let mut stride = 0;
+        for (position, group) in groups.iter_mut().enumerate() {
+            if order[k + 1..].contains(&group.code) {
+                group.crossed = true;
+                crossings.push(Crossing {
+                    code,
+                    group: position,
+                    first_cell: cells + stride,
+                    stride: 0,
+                });
+                stride += group.columns.len() + 1;
+            }
+        }
+        crossings[first..]
+            .iter_mut()
+            .for_each(|crossing| crossing.stride = stride);
+        cells += codes[code].values.len() * stride;
+    }
+    (crossings, cells)
+}
+
+/// Multiplies eight numbers of each row by the row's factor.
+#[inline(always)]
+fn multiply_rows(
+    products: &mut [CacheLine],
+    factors: &[f64],
+    numbers: [&[f64]; LANES],
+    round: impl Fn(f64) -> f64,
+) {
+    let width = factors.len();
+    let products = &mut products[..width];
+    let [a, b, c, d, e, f, g, h] = numbers.map(|numbers| &numbers[..width]);
+    for i in 0..width {
+        let numbers = [a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]];
+        products[i] = CacheLine(numbers.map(|number| round(factors[i] * number)));
+    }
+}
+
+/// Adds eight numbers to the sums of each value of the row at this position of eight.
+#[inline(always)]
+fn add_to_lines(
+    sums: &mut [CacheLine],
+    values: &[Positions],
+    position: usize,
+    CacheLine(numbers): &CacheLine,
+) {
+    for values in values {
+        let CacheLine(sum) = &mut sums[values[position] as usize];
+        let old = *sum;
+        *sum = per_lane(|k| old[k] + numbers[k]);
+    }
+}
+
+/// Adds a value to the cells of the row at this position of eight.
+#[inline(always)]
+fn add_to_cells(sums: &mut [f64], cells: &[Positions], position: usize, value: f64) {
+    let (fours, rest) = cells.as_chunks::<4>();
+    for [a, b, c, d] in fours {
+        sums[a[position] as usize] += value;
+        sums[b[position] as usize] += value;
+        sums[c[position] as usize] += value;
+        sums[d[position] as usize] += value;
+    }
+    for cells in rest {
+        sums[cells[position] as usize] += value;
     }
 }
 

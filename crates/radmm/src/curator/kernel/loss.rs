@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::exp_log::{LANES, exp_minus_abs, log_one_plus, per_lane};
+use super::exp_log::{LANES, Lanes, exp_minus_abs, log_one_plus, per_lane};
 use crate::problem::Loss;
 
 impl Loss {
@@ -70,6 +70,31 @@ impl Loss {
         }
     }
 
+    /// Returns `Σ L` of at most 256 margins, whose number is a multiple of eight. They are overwritten.
+    ///
+    /// A sum of logarithms is the logarithm of a product, whose factors are at most two.
+    #[inline(always)]
+    pub(in crate::curator) fn sum(&self, margins: &mut [f64]) -> f64 {
+        let line = match *self {
+            Self::Logistic => 1.0,
+            Self::CutLogistic => 0.5,
+            Self::SmoothHinge { .. } => {
+                self.values(margins);
+                return fold(margins, 0.0, |sum, value| sum + value).iter().sum();
+            }
+        };
+        let lines = fold(margins, 0.0, |sum, z| sum + if z < 0.0 { -z } else { 0.0 });
+        for z in margins.as_chunks_mut::<LANES>().0 {
+            let e = exp_minus_abs(z);
+            *z = match *self {
+                Self::Logistic => per_lane(|k| 1.0 + e[k]),
+                _ => per_lane(|k| if z[k] < 0.0 { 2.0 } else { 1.0 + e[k] }),
+            };
+        }
+        let products = fold(margins, 1.0, |product, factor| product * factor);
+        line * lines.iter().sum::<f64>() + libm::log(products.iter().product())
+    }
+
     /// Overwrites margins, whose number is a multiple of eight, with `weight·L'`.
     #[inline(always)]
     pub(in crate::curator) fn slopes(&self, margins: &mut [f64], weight: f64) {
@@ -134,6 +159,18 @@ impl Loss {
             }
         }
     }
+}
+
+/// Folds numbers, lane by lane.
+#[inline(always)]
+fn fold(numbers: &[f64], start: f64, with: impl Fn(f64, f64) -> f64) -> Lanes {
+    let mut folded = [start; LANES];
+    for numbers in numbers.as_chunks::<LANES>().0 {
+        for k in 0..LANES {
+            folded[k] = with(folded[k], numbers[k]);
+        }
+    }
+    folded
 }
 
 #[cfg(test)]
@@ -219,6 +256,28 @@ mod tests {
             assert_eq!(loss.slope_and_curvature(1e6), (-0.0, 0.0));
         }
         assert!((Loss::Logistic.value(0.0) - std::f64::consts::LN_2).abs() <= f64::EPSILON);
+    }
+
+    #[test]
+    fn a_sum_of_losses_is_that_of_its_terms() {
+        // The largest number of margins, and those at which the product of all factors is largest.
+        let wide: Vec<f64> = (0..256).map(|k| f64::from(k) - 130.5).collect();
+        for loss in ALL {
+            for margins in [
+                wide.clone(),
+                vec![0.0; 256],
+                vec![-1e6; 8],
+                vec![f64::MAX; 8],
+            ] {
+                let right: f64 = margins.iter().map(|z| loss.value(*z)).sum();
+                let sum = loss.sum(&mut margins.clone());
+                assert!(
+                    (sum - right).abs() <= 1e-13 * right,
+                    "{loss:?}: {sum} {right}"
+                );
+            }
+            assert!(loss.sum(&mut [f64::NAN; 8]).is_nan());
+        }
     }
 
     #[test]

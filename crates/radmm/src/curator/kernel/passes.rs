@@ -3,7 +3,7 @@
 //! With [`Simd`], a pass runs on the widest vector units that the processor has. All units run the same code, without
 //! fused operations and in the same order, so they give the same bits.
 
-use super::exp_log::LANES;
+use super::exp_log::{LANES, Lanes};
 use crate::curator::rows::chunk::{BLOCK_ROWS, Block, Chunk};
 use crate::curator::rows::layout::CODE_VALUES;
 use crate::curator::solver::double_double::{Point, two_product, two_sum};
@@ -34,6 +34,42 @@ impl CompensatedSum {
         self.correction[k] += error;
     }
 
+    /// Returns, of sums by number, those by its last digit.
+    #[inline(always)]
+    fn by_last_digit(&self, base: usize) -> Self {
+        let mut by_digit = Self::zero(base);
+        let numbers = self
+            .sum
+            .chunks_exact(base)
+            .zip(self.correction.chunks_exact(base));
+        for (sums, corrections) in numbers {
+            let totals = by_digit.sum.iter_mut().zip(&mut by_digit.correction);
+            for ((total, correction), (own, error)) in totals.zip(sums.iter().zip(corrections)) {
+                let (sum, sum_error) = two_sum(*total, *own);
+                *total = sum;
+                *correction += sum_error + error;
+            }
+        }
+        by_digit
+    }
+
+    /// Returns, of sums by number, those by its other digits.
+    #[inline(always)]
+    fn by_other_digits(&self, base: usize) -> Self {
+        let mut rest = Self::zero(self.sum.len() / base);
+        let numbers = self
+            .sum
+            .chunks_exact(base)
+            .zip(self.correction.chunks_exact(base));
+        for (k, (sums, corrections)) in numbers.enumerate() {
+            sums.iter().for_each(|sum| rest.add(k, *sum));
+            corrections
+                .iter()
+                .for_each(|error| rest.correction[k] += error);
+        }
+        rest
+    }
+
     /// Adds another sum.
     pub(in crate::curator) fn add_all(&mut self, other: &Self) {
         for k in 0..self.sum.len() {
@@ -44,7 +80,7 @@ impl CompensatedSum {
 }
 
 /// One number for each value of a code.
-pub(in crate::curator) type CodeTable = [f64; CODE_VALUES];
+type CodeTable = [f64; CODE_VALUES];
 
 /// The contribution of each code's values to a margin at a point.
 struct MarginTables {
@@ -146,8 +182,18 @@ impl<'a> MarginKernel<'a> {
             *m *= scale;
         }
         let f = self.point.high();
-        let columns = self.chunk.layout().dense.iter();
-        for (&column, dense) in columns.zip(block.dense.chunks_exact(width)) {
+        let (fours, rest) = self.chunk.layout().dense.as_chunks::<4>();
+        let (dense, dense_rest) = block.dense.split_at(4 * fours.len() * width);
+        for (&[a, b, c, d], dense) in fours.iter().zip(dense.chunks_exact(4 * width)) {
+            let (u, dense) = dense.split_at(width);
+            let (v, dense) = dense.split_at(width);
+            let (w, x) = dense.split_at(width);
+            let [a, b, c, d] = [a, b, c, d].map(|column| f[column as usize]);
+            for ((((m, u), v), w), x) in margins.iter_mut().zip(u).zip(v).zip(w).zip(x) {
+                *m += (a * u + b * v) + (c * w + d * x);
+            }
+        }
+        for (&column, dense) in rest.iter().zip(dense_rest.chunks_exact(width)) {
             let f = f[column as usize];
             for (m, x) in margins.iter_mut().zip(dense) {
                 *m += f * x;
@@ -212,11 +258,18 @@ impl<'a> MarginKernel<'a> {
     }
 }
 
-/// Accumulates `Σ_n w_n z_n` of a chunk: plain sums within a block, compensated ones over blocks.
+/// The number of blocks whose sums by code are plain. Each is one of two sums over [`BLOCK_ROWS`] rows.
+const PLAIN_BLOCKS: usize = 2;
+
+/// Accumulates `Σ_n w_n z_n` of a chunk: plain sums within a few blocks, compensated ones over them.
 struct WeightedRowSum<'a> {
     chunk: &'a Chunk,
-    /// The sums of the current block, by value of each code.
-    block_sums: Vec<CodeTable>,
+    /// The plain sums of the rows at even and at odd positions, by value of each code. In most rows the most frequent value
+    /// is the same, and an addition to its sum waits for the one before.
+    even: Vec<CodeTable>,
+    odd: Vec<CodeTable>,
+    /// The number of blocks in them.
+    plain_blocks: usize,
     /// The sums of earlier blocks, by value of each code.
     code_sums: Vec<CodeTable>,
     /// The corrections of `code_sums`.
@@ -230,7 +283,9 @@ impl<'a> WeightedRowSum<'a> {
         let tables = vec![[0.0; CODE_VALUES]; chunk.layout().codes.len()];
         Self {
             chunk,
-            block_sums: tables.clone(),
+            even: tables.clone(),
+            odd: tables.clone(),
+            plain_blocks: 0,
             code_sums: tables.clone(),
             code_corrections: tables,
             total: CompensatedSum::zero(columns),
@@ -242,11 +297,7 @@ impl<'a> WeightedRowSum<'a> {
     fn add_block(&mut self, block: &Block<'_>, weights: &[f64; BLOCK_ROWS]) {
         let width = block.scales.len();
         let weights = &weights[..width];
-        let columns = self.chunk.layout().dense.iter();
-        for (&column, dense) in columns.zip(block.dense.chunks_exact(width)) {
-            self.total
-                .add(column as usize, dot(weights, dense, |product| product));
-        }
+        self.add_dense(block, weights);
         if let Some(sparse) = self.chunk.sparse() {
             for (n, w) in weights[..block.rows].iter().enumerate() {
                 sparse.for_each_entry(block.first_row + n, block.scales[n], |column, value| {
@@ -254,38 +305,56 @@ impl<'a> WeightedRowSum<'a> {
                 });
             }
         }
-        if self.block_sums.is_empty() {
+        if self.even.is_empty() {
             return;
         }
         let mut scaled = [0.0; BLOCK_ROWS];
         for ((scaled, w), scale) in scaled.iter_mut().zip(weights).zip(block.scales) {
             *scaled = w * scale;
         }
-        let scaled = &scaled[..width];
-        add_by_code(&mut self.block_sums, block.codes, scaled);
-        self.flush_block();
+        add_by_code(
+            (&mut self.even, &mut self.odd),
+            block.codes,
+            &scaled[..width],
+        );
+        self.plain_blocks += 1;
+        if self.plain_blocks == PLAIN_BLOCKS {
+            self.close_plain_sums();
+        }
     }
 
-    /// Adds the current block's sums to those of earlier blocks, and resets them.
+    /// Adds the products of weights and dense numbers, of four columns at a time.
     #[inline(always)]
-    fn flush_block(&mut self) {
+    fn add_dense(&mut self, block: &Block<'_>, weights: &[f64]) {
+        let width = weights.len();
+        let (fours, rest) = self.chunk.layout().dense.as_chunks::<4>();
+        let (dense, dense_rest) = block.dense.split_at(4 * fours.len() * width);
+        for (columns, dense) in fours.iter().zip(dense.chunks_exact(4 * width)) {
+            let sums = dots::<4>(weights, dense);
+            for (&column, sum) in columns.iter().zip(sums) {
+                self.total.add(column as usize, sum);
+            }
+        }
+        for (&column, dense) in rest.iter().zip(dense_rest.chunks_exact(width)) {
+            let [sum] = dots::<1>(weights, dense);
+            self.total.add(column as usize, sum);
+        }
+    }
+
+    /// Adds the plain sums to those of earlier blocks, and resets them.
+    #[inline(always)]
+    fn close_plain_sums(&mut self) {
+        self.plain_blocks = 0;
         let codes = self.chunk.layout().codes.iter();
-        let tables = self
-            .code_sums
-            .iter_mut()
-            .zip(&mut self.code_corrections)
-            .zip(&mut self.block_sums);
-        for (((sums, corrections), block), code) in tables.zip(codes) {
+        let plain = self.even.iter_mut().zip(&mut self.odd);
+        let compensated = self.code_sums.iter_mut().zip(&mut self.code_corrections);
+        for (((even, odd), (sums, corrections)), code) in plain.zip(compensated).zip(codes) {
             let size = code.value_count().next_multiple_of(LANES).min(CODE_VALUES);
-            for ((sum, correction), block) in sums[..size]
-                .iter_mut()
-                .zip(&mut corrections[..size])
-                .zip(&mut block[..size])
-            {
-                let (next, error) = two_sum(*sum, *block);
-                *sum = next;
-                *correction += error;
-                *block = 0.0;
+            for k in 0..size {
+                let (sum, error) = two_sum(sums[k], even[k] + odd[k]);
+                sums[k] = sum;
+                corrections[k] += error;
+                (even[k], odd[k]) = (0.0, 0.0);
             }
         }
     }
@@ -293,67 +362,101 @@ impl<'a> WeightedRowSum<'a> {
     /// Returns the sum by column.
     #[inline(always)]
     fn finish(mut self) -> CompensatedSum {
+        self.close_plain_sums();
         let tables = self.code_sums.iter().zip(&self.code_corrections);
         for ((sums, corrections), code) in tables.zip(&self.chunk.layout().codes) {
-            code.for_each_column_value(|column, value| {
-                self.total.add(column, sums[value]);
-                self.total.correction[column] += corrections[value];
-            });
+            let count = code.value_count();
+            let mut by_value = CompensatedSum {
+                sum: sums[..count].to_vec(),
+                correction: corrections[..count].to_vec(),
+            };
+            for (k, group) in code.groups.iter().enumerate() {
+                let by_digit = by_value.by_last_digit(group.len() + 1);
+                let digits = by_digit.sum.iter().zip(&by_digit.correction).skip(1);
+                for (column, (sum, correction)) in group.clone().zip(digits) {
+                    self.total.add(column as usize, *sum);
+                    self.total.correction[column as usize] += correction;
+                }
+                if k + 1 < code.groups.len() {
+                    by_value = by_value.by_other_digits(group.len() + 1);
+                }
+            }
         }
         self.total
     }
 }
 
-/// Adds each row's weight to the tables of its codes, at the row's values.
+/// Adds each row's weight to the tables of its codes, at the row's values: to the first ones if its position is even, and
+/// to the second ones if it is odd.
 #[inline(always)]
-pub(in crate::curator) fn add_by_code(
-    mut tables: &mut [CodeTable],
+fn add_by_code(
+    (mut even, mut odd): (&mut [CodeTable], &mut [CodeTable]),
     mut codes: &[u8],
     weights: &[f64],
 ) {
     let width = weights.len();
-    while !tables.is_empty() {
-        let count = tables.len().min(4);
+    let (pairs, _) = weights.as_chunks::<2>();
+    while !even.is_empty() {
+        let count = even.len().min(4);
         let (current, remaining) = codes.split_at(count * width);
-        match tables {
-            [a, b, c, d, ..] => {
+        match (&mut *even, &mut *odd) {
+            ([a, b, c, d, ..], [e, f, g, h, ..]) => {
                 let (i, current) = current.split_at(width);
                 let (j, current) = current.split_at(width);
                 let (k, l) = current.split_at(width);
-                for ((((w, i), j), k), l) in weights.iter().zip(i).zip(j).zip(k).zip(l) {
-                    a[usize::from(*i)] += w;
-                    b[usize::from(*j)] += w;
-                    c[usize::from(*k)] += w;
-                    d[usize::from(*l)] += w;
+                let (i, j) = (i.as_chunks::<2>().0.iter(), j.as_chunks::<2>().0);
+                let (k, l) = (k.as_chunks::<2>().0, l.as_chunks::<2>().0);
+                for ((((w, i), j), k), l) in pairs.iter().zip(i).zip(j).zip(k).zip(l) {
+                    a[usize::from(i[0])] += w[0];
+                    b[usize::from(j[0])] += w[0];
+                    c[usize::from(k[0])] += w[0];
+                    d[usize::from(l[0])] += w[0];
+                    e[usize::from(i[1])] += w[1];
+                    f[usize::from(j[1])] += w[1];
+                    g[usize::from(k[1])] += w[1];
+                    h[usize::from(l[1])] += w[1];
                 }
             }
-            _ => {
-                for (table, codes) in tables[..count].iter_mut().zip(current.chunks_exact(width)) {
-                    for (w, i) in weights.iter().zip(codes) {
-                        table[usize::from(*i)] += w;
+            (even, odd) => {
+                let tables = even.iter_mut().zip(odd.iter_mut()).take(count);
+                for ((even, odd), codes) in tables.zip(current.chunks_exact(width)) {
+                    for (w, i) in pairs.iter().zip(codes.as_chunks::<2>().0) {
+                        even[usize::from(i[0])] += w[0];
+                        odd[usize::from(i[1])] += w[1];
                     }
                 }
             }
         }
-        (tables, codes) = (&mut tables[count..], remaining);
+        (even, odd, codes) = (&mut even[count..], &mut odd[count..], remaining);
     }
 }
 
-/// Returns the dot product of `round`ed products, as eight partial sums, added in a fixed order.
+/// Returns the dot products of the weights with each of `J` columns, as eight partial sums each.
 #[inline(always)]
-pub(in crate::curator) fn dot(a: &[f64], b: &[f64], round: impl Fn(f64) -> f64) -> f64 {
-    let mut sums = [0.0; LANES];
-    for (a, b) in a
-        .as_chunks::<LANES>()
-        .0
-        .iter()
-        .zip(b.as_chunks::<LANES>().0)
-    {
-        for k in 0..LANES {
-            sums[k] += round(a[k] * b[k]);
+fn dots<const J: usize>(weights: &[f64], columns: &[f64]) -> [f64; J] {
+    let width = weights.len();
+    let mut sums = [[0.0; LANES]; J];
+    for first in (0..width).step_by(LANES) {
+        let w = &weights[first..][..LANES];
+        for j in 0..J {
+            let x = &columns[j * width + first..][..LANES];
+            for k in 0..LANES {
+                sums[j][k] += w[k] * x[k];
+            }
         }
     }
-    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+    let mut dots = [0.0; J];
+    for j in 0..J {
+        dots[j] = sum_of_lanes(&sums[j]);
+    }
+    dots
+}
+
+/// Returns the sum of eight partial sums, added in a fixed order.
+#[inline(always)]
+pub(in crate::curator) fn sum_of_lanes(lanes: &Lanes) -> f64 {
+    ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6]))
+        + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
 }
 
 /// Returns `weight·Σ_n L'(fᵀz_n) z_n`, with `q_n z_n` for `z_n` if there are factors `q_n`, row by row with padding rows.
@@ -493,20 +596,32 @@ pub(in crate::curator) fn losses(
         #[inline(always)]
         || {
             let kernel = MarginKernel::new(chunk, point);
-            let mut values = [0.0; BLOCK_ROWS];
-            let (mut sum, mut correct) = (0.0, 0.0);
+            let mut margins = [0.0; BLOCK_ROWS];
+            let (mut sum, mut correct_halves) = (0.0, 0);
             for block in chunk.blocks() {
-                kernel.compute(&block, &mut values);
-                for m in &values[..block.rows] {
-                    correct += if *m > 0.0 { 1.0 } else { 0.0 };
-                    correct += if *m == 0.0 { 0.5 } else { 0.0 };
-                }
-                loss.values(&mut values[..block.scales.len()]);
-                sum += values[..block.rows].iter().sum::<f64>();
+                kernel.compute(&block, &mut margins);
+                // The loss of padding rows must be zero.
+                margins[block.rows..].fill(f64::MAX);
+                let padding = block.scales.len() - block.rows;
+                let margins = &mut margins[..block.scales.len()];
+                correct_halves += correct_half_rows(margins) - 2 * padding as u64;
+                sum += loss.sum(margins);
             }
-            (sum, correct)
+            (sum, correct_halves as f64 / 2.0)
         },
     )
+}
+
+/// Returns twice the number of positive margins, plus the number of zeros.
+#[inline(always)]
+fn correct_half_rows(margins: &[f64]) -> u64 {
+    let mut halves = [0; LANES];
+    for margins in margins.as_chunks::<LANES>().0 {
+        for k in 0..LANES {
+            halves[k] += u64::from(margins[k] > 0.0) + u64::from(margins[k] >= 0.0);
+        }
+    }
+    halves.iter().sum()
 }
 
 #[cfg(test)]

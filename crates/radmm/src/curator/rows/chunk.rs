@@ -4,7 +4,7 @@
 //! columns. Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time.
 //! The last block is padded with rows of zeros.
 
-use super::layout::{ChunkLayout, ColumnSlot, ColumnStats};
+use super::layout::{CODE_VALUES, ChunkLayout, ColumnSlot, ColumnStats};
 use crate::curator::kernel::exp_log::LANES;
 
 /// The number of rows of a full chunk. Sums over chunks are computed separately, on any thread, and added up in order.
@@ -24,6 +24,8 @@ pub(in crate::curator) struct Chunk {
     dense: Vec<f64>,
     /// Codes, in the same order.
     codes: Vec<u8>,
+    /// The values that occur, by code: one bit each.
+    occurring: Vec<[u64; CODE_VALUES / 64]>,
     sparse: SparseEntries,
 }
 
@@ -69,6 +71,12 @@ impl Chunk {
 
     pub(in crate::curator) fn layout(&self) -> &ChunkLayout {
         &self.layout
+    }
+
+    /// Returns the values of a code that occur in the rows, ascending.
+    pub(in crate::curator) fn occurring_values(&self, code: usize) -> impl Iterator<Item = u8> {
+        let bits = &self.occurring[code];
+        (0..=u8::MAX).filter(|value| bits[usize::from(value / 64)] >> (value % 64) & 1 == 1)
     }
 
     /// Returns the sparse entries, if there are any.
@@ -166,6 +174,7 @@ impl Chunk {
             scales: Vec::new(),
             dense: Vec::new(),
             codes: Vec::new(),
+            occurring: Vec::new(),
             sparse: SparseEntries::default(),
         }
     }
@@ -335,6 +344,7 @@ impl ChunkBuilder {
                 scales: Vec::new(),
                 dense: Vec::new(),
                 codes: Vec::new(),
+                occurring: Vec::new(),
                 sparse: SparseEntries {
                     columns: match wide {
                         true => ColumnIndices::Wide(Vec::new()),
@@ -463,6 +473,13 @@ impl ChunkBuilder {
     fn close_block(&mut self) {
         let height = self.open_rows.next_multiple_of(LANES);
         let chunk = &mut self.chunk;
+        let codes = chunk.layout.codes.len();
+        chunk.occurring.resize(codes, Default::default());
+        for row in self.codes.chunks_exact(codes.max(1)) {
+            for (bits, value) in chunk.occurring.iter_mut().zip(row) {
+                bits[usize::from(value / 64)] |= 1 << (value % 64);
+            }
+        }
         transpose(
             &self.dense,
             chunk.layout.dense.len(),

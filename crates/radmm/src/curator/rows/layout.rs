@@ -59,20 +59,16 @@ impl Code {
         })
     }
 
-    /// Calls `visit` with each column and every value whose columns include it.
-    #[inline(always)]
-    pub(in crate::curator) fn for_each_column_value(&self, mut visit: impl FnMut(usize, usize)) {
-        let count = self.value_count();
-        let mut stride = 1;
-        for group in &self.groups {
-            let next = stride * (group.len() + 1);
-            for (digit, column) in group.clone().enumerate() {
-                for first in (stride * (digit + 1)..count).step_by(next) {
-                    (first..first + stride).for_each(|value| visit(column as usize, value));
-                }
-            }
-            stride = next;
+    /// Returns the digit of a group in each value.
+    pub(in crate::curator) fn digits(&self, group: usize) -> [u32; CODE_VALUES] {
+        let size = |group: &Range<u32>| group.len() + 1;
+        let stride = self.groups[..group].iter().map(size).product();
+        let mut digits = [0; CODE_VALUES];
+        let own = (0..size(&self.groups[group]) as u32).cycle();
+        for (values, digit) in digits.chunks_mut(stride).zip(own) {
+            values.fill(digit);
         }
+        digits
     }
 
     /// Fills `table`, for each value of the code, with the sum of the entries of `of` at its columns.
