@@ -44,7 +44,7 @@ impl QuadraticModel {
                 quadratic, linear, ..
             } => {
                 if self.factor.as_ref().is_none_or(|(a, _)| a != quadratic) {
-                    let factor = Cholesky::new(self.hessian.clone(), self.d, *quadratic)?;
+                    let factor = Cholesky::new(&self.hessian, self.d, *quadratic)?;
                     self.factor = Some((*quadratic, factor));
                 }
                 let (_, factor) = self.factor.as_ref()?;

@@ -12,6 +12,7 @@ pub(super) mod double_double;
 mod newton;
 pub(super) mod objective;
 pub(super) mod quasi_newton;
+mod rows_hessian;
 #[cfg(test)]
 mod tests;
 

@@ -12,8 +12,8 @@
 
 use super::double_double::Point;
 use super::objective::Objective;
+use super::rows_hessian::RowsHessian;
 use super::{Evaluation, Target};
-use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::{dot, norm};
 
 /// The largest number of columns at which a factor costs less than the products of conjugate gradients.
@@ -126,15 +126,14 @@ impl Objective<'_> {
 
     /// Returns `−H⁻¹∇F` by a Cholesky factor of `H = Σ_n curvature_n z_n z_nᵀ + m I`.
     pub(in crate::curator) fn direction_by_cholesky(&self, here: &Evaluation) -> Vec<f64> {
-        let d = here.gradient.len();
-        let hessian = self.rows_hessian(&here.point);
+        let hessian = RowsHessian::new(self, &here.point);
         // In exact arithmetic m I makes H positive definite. If rounding hides that, a larger multiple still gives a
         // direction of descent: ∇Fᵀ H (H + s I)⁻¹ ∇F > 0.
         let mut direction: Vec<f64> = here.gradient.iter().map(|g| -g).collect();
         let mut shift = self.modulus;
         for _ in 0..MAX_SHIFTS {
-            if let Some(factor) = Cholesky::new(hessian.clone(), d, shift) {
-                factor.solve(&mut direction);
+            if let Some(factor) = hessian.factor(shift) {
+                hessian.solve(self, (&factor, shift), &mut direction);
                 break;
             }
             shift = (shift * 16.0).max(f64::EPSILON);

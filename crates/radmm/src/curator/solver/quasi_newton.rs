@@ -12,20 +12,19 @@
 
 use super::double_double::Point;
 use super::objective::Objective;
+use super::rows_hessian::RowsHessian;
 use super::{Evaluation, Target};
 use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::{dot, norm};
 
 /// The largest number of secant pairs that update the Hessian.
 const MAX_PAIRS: usize = 12;
-/// The cost of a new Hessian, in steps.
-const HESSIAN_COST: f64 = 5.0;
 /// The number of steps that a query takes even with an up-to-date Hessian.
 const BASELINE_STEPS: f64 = 2.0;
 /// The largest ratio of gradient norms at which a step is accepted.
 const ACCEPTED_RATIO: f64 = 0.5;
 const MAX_STEPS: usize = 40;
-/// A Hessian is kept if it takes about as much memory as the rows at most: `d² ≤ 16·B`.
+/// A Hessian is kept if it takes about as much memory as the rows at most: 16 numbers per row.
 const MAX_ENTRIES_PER_ROW: usize = 16;
 
 /// The solver's state between queries about the same rows.
@@ -47,8 +46,7 @@ struct LastGradient {
 
 /// A Hessian of an earlier point, with the secant pairs since.
 struct CachedHessian {
-    /// The lower triangle of the rows' part.
-    rows_hessian: Vec<f64>,
+    rows_hessian: RowsHessian,
     /// The factor of the rows' part plus `m I`.
     factor: Cholesky,
     modulus: f64,
@@ -77,10 +75,15 @@ impl WarmStart {
         self.passes = passes;
     }
 
-    /// Drops the Hessian and the last gradient where they take much more memory than the rows.
+    /// Drops the Hessian and the last gradient where the Hessian takes much more memory than the rows.
     fn drop_if_too_large(&mut self, objective: &Objective<'_>) {
-        let rows: usize = objective.shards.iter().map(|(shard, _)| shard.rows()).sum();
-        if objective.linear.len().pow(2) > MAX_ENTRIES_PER_ROW * rows {
+        let size = |hessian: &CachedHessian| hessian.rows_hessian.numbers();
+        let largest = MAX_ENTRIES_PER_ROW * objective.rows();
+        if self
+            .hessian
+            .as_ref()
+            .is_some_and(|hessian| size(hessian) > largest)
+        {
             (self.last_gradient, self.hessian) = (None, None);
         }
     }
@@ -199,7 +202,8 @@ impl<'a> QuasiNewton<'a> {
             return self.fail();
         }
         // A new Hessian pays if it saves as many steps as it costs, including those that it could have saved before.
-        if steps_left > 1.0 && self.warm_start.excess_steps + steps_left > HESSIAN_COST {
+        let saved = self.warm_start.excess_steps + steps_left;
+        if steps_left > 1.0 && saved > self.objective.steps_per_hessian() {
             return self.compute_hessian();
         }
         self.propose_step(ratio);
@@ -214,10 +218,9 @@ impl<'a> QuasiNewton<'a> {
         self.warm_start.passes += 1;
         best.hessian_is_current = true;
         let modulus = self.objective.modulus;
-        let rows_hessian = self.objective.rows_hessian(&best.point);
+        let rows_hessian = RowsHessian::new(self.objective, &best.point);
         self.warm_start.excess_steps = 0.0;
-        self.warm_start.hessian =
-            CachedHessian::new(rows_hessian, self.objective.linear.len(), modulus);
+        self.warm_start.hessian = CachedHessian::new(rows_hessian, modulus);
         match self.warm_start.hessian {
             Some(_) => {
                 self.propose_step(1.0);
@@ -240,7 +243,8 @@ impl<'a> QuasiNewton<'a> {
             self.best = None;
             return;
         };
-        self.trial = best.point.moved(1.0, &hessian.direction(&best.gradient));
+        let direction = hessian.direction(self.objective, &best.gradient);
+        self.trial = best.point.moved(1.0, &direction);
         let expected = ratio * best.residual;
         if self.target.doubled && !best.point.is_doubled() && expected <= self.target.tolerance {
             self.trial = self.trial.doubled();
@@ -288,9 +292,9 @@ impl Iterate {
 
 impl CachedHessian {
     /// Factors the Hessian; `None` if rounding hides that it is positive definite.
-    fn new(rows_hessian: Vec<f64>, d: usize, modulus: f64) -> Option<Self> {
+    fn new(rows_hessian: RowsHessian, modulus: f64) -> Option<Self> {
         Some(Self {
-            factor: Cholesky::new(rows_hessian.clone(), d, modulus)?,
+            factor: rows_hessian.factor(modulus)?,
             rows_hessian,
             modulus,
             pairs: Vec::new(),
@@ -302,9 +306,8 @@ impl CachedHessian {
         if self.modulus == modulus {
             return Some(self);
         }
-        let d = self.rows_hessian.len().isqrt();
         let pairs = self.pairs;
-        let refactored = Self::new(self.rows_hessian, d, modulus)?;
+        let refactored = Self::new(self.rows_hessian, modulus)?;
         Some(Self {
             pairs,
             ..refactored
@@ -323,7 +326,7 @@ impl CachedHessian {
     }
 
     /// Returns `−H⁻¹g`, with `H` updated by the pairs (the two-loop recursion of L-BFGS).
-    fn direction(&self, gradient: &[f64]) -> Vec<f64> {
+    fn direction(&self, objective: &Objective<'_>, gradient: &[f64]) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut coefficients = Vec::with_capacity(self.pairs.len());
         for SecantPair { step, change } in self.pairs.iter().rev() {
@@ -335,7 +338,8 @@ impl CachedHessian {
             }
             coefficients.push((alpha, curvature));
         }
-        self.factor.solve(&mut direction);
+        let factor = (&self.factor, self.modulus);
+        self.rows_hessian.solve(objective, factor, &mut direction);
         let pairs = self.pairs.iter().zip(coefficients.iter().rev());
         for (SecantPair { step, change }, (alpha, curvature)) in pairs {
             let beta = (dot(change, &direction) + self.modulus * dot(step, &direction)) / curvature;
@@ -471,8 +475,10 @@ mod tests {
     #[test]
     fn secant_pairs_update_the_hessian() {
         // For a quadratic, a pair gives the exact curvature in its direction.
+        let shard = shard(200, 2);
+        let objective = objective(&shard, Loss::Logistic, 1.0, &[0.0; 2]);
         let assert_direction = |hessian: &CachedHessian, gradient: [f64; 2], right: [f64; 2]| {
-            let direction = hessian.direction(&gradient);
+            let direction = hessian.direction(&objective, &gradient);
             let pairs = direction.iter().zip(right);
             assert!(
                 pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14),
@@ -480,7 +486,8 @@ mod tests {
             );
         };
         let (step, change) = (vec![1.0, 0.0], vec![4.0, 0.0]);
-        let mut hessian = CachedHessian::new(vec![1.0, 0.0, 0.0, 1.0], 2, 1.0).unwrap();
+        let identity = RowsHessian::of_entries(vec![1.0, 0.0, 0.0, 1.0]);
+        let mut hessian = CachedHessian::new(identity, 1.0).unwrap();
         assert_direction(&hessian, [5.0, 2.0], [-2.5, -1.0]);
         hessian.pairs.push(SecantPair { step, change });
         assert_direction(&hessian, [5.0, 2.0], [-1.0, -1.0]);
