@@ -71,6 +71,9 @@ impl LowerTriangle<'_> {
 /// The largest number of columns on each side of a tile of products.
 const TILE: usize = 4;
 
+/// The number of columns that are multiplied with all others before the next ones are.
+const PANEL: usize = 16;
+
 /// Returns the number of columns of the next tile, if so many are left: a power of two, so that few sizes occur.
 fn tile_size(left: usize) -> usize {
     match left {
@@ -80,7 +83,8 @@ fn tile_size(left: usize) -> usize {
     }
 }
 
-/// Adds a block's products of dense numbers with one another, in tiles.
+/// Adds a block's products of dense numbers with one another, in tiles. The columns of a panel stay in the nearest cache
+/// while all others are multiplied with them.
 #[inline(always)]
 fn add_dense(
     chunk: &Chunk,
@@ -91,31 +95,33 @@ fn add_dense(
 ) {
     let (columns, width) = (chunk.layout().dense.as_slice(), c.len());
     let mut weighted = [[0.0; BLOCK_ROWS]; TILE];
-    let mut row = 0;
-    while row < columns.len() {
-        let rows = tile_size(columns.len() - row);
-        let numbers = block.dense[row * width..].chunks_exact(width);
-        for (weighted, numbers) in weighted[..rows].iter_mut().zip(numbers) {
-            for ((w, c), u) in weighted.iter_mut().zip(c).zip(numbers) {
-                *w = c * u;
+    for panel in (0..columns.len()).step_by(PANEL) {
+        let mut row = panel;
+        while row < columns.len() {
+            let rows = tile_size(columns.len() - row);
+            let numbers = block.dense[row * width..].chunks_exact(width);
+            for (weighted, numbers) in weighted[..rows].iter_mut().zip(numbers) {
+                for ((w, c), u) in weighted.iter_mut().zip(c).zip(numbers) {
+                    *w = c * u;
+                }
             }
-        }
-        let mut column = 0;
-        while column <= row {
-            let others = tile_size(columns.len() - column);
-            let numbers = &block.dense[column * width..];
-            let place = (&columns[row..], &columns[column..]);
-            match (rows, others) {
-                (TILE, _) => add_tile::<4, 4>(&weighted, numbers, width, place, lower, round),
-                (2, TILE) => add_tile::<2, 4>(&weighted, numbers, width, place, lower, round),
-                (2, _) => add_tile::<2, 2>(&weighted, numbers, width, place, lower, round),
-                (_, TILE) => add_tile::<1, 4>(&weighted, numbers, width, place, lower, round),
-                (_, 2) => add_tile::<1, 2>(&weighted, numbers, width, place, lower, round),
-                _ => add_tile::<1, 1>(&weighted, numbers, width, place, lower, round),
+            let mut column = panel;
+            while column <= row && column < panel + PANEL {
+                let others = tile_size(columns.len() - column);
+                let numbers = &block.dense[column * width..];
+                let place = (&columns[row..], &columns[column..]);
+                match (rows, others) {
+                    (TILE, _) => add_tile::<4, 4>(&weighted, numbers, width, place, lower, round),
+                    (2, TILE) => add_tile::<2, 4>(&weighted, numbers, width, place, lower, round),
+                    (2, _) => add_tile::<2, 2>(&weighted, numbers, width, place, lower, round),
+                    (_, TILE) => add_tile::<1, 4>(&weighted, numbers, width, place, lower, round),
+                    (_, 2) => add_tile::<1, 2>(&weighted, numbers, width, place, lower, round),
+                    _ => add_tile::<1, 1>(&weighted, numbers, width, place, lower, round),
+                }
+                column += others;
             }
-            column += others;
+            row += rows;
         }
-        row += rows;
     }
 }
 

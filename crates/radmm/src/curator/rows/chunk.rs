@@ -79,6 +79,17 @@ impl Chunk {
         (0..=u8::MAX).filter(|value| bits[usize::from(value / 64)] >> (value % 64) & 1 == 1)
     }
 
+    /// Returns the number of sparse entries.
+    pub(in crate::curator) fn sparse_entries(&self) -> usize {
+        self.sparse.len() as usize
+    }
+
+    /// Returns a bound on the number of entries that are not zero.
+    pub(in crate::curator) fn max_entries(&self) -> usize {
+        let groups = self.layout.codes.iter().map(|code| code.groups.len());
+        self.rows * (self.layout.dense.len() + groups.sum::<usize>()) + self.sparse_entries()
+    }
+
     /// Returns the sparse entries, if there are any.
     pub(in crate::curator) fn sparse(&self) -> Option<&SparseEntries> {
         (!self.sparse.starts.is_empty()).then_some(&self.sparse)

@@ -17,7 +17,11 @@ const DENSE_SHARE: f64 = 0.25;
 const RARE_SHARE: f64 = 0.02;
 /// The number of rare dense columns that are allowed in addition to one for each frequent column.
 const EXTRA_RARE: usize = 2;
+/// The share of rows with an entry from which dense storage takes no more memory than sparse storage.
+const FULL_SHARE: f64 = 0.75;
+/// The largest number of dense columns of which some are not full, and of all.
 const MAX_DENSE: usize = 64;
+const MAX_FULL: usize = 1 << 14;
 /// The largest number of groups per indicator of a row. With more, indicators are not one-hot and are stored as sparse
 /// entries.
 const MAX_GROUPS_PER_INDICATOR: f64 = 2.0;
@@ -26,7 +30,7 @@ const MAX_GROUPS_PER_INDICATOR: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::curator) enum ColumnSlot {
     /// The dense number at this position.
-    Dense(u8),
+    Dense(u16),
     /// An indicator, which adds `step` to the code at this position unless the row has an entry of `group` already.
     Code { code: u8, group: u8, step: u8 },
     /// A sparse entry, stored with its column and value.
@@ -182,7 +186,10 @@ impl ColumnStats {
             .iter()
             .filter(|k| count(k) >= frequent_count)
             .count();
-        columns.truncate((2 * frequent + EXTRA_RARE).min(MAX_DENSE));
+        let full_count = at_least(FULL_SHARE);
+        let full = columns.iter().filter(|k| count(k) >= full_count).count();
+        let most = full.clamp(MAX_DENSE, MAX_FULL);
+        columns.truncate((2 * frequent + EXTRA_RARE).min(most));
         columns.sort_unstable();
         columns
     }
@@ -241,7 +248,7 @@ impl ChunkLayout {
     pub(in crate::curator) fn slots(&self, columns: usize) -> Vec<ColumnSlot> {
         let mut slots = vec![ColumnSlot::Sparse; columns];
         for (position, &column) in self.dense.iter().enumerate() {
-            slots[column as usize] = ColumnSlot::Dense(position as u8);
+            slots[column as usize] = ColumnSlot::Dense(position as u16);
         }
         let mut group_number = 0;
         for (position, code) in self.codes.iter().enumerate() {

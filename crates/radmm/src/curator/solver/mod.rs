@@ -7,6 +7,7 @@
 //! arithmetic ([`descent`]) comes last and cannot fail. Whatever the method, only a point whose computed gradient meets
 //! the tolerance is returned.
 
+mod cost;
 mod descent;
 pub(super) mod double_double;
 mod newton;
@@ -19,7 +20,6 @@ mod tests;
 use thiserror::Error;
 
 use double_double::Point;
-use newton::MAX_DENSE_COLUMNS;
 use objective::Objective;
 use quasi_newton::{Progress, QuasiNewton, WarmStart};
 
@@ -94,7 +94,7 @@ impl Evaluation {
 }
 
 impl Objective<'_> {
-    /// Minimises without the last step of the ladder: by Newton's method if there are many columns, else by a
+    /// Minimises without the last step of the ladder: by Newton's method where a factor takes too long, else by a
     /// quasi-Newton search, which starts from the minimiser of a subsample if the warm start is cold.
     fn minimise_fast(
         &self,
@@ -102,7 +102,7 @@ impl Objective<'_> {
         target: &Target,
         warm_start: &mut WarmStart,
     ) -> Evaluation {
-        if near.len() > MAX_DENSE_COLUMNS {
+        if !self.factor_pays() {
             warm_start.set_passes(0);
             return self.minimise_by_newton(near, target);
         }

@@ -6,8 +6,8 @@
 //! possible gain. Steps of the second kind can raise it, but only as often as a gradient can shrink by a tenth. Hence
 //! the method converges from anywhere.
 //!
-//! Up to [`MAX_DENSE_COLUMNS`] columns the direction comes from a Cholesky factor, above that from preconditioned
-//! conjugate gradients. Where the method stalls before the tolerance is met, the spacing of doubles is the limit, and
+//! The direction comes from a Cholesky factor where that takes less time than preconditioned conjugate gradients
+//! ([`cost`](super::cost)). Where the method stalls before the tolerance is met, the spacing of doubles is the limit, and
 //! it continues with points in double-double arithmetic.
 
 use super::double_double::Point;
@@ -16,8 +16,6 @@ use super::rows_hessian::RowsHessian;
 use super::{Evaluation, Target};
 use crate::linalg::dot::{dot, norm};
 
-/// The largest number of columns at which a factor costs less than the products of conjugate gradients.
-pub(in crate::curator) const MAX_DENSE_COLUMNS: usize = 2048;
 const MAX_STEPS: usize = 1000;
 /// The number of stages of smoothing. The smoothest loss has a bend a thousand million times as wide as the loss itself.
 const SMOOTHING_STAGES: u32 = 30;
@@ -61,6 +59,7 @@ impl Objective<'_> {
         let tolerance = target.tolerance;
         let mut here = self.evaluate(Point::plain(near));
         let (mut best, mut idle) = (here.residual, 0);
+        let by_factor = self.factor_pays();
         for _ in 0..MAX_STEPS {
             if here.residual <= tolerance && !here.meets(target) {
                 here = self.evaluate(here.point.doubled());
@@ -69,7 +68,7 @@ impl Objective<'_> {
             if here.meets(target) {
                 break;
             }
-            let direction = if near.len() <= MAX_DENSE_COLUMNS {
+            let direction = if by_factor {
                 self.direction_by_cholesky(&here)
             } else {
                 self.direction_by_conjugate_gradients(&here)

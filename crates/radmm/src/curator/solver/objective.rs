@@ -69,11 +69,6 @@ impl Objective<'_> {
         }
     }
 
-    /// Returns the cost of a Hessian and its factor, in gradients.
-    pub(in crate::curator) fn steps_per_hessian(&self) -> f64 {
-        5.0
-    }
-
     /// Returns the chunks in use, with the weight `C_i/B_i` of their rows.
     pub(in crate::curator) fn chunks(&self) -> Vec<(&Chunk, f64)> {
         let mut chunks = Vec::new();

@@ -203,7 +203,7 @@ impl<'a> QuasiNewton<'a> {
         }
         // A new Hessian pays if it saves as many steps as it costs, including those that it could have saved before.
         let saved = self.warm_start.excess_steps + steps_left;
-        if steps_left > 1.0 && saved > self.objective.steps_per_hessian() {
+        if steps_left > 1.0 && saved > self.objective.gradients_per_hessian() {
             return self.compute_hessian();
         }
         self.propose_step(ratio);

@@ -26,7 +26,7 @@ impl RowsHessian {
     /// Computes the matrix at a point: by rows if there are at most half as many as columns.
     pub(in crate::curator) fn new(objective: &Objective<'_>, point: &Point) -> Self {
         let columns = objective.linear.len();
-        if 2 * objective.rows() > columns {
+        if !objective.solves_by_rows() {
             return Self {
                 size: columns,
                 entries: objective.rows_hessian(point),

@@ -86,8 +86,24 @@ fn changing() -> TestData {
     data
 }
 
+/// Returns rows of more numbers than a panel of products has, and three indicators.
+fn numbers(name: &'static str, columns: usize) -> TestData {
+    let row = |n: usize| {
+        let number = |k: u32| (k, 0.02 + 0.08 * noise(n + 101 * k as usize));
+        let mut entries: Vec<(u32, f64)> = (0..columns as u32 - 3).map(number).collect();
+        entries.push((columns as u32 - 3 + pick(13 * n, 3), 0.11));
+        (entries, n.is_multiple_of(3))
+    };
+    TestData {
+        name,
+        columns,
+        rows: (0..300).map(row).collect(),
+    }
+}
+
 fn all_kinds() -> Vec<TestData> {
     vec![
+        numbers("numbers", 82),
         table("table", 1003),
         table("few rows", 5),
         table("more than a chunk", 16_384 + 300),
@@ -359,6 +375,11 @@ fn tables_are_stored_compactly() {
     let data = words("many columns", 70_000, true);
     let each = entries(&data);
     assert!(bytes(data) < 8.0 + 4.1 + 12.0 * each);
+    // Numbers that every row has are dense, however many: eight bytes each, and one code; padded to 304 rows.
+    assert_eq!(
+        bytes(numbers("numbers", 82)),
+        (80.0 * 8.0 + 1.0) * 304.0 / 300.0
+    );
 }
 
 #[test]
