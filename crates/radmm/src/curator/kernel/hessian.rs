@@ -159,6 +159,9 @@ fn add_tile<const I: usize, const J: usize>(
     }
 }
 
+/// The number of rows from which on nearly all values of codes occur.
+const MANY_ROWS: usize = 4096;
+
 /// One position for each of eight rows.
 type Positions = [u32; LANES];
 
@@ -171,11 +174,14 @@ type Positions = [u32; LANES];
 struct IndicatorProducts {
     codes: Vec<OccurringValues>,
     groups: Vec<Group>,
+    /// The groups that are crossed with codes before theirs.
+    crossed: Vec<CrossedGroup>,
     crossings: Vec<Crossing>,
     /// The number of values that occur, over all codes.
     values: usize,
-    /// Sums of `c·scale·number` by value: of the first eight numbers side by side, then of the next eight.
-    number_sums: Vec<CacheLine>,
+    /// Sums of `c·scale·number` by value, of the rows at even and at odd positions: of the first eight numbers side by
+    /// side, then of the next eight.
+    number_sums: Vec<[CacheLine; 2]>,
     /// Sums of `c·scale²` by crossing, value and digit.
     crossing_sums: Vec<f64>,
     block: BlockScratch,
@@ -183,15 +189,18 @@ struct IndicatorProducts {
 
 /// What is computed of a block before it is added.
 struct BlockScratch {
-    /// `c·scale·number` by row: of the first eight numbers, then of the next eight.
-    products: Vec<CacheLine>,
+    /// `c·scale·number` by row: of the first four numbers, then of the next four.
+    products: Vec<[[f64; HALF]; BLOCK_ROWS]>,
     /// Of eight rows: the value of each code, the digit of each group, and the cell of each crossing.
     values: Vec<Positions>,
     digits: Vec<Positions>,
     cells: Vec<Positions>,
 }
 
-/// Eight numbers that are loaded and stored at once.
+/// Half the number of lanes: products are put side by side four at a time, for which there are fast shuffles.
+const HALF: usize = LANES / 2;
+
+/// Eight sums that are loaded and stored at once.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(Lanes);
@@ -200,10 +209,10 @@ struct CacheLine(Lanes);
 struct OccurringValues {
     /// The values, ascending.
     values: Vec<u8>,
-    /// The position of each value among those of all codes. It does not matter for values that do not occur.
-    positions: [u32; CODE_VALUES],
-    /// The position of the first value.
+    /// The position of the first value among those of all codes.
     first: usize,
+    /// The position of each value, unless they follow each other. It does not matter for values that do not occur.
+    positions: Option<[u32; CODE_VALUES]>,
 }
 
 /// A group of indicators, of which a row has at most one.
@@ -212,17 +221,25 @@ struct Group {
     columns: Range<u32>,
     /// The digit of each value of the code: zero, or a column's position in the group, counted from one.
     digits: [u32; CODE_VALUES],
-    /// Whether it is crossed with another code.
-    crossed: bool,
 }
 
-/// A code with a group of another code.
+/// A group that is crossed with other codes.
+struct CrossedGroup {
+    group: usize,
+    code: usize,
+    /// For each value of the code, the cell of its digit. Groups follow each other.
+    cells: [u32; CODE_VALUES],
+}
+
+/// A code with the groups of the codes after it.
 struct Crossing {
     code: usize,
-    group: usize,
-    /// The cell of the code's first value and the group's digit zero.
-    first_cell: usize,
-    /// The number of cells from value to value.
+    /// The position of the first crossed group, and its first cell. All groups after it are crossed with this code too.
+    first_group: usize,
+    first_group_cell: usize,
+    /// The sum of the code's first value and the first group's digit zero.
+    first_sum: usize,
+    /// The number of sums from value to value.
     stride: usize,
 }
 
@@ -231,30 +248,32 @@ impl IndicatorProducts {
         let layout = chunk.layout();
         let (mut codes, mut groups, mut values) = (Vec::new(), Vec::new(), 0);
         for (position, code) in layout.codes.iter().enumerate() {
-            let occurring = OccurringValues::new(chunk.occurring_values(position), values);
+            let occurring = OccurringValues::new(chunk, position, values);
             values += occurring.values.len();
             codes.push(occurring);
             groups.extend(code.groups.iter().enumerate().map(|(k, columns)| Group {
                 code: position,
                 columns: columns.clone(),
                 digits: code.digits(k),
-                crossed: false,
             }));
         }
-        let (crossings, cells) = cross(&codes, &mut groups);
+        let (crossed, crossings) = cross(&codes, &groups);
+        let sums = |crossing: &Crossing| crossing.stride * codes[crossing.code].values.len();
+        let groups_crossed = |crossing: &Crossing| crossed.len() - crossing.first_group;
         let eights = (layout.dense.len() + 1).div_ceil(LANES);
         Self {
             values,
-            number_sums: vec![CacheLine([0.0; LANES]); eights * values],
-            crossing_sums: vec![0.0; cells],
+            number_sums: vec![[CacheLine([0.0; LANES]); 2]; eights * values],
+            crossing_sums: vec![0.0; crossings.iter().map(sums).sum()],
             block: BlockScratch {
-                products: vec![CacheLine([0.0; LANES]); eights * BLOCK_ROWS],
+                products: vec![[[0.0; HALF]; BLOCK_ROWS]; 2 * eights],
                 values: vec![[0; LANES]; codes.len()],
-                digits: vec![[0; LANES]; groups.len()],
-                cells: vec![[0; LANES]; crossings.len()],
+                digits: vec![[0; LANES]; crossed.len()],
+                cells: vec![[0; LANES]; crossings.iter().map(groups_crossed).sum()],
             },
             codes,
             groups,
+            crossed,
             crossings,
         }
     }
@@ -275,19 +294,24 @@ impl IndicatorProducts {
         }
         // The scale comes after the last dense number, and again until there are eight.
         let mut numbers = block.dense.chunks_exact(width);
-        for products in self.block.products.chunks_exact_mut(BLOCK_ROWS) {
+        for products in &mut self.block.products {
             let numbers = std::array::from_fn(|_| numbers.next().unwrap_or(block.scales));
             multiply_rows(products, &scaled[..width], numbers, &round);
         }
         for first_row in (0..block.rows).step_by(LANES) {
             self.locate(block, first_row);
-            for row in first_row..(first_row + LANES).min(block.rows) {
-                let n = row % LANES;
-                let sums = self.number_sums.chunks_exact_mut(self.values);
-                for (sums, products) in sums.zip(self.block.products.chunks_exact(BLOCK_ROWS)) {
-                    add_to_lines(sums, &self.block.values, n, &products[row]);
+            let rows = first_row..(first_row + LANES).min(block.rows);
+            let (products, _) = self.block.products.as_chunks::<2>();
+            let sums = self.number_sums.chunks_exact_mut(self.values);
+            for (sums, [low, high]) in sums.zip(products) {
+                for row in rows.clone() {
+                    let (low, high) = (&low[row], &high[row]);
+                    add_to_lines(sums, &self.block.values, row % LANES, (low, high));
                 }
-                add_to_cells(&mut self.crossing_sums, &self.block.cells, n, weights[row]);
+            }
+            for row in rows {
+                let cells = &self.block.cells;
+                add_to_cells(&mut self.crossing_sums, cells, row % LANES, weights[row]);
             }
         }
     }
@@ -300,28 +324,37 @@ impl IndicatorProducts {
         let scratch = &mut self.block;
         for (k, (values, code)) in scratch.values.iter_mut().zip(&self.codes).enumerate() {
             let codes = codes(k);
-            for n in 0..LANES {
-                values[n] = code.positions[usize::from(codes[n])];
-            }
-        }
-        for (digits, group) in scratch.digits.iter_mut().zip(&self.groups) {
-            if group.crossed {
-                let codes = codes(group.code);
-                for n in 0..LANES {
-                    digits[n] = group.digits[usize::from(codes[n])];
+            match &code.positions {
+                Some(positions) => {
+                    for n in 0..LANES {
+                        values[n] = positions[usize::from(codes[n])];
+                    }
+                }
+                None => {
+                    for n in 0..LANES {
+                        values[n] = code.first as u32 + u32::from(codes[n]);
+                    }
                 }
             }
         }
-        for (cells, crossing) in scratch.cells.iter_mut().zip(&self.crossings) {
-            let (values, digits) = (
-                scratch.values[crossing.code],
-                scratch.digits[crossing.group],
-            );
-            let stride = crossing.stride as u32;
-            let before = self.codes[crossing.code].first as u32 * stride;
-            let first = (crossing.first_cell as u32).wrapping_sub(before);
+        for (digits, group) in scratch.digits.iter_mut().zip(&self.crossed) {
+            let codes = codes(group.code);
             for n in 0..LANES {
-                cells[n] = first.wrapping_add(values[n] * stride + digits[n]);
+                digits[n] = group.cells[usize::from(codes[n])];
+            }
+        }
+        let mut cells = scratch.cells.iter_mut();
+        for crossing in &self.crossings {
+            let (values, stride) = (scratch.values[crossing.code], crossing.stride as u32);
+            let first = (crossing.first_sum as u32).wrapping_sub(crossing.first_group_cell as u32);
+            let first = first.wrapping_sub(self.codes[crossing.code].first as u32 * stride);
+            let starts: Positions =
+                std::array::from_fn(|n| first.wrapping_add(values[n].wrapping_mul(stride)));
+            for (digits, cells) in scratch.digits[crossing.first_group..]
+                .iter()
+                .zip(&mut cells)
+            {
+                *cells = std::array::from_fn(|n| starts[n].wrapping_add(digits[n]));
             }
         }
     }
@@ -329,11 +362,12 @@ impl IndicatorProducts {
     /// Adds the sums to the matrix.
     #[inline(always)]
     fn add_to(&self, chunk: &Chunk, lower: &mut LowerTriangle<'_>) {
-        for (eight, sums) in self
+        let number_sums = self
             .number_sums
-            .chunks_exact(self.values.max(1))
-            .enumerate()
-        {
+            .iter()
+            .map(|[CacheLine(a), CacheLine(b)]| CacheLine(per_lane(|k| a[k] + b[k])));
+        let number_sums: Vec<CacheLine> = number_sums.collect();
+        for (eight, sums) in number_sums.chunks_exact(self.values.max(1)).enumerate() {
             let dense = &chunk.layout().dense[eight * LANES..];
             for group in &self.groups {
                 let mut by_digit = vec![[0.0; LANES]; group.columns.len() + 1];
@@ -352,37 +386,35 @@ impl IndicatorProducts {
                 }
             }
         }
-        for crossings in self.crossings.chunk_by(|a, b| a.code == b.code) {
-            self.add_crossings(crossings, lower);
+        for crossing in &self.crossings {
+            self.add_crossing(crossing, lower);
         }
-        self.add_within_codes(chunk, lower);
+        let scale = chunk.layout().dense.len();
+        let sums = &number_sums[scale / LANES * self.values..];
+        self.add_within_codes(sums, scale % LANES, lower);
     }
 
-    /// Adds the sums of a code's crossings to the matrix.
+    /// Adds the sums of a crossing to the matrix.
     #[inline(always)]
-    fn add_crossings(&self, crossings: &[Crossing], lower: &mut LowerTriangle<'_>) {
-        let Crossing {
-            code,
-            first_cell,
-            stride,
-            ..
-        } = crossings[0];
+    fn add_crossing(&self, crossing: &Crossing, lower: &mut LowerTriangle<'_>) {
+        let (code, stride) = (crossing.code, crossing.stride);
         for group in self.groups.iter().filter(|group| group.code == code) {
             let mut by_digit = vec![0.0; (group.columns.len() + 1) * stride];
-            let cells = self.crossing_sums[first_cell..].chunks_exact(stride);
-            for (cells, &value) in cells.zip(&self.codes[code].values) {
+            let by_value = self.crossing_sums[crossing.first_sum..].chunks_exact(stride);
+            for (sums, &value) in by_value.zip(&self.codes[code].values) {
                 let digit = group.digits[usize::from(value)] as usize;
-                let sums = &mut by_digit[digit * stride..][..stride];
-                sums.iter_mut()
-                    .zip(cells)
-                    .for_each(|(sum, cell)| *sum += cell);
+                let totals = &mut by_digit[digit * stride..][..stride];
+                totals
+                    .iter_mut()
+                    .zip(sums)
+                    .for_each(|(total, sum)| *total += sum);
             }
             let by_column = by_digit.chunks_exact(stride).skip(1);
             for (column, sums) in group.columns.clone().zip(by_column) {
-                for crossing in crossings {
-                    let others = self.groups[crossing.group].columns.clone();
-                    let sums = &sums[crossing.first_cell - first_cell + 1..];
-                    for (other, sum) in others.zip(sums) {
+                for other in &self.crossed[crossing.first_group..] {
+                    // Digit zero stands for no column.
+                    let sums = &sums[other.cells[0] as usize - crossing.first_group_cell + 1..];
+                    for (other, sum) in self.groups[other.group].columns.clone().zip(sums) {
                         lower.add(column as usize, other as usize, *sum);
                     }
                 }
@@ -390,11 +422,9 @@ impl IndicatorProducts {
         }
     }
 
-    /// Adds the products of indicators of one code, whose sums are those of the scale.
+    /// Adds the products of indicators of one code, whose sums are those of the scale, at this position.
     #[inline(always)]
-    fn add_within_codes(&self, chunk: &Chunk, lower: &mut LowerTriangle<'_>) {
-        let scale = chunk.layout().dense.len();
-        let sums = &self.number_sums[scale / LANES * self.values..];
+    fn add_within_codes(&self, sums: &[CacheLine], scale: usize, lower: &mut LowerTriangle<'_>) {
         for (k, group) in self.groups.iter().enumerate() {
             let others = self.groups[..k].iter();
             for other in others.filter(|other| other.code == group.code) {
@@ -402,7 +432,7 @@ impl IndicatorProducts {
                 for ((CacheLine(sums), i), j) in self.with_digits(group, sums).zip(digits) {
                     if i > 0 && j > 0 {
                         let (i, j) = (group.columns.start + i as u32, other.columns.start + j);
-                        lower.add(i as usize - 1, j as usize - 1, sums[scale % LANES]);
+                        lower.add(i as usize - 1, j as usize - 1, sums[scale]);
                     }
                 }
             }
@@ -424,77 +454,93 @@ impl IndicatorProducts {
 }
 
 impl OccurringValues {
-    fn new(values: impl Iterator<Item = u8>, first: usize) -> Self {
-        let values: Vec<u8> = values.collect();
+    /// Finds the values of a code. With many rows few values do not occur, and finding those that do takes longer than to
+    /// add up zeros.
+    fn new(chunk: &Chunk, code: usize, first: usize) -> Self {
+        if chunk.rows() >= MANY_ROWS {
+            let last = chunk.layout().codes[code].value_count() - 1;
+            return Self {
+                values: (0..=last as u8).collect(),
+                first,
+                positions: None,
+            };
+        }
+        let values: Vec<u8> = chunk.occurring_values(code).collect();
         let mut positions = [0; CODE_VALUES];
         for (position, value) in (first as u32..).zip(&values) {
             positions[usize::from(*value)] = position;
         }
         Self {
             values,
-            positions,
             first,
+            positions: Some(positions),
         }
     }
 }
 
-/// Crosses each code with the groups of the codes after it, and returns the crossings with the number of their cells. The
-/// code with the most groups comes first, since each row is added to one cell per group that comes after a code.
-fn cross(codes: &[OccurringValues], groups: &mut [Group]) -> (Vec<Crossing>, usize) {
+/// Crosses each code with the groups of the codes after it. The code with the most groups comes first, since each row is
+/// added to one sum per group that comes after a code.
+fn cross(codes: &[OccurringValues], groups: &[Group]) -> (Vec<CrossedGroup>, Vec<Crossing>) {
     let group_count = |code: usize| groups.iter().filter(|group| group.code == code).count();
     let mut order: Vec<usize> = (0..codes.len()).collect();
     order.sort_by_key(|&code| Reverse(group_count(code)));
-    let (mut crossings, mut cells) = (Vec::new(), 0);
-    for (k, &code) in order.iter().enumerate() {
-        let first = crossings.len();
-        let mut stride = 0;
-        for (position, group) in groups.iter_mut().enumerate() {
-            if order[k + 1..].contains(&group.code) {
-                group.crossed = true;
-                crossings.push(Crossing {
-                    code,
+    let mut crossed = Vec::new();
+    let (mut first_groups, mut cells) = (Vec::new(), 0);
+    for &code in order.iter().skip(1) {
+        first_groups.push((crossed.len(), cells));
+        for (position, group) in groups.iter().enumerate() {
+            if group.code == code {
+                crossed.push(CrossedGroup {
                     group: position,
-                    first_cell: cells + stride,
-                    stride: 0,
+                    code,
+                    cells: group.digits.map(|digit| cells as u32 + digit),
                 });
-                stride += group.columns.len() + 1;
+                cells += group.columns.len() + 1;
             }
         }
-        crossings[first..]
-            .iter_mut()
-            .for_each(|crossing| crossing.stride = stride);
-        cells += codes[code].values.len() * stride;
     }
-    (crossings, cells)
+    let (mut crossings, mut first_sum) = (Vec::new(), 0);
+    for (&code, (first_group, first_group_cell)) in order.iter().zip(first_groups) {
+        let stride = cells - first_group_cell;
+        crossings.push(Crossing {
+            code,
+            first_group,
+            first_group_cell,
+            first_sum,
+            stride,
+        });
+        first_sum += codes[code].values.len() * stride;
+    }
+    (crossed, crossings)
 }
 
-/// Multiplies eight numbers of each row by the row's factor.
+/// Multiplies four numbers of each row by the row's factor.
 #[inline(always)]
 fn multiply_rows(
-    products: &mut [CacheLine],
+    products: &mut [[f64; HALF]],
     factors: &[f64],
-    numbers: [&[f64]; LANES],
+    numbers: [&[f64]; HALF],
     round: impl Fn(f64) -> f64,
 ) {
     let width = factors.len();
     let products = &mut products[..width];
-    let [a, b, c, d, e, f, g, h] = numbers.map(|numbers| &numbers[..width]);
+    let [a, b, c, d] = numbers.map(|numbers| &numbers[..width]);
     for i in 0..width {
-        let numbers = [a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]];
-        products[i] = CacheLine(numbers.map(|number| round(factors[i] * number)));
+        products[i] = [a[i], b[i], c[i], d[i]].map(|number| round(factors[i] * number));
     }
 }
 
 /// Adds eight numbers to the sums of each value of the row at this position of eight.
 #[inline(always)]
 fn add_to_lines(
-    sums: &mut [CacheLine],
+    sums: &mut [[CacheLine; 2]],
     values: &[Positions],
     position: usize,
-    CacheLine(numbers): &CacheLine,
+    (low, high): (&[f64; HALF], &[f64; HALF]),
 ) {
+    let numbers = per_lane(|k| if k < HALF { low[k] } else { high[k - HALF] });
     for values in values {
-        let CacheLine(sum) = &mut sums[values[position] as usize];
+        let CacheLine(sum) = &mut sums[values[position] as usize][position % 2];
         let old = *sum;
         *sum = per_lane(|k| old[k] + numbers[k]);
     }
