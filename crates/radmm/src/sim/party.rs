@@ -74,8 +74,13 @@ impl PartyReplicas {
         for (replica, model) in common {
             let state = &mut self.states[*replica];
             let curator = state.node.curator();
-            let own = curator.row_fit(state.node.model().values());
-            (state.common, state.own) = (curator.row_fit(model), own);
+            let own_model = state.node.model().values();
+            let own = curator.row_fit(own_model);
+            let common = match own_model == model {
+                true => own,
+                false => curator.row_fit(model),
+            };
+            (state.common, state.own) = (common, own);
             state.measured = Some(state.node.model_iteration());
         }
     }
@@ -83,7 +88,12 @@ impl PartyReplicas {
     /// Measures models of every replica, equally many of each, and keeps their sums.
     pub(super) fn measure_sums(&mut self, models: &[&[f64]]) {
         let curator = self.curator();
-        let fits: Vec<RowFit> = models.iter().map(|model| curator.row_fit(model)).collect();
+        let mut fits: Vec<RowFit> = Vec::with_capacity(models.len());
+        for (k, model) in models.iter().enumerate() {
+            // Parties in consensus have equal models.
+            let known = k.checked_sub(1).filter(|&last| models[last] == *model);
+            fits.push(known.map_or_else(|| curator.row_fit(model), |last| fits[last]));
+        }
         let each = models.len() / self.states.len();
         for (state, fits) in self.states.iter_mut().zip(fits.chunks(each)) {
             let sum = |of: fn(&RowFit) -> f64| fits.iter().map(of).sum::<f64>();

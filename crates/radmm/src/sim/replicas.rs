@@ -156,7 +156,11 @@ impl Replicas {
         rows: &Shard,
         loss: Loss,
     ) -> Vec<HeldOutScore> {
-        let sampled = self.sampled_parties();
+        // Parties in consensus have equal models, which are evaluated once.
+        let mut sampled = self.sampled_parties();
+        if sampled.iter().all(|&i| self.models_are_equal(0, i)) {
+            sampled.truncate(1);
+        }
         executor.each(&mut self.parties, &|party| {
             let id = party.states[0].node.id().0 as usize;
             if sampled.binary_search(&id).is_ok() {
@@ -178,6 +182,14 @@ impl Replicas {
             }
         };
         (0..self.count()).map(of).collect()
+    }
+
+    /// Returns whether two parties have equal models, in each replica.
+    fn models_are_equal(&self, i: usize, j: usize) -> bool {
+        let states = self.parties[i].states.iter().zip(&self.parties[j].states);
+        states
+            .into_iter()
+            .all(|(a, b)| a.node.model().values() == b.node.model().values())
     }
 
     /// Returns the parties whose models are evaluated, in ascending order.
@@ -284,8 +296,15 @@ impl Replicas {
         replicas.iter().map(mean).collect()
     }
 
-    /// `f̄`.
+    /// `f̄`. If all models are equal it is equal to them, to the bit.
     fn mean_model(&self, replica: usize) -> Vec<f64> {
+        let first = self.parties[0].states[replica].node.model().values();
+        if self
+            .nodes(replica)
+            .all(|node| node.model().values() == first)
+        {
+            return first.to_vec();
+        }
         let mut mean = vec![0.0; self.parties[0].curator().columns()];
         for node in self.nodes(replica) {
             for (mean, f) in mean.iter_mut().zip(node.model().values()) {
