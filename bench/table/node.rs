@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use radmm_node::machine::value_frame_length;
 use radmm_node::machine::{Link, LinkEvent};
 use radmm_node::setup::Folders;
 use radmm_node::setup::PartySetup;
-use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
+use radmm_node::transport::{EventReceiver, PeerEndpoint, Transport, TransportConfig, event_queue};
 use radmm_study::rows::StudyRows;
 use radmm_study::{SiteFile, Study};
 use serde_json::Value;
@@ -260,9 +259,10 @@ pub fn bare(study: &Path, site: &Path, bytes: usize) {
         largest_frame: bytes,
     };
     let neighbours = settings.neighbours.len();
-    let (sender, events) = channel();
-    let network = Transport::start(settings, sender).unwrap();
+    let (sender, events) = event_queue();
+    let transport = Transport::start(settings, sender).unwrap();
     let mut echo = Echo {
+        transport,
         events,
         links: BTreeMap::new(),
         back: 0,
@@ -289,7 +289,7 @@ pub fn bare(study: &Path, site: &Path, bytes: usize) {
     while echo.done < neighbours {
         echo.attend();
     }
-    network.shutdown();
+    echo.transport.shutdown();
     println!("{seconds}");
 }
 
@@ -299,7 +299,8 @@ const DONE: u8 = 2;
 
 /// Sends back what it is asked.
 struct Echo {
-    events: Receiver<LinkEvent>,
+    transport: Transport,
+    events: EventReceiver,
     links: BTreeMap<NodeId, Box<dyn Link>>,
     /// How many have answered.
     back: usize,
@@ -314,7 +315,8 @@ impl Echo {
     }
 
     fn attend(&mut self) {
-        match self.events.recv_timeout(PATIENCE).unwrap() {
+        let event = self.transport.next_event(&mut self.events, PATIENCE);
+        match event.unwrap() {
             LinkEvent::Up { peer, link, .. } => drop(self.links.insert(peer, link)),
             LinkEvent::Frame {
                 peer, mut bytes, ..

@@ -5,10 +5,10 @@
 mod party_processes;
 mod support;
 
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 use party_processes::{PartyProcesses, TIMEOUT, clinic, consensus};
 use radmm::graph::NodeId;
@@ -17,7 +17,7 @@ use radmm::protocol::query::gram_width;
 use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, SignedMessage};
-use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
+use radmm_node::transport::{EventReceiver, PeerEndpoint, Transport, TransportConfig, event_queue};
 use radmm_study::instantiate;
 
 const ALDER: usize = 0;
@@ -27,8 +27,8 @@ const ROWAN: usize = 4;
 
 /// A connection to alder with an arbitrary key.
 struct Caller {
-    _transport: Transport,
-    events: Receiver<LinkEvent>,
+    transport: Transport,
+    events: RefCell<EventReceiver>,
 }
 
 impl Caller {
@@ -45,23 +45,24 @@ impl Caller {
             neighbours: vec![alder],
             largest_frame: 1 << 17,
         };
-        let (sender, events) = channel();
+        let (sender, events) = event_queue();
         Self {
-            _transport: Transport::start(config, sender).unwrap(),
-            events,
+            transport: Transport::start(config, sender).unwrap(),
+            events: events.into(),
         }
     }
 
     /// Waits for an event from which `wanted` returns something.
     fn wait_for<T>(&self, what: &str, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
+        let mut events = self.events.borrow_mut();
         loop {
-            match self.events.recv_timeout(TIMEOUT) {
-                Ok(event) => {
+            match self.transport.next_event(&mut events, TIMEOUT) {
+                Some(event) => {
                     if let Some(found) = wanted(event) {
                         return found;
                     }
                 }
-                Err(_) => panic!("timeout: waited for {what}"),
+                None => panic!("timeout: waited for {what}"),
             }
         }
     }

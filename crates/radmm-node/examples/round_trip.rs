@@ -1,17 +1,19 @@
 //! Measures the round trip of a frame to a neighbour over TLS on this machine: the cost of one iteration's messages.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use radmm::graph::NodeId;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Link, LinkEvent};
-use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig};
+use radmm_node::transport::{EventReceiver, PeerEndpoint, Transport, TransportConfig, event_queue};
 
 const WARM: usize = 500;
 const MEASURED: usize = 5000;
+
+/// Nothing takes that long.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys = [
@@ -31,31 +33,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }],
             largest_frame: 100_000,
         };
-        let (sender, events) = channel();
+        let (sender, events) = event_queue();
         Transport::start(config, sender).map(|transport| (transport, events))
     };
-    let (there, there_events) = start(0, None)?;
+    let (there, mut there_events) = start(0, None)?;
     let address = there.local_address().map(|address| address.to_string());
-    let (here, events) = start(1, address)?;
+    let (here, mut events) = start(1, address)?;
 
     let echo = thread::spawn(move || {
         let mut link: Option<Box<dyn Link>> = None;
-        for event in there_events {
+        while let Some(event) = there.next_event(&mut there_events, PATIENCE) {
             match event {
                 LinkEvent::Up { link: up, .. } => link = Some(up),
                 LinkEvent::Frame { bytes, .. } => {
                     if !link.as_ref().is_some_and(|link| link.send(bytes)) {
-                        return;
+                        break;
                     }
                 }
-                _ => return,
+                _ => break,
             }
         }
+        there.shutdown();
     });
 
     let link = loop {
-        if let LinkEvent::Up { link, .. } = events.recv()? {
-            break link;
+        match here.next_event(&mut events, PATIENCE) {
+            Some(LinkEvent::Up { link, .. }) => break link,
+            Some(_) => {}
+            None => return Err("no link".into()),
         }
     };
     println!(
@@ -64,11 +69,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for size in [1000, 80_000] {
         for _ in 0..WARM {
-            round(&*link, &events, size)?;
+            round(&here, &*link, &mut events, size)?;
         }
         let mut times = Vec::new();
         for _ in 0..MEASURED {
-            times.push(round(&*link, &events, size)?);
+            times.push(round(&here, &*link, &mut events, size)?);
         }
         times.sort();
         let [median, most, nearly_all] =
@@ -77,18 +82,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     here.shutdown();
     echo.join().map_err(|_| "the other side failed")?;
-    there.shutdown();
     Ok(())
 }
 
-fn round(link: &dyn Link, events: &Receiver<LinkEvent>, size: usize) -> Result<Duration, String> {
+fn round(
+    transport: &Transport,
+    link: &dyn Link,
+    events: &mut EventReceiver,
+    size: usize,
+) -> Result<Duration, String> {
     let frame = vec![7; size];
     let start = Instant::now();
     if !link.send(frame) {
         return Err("the link is down".into());
     }
-    match events.recv() {
-        Ok(LinkEvent::Frame { bytes, .. }) if bytes.len() == size => Ok(start.elapsed()),
+    match transport.next_event(events, PATIENCE) {
+        Some(LinkEvent::Frame { bytes, .. }) if bytes.len() == size => Ok(start.elapsed()),
         _ => Err("no frame came back".into()),
     }
 }

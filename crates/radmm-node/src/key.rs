@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use radmm_study::Identity;
 use ring::rand::{SecureRandom, SystemRandom};
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use ring::signature::{Ed25519KeyPair, KeyPair};
 use thiserror::Error;
 
 /// The bytes of a PKCS#8 key, version 1, before its Ed25519 seed. (Version 2 holds the public key as well; few tools read it.)
@@ -255,13 +255,6 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// Returns whether the owner of `public` has signed `message`.
-pub fn verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    UnparsedPublicKey::new(&ED25519, public)
-        .verify(message, signature)
-        .is_ok()
-}
-
 fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
     let path = path.to_path_buf();
     move |error| KeyError::Io {
@@ -273,6 +266,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> KeyError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::public_key::PublicKey;
 
     /// The key of RFC 8410, section 10.3.
     const PLAIN: &str = "-----BEGIN PRIVATE KEY-----\n\
@@ -315,9 +309,10 @@ mod tests {
     fn a_signature_verifies_for_its_key_and_message_only() {
         let [one, other] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let signature = one.sign(b"iteration 7");
-        assert!(verify(&one.public(), b"iteration 7", &signature));
-        assert!(!verify(&other.public(), b"iteration 7", &signature));
-        assert!(!verify(&one.public(), b"iteration 8", &signature));
+        let [one, other] = [one, other].map(|key| PublicKey::new(&key.public()));
+        assert!(one.verify(b"iteration 7", &signature));
+        assert!(!other.verify(b"iteration 7", &signature));
+        assert!(!one.verify(b"iteration 8", &signature));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod local_network;
 pub mod machine;
 mod message_widths;
 pub mod public_facts;
+pub mod public_key;
 pub mod runtime;
 pub mod setup;
 pub mod store;

@@ -17,8 +17,9 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::transcript::TranscriptSummary;
-use crate::key::{SecretKey, verify};
+use crate::key::SecretKey;
 use crate::public_facts::{PublicFacts, TotalError, study_profile, study_total};
+use crate::public_key::PublicKey;
 use crate::setup::Balance;
 use crate::strict_json::{self, StrictJsonError};
 
@@ -207,7 +208,7 @@ impl SignedStatement {
         let json =
             serde_json::to_string(&file.statement).map_err(|error| form(error.to_string()))?;
         let signed = format!("{SIGNED_PREFIX}{json}");
-        match verify(&signed_by.bytes(), signed.as_bytes(), &signature) {
+        match PublicKey::new(&signed_by.bytes()).verify(signed.as_bytes(), &signature) {
             true => Ok(Self {
                 fields: file.statement,
                 signed_by,

@@ -6,6 +6,7 @@ use radmm_study::first_difference;
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::party::{Party, PartyError};
+use crate::public_key::PublicKey;
 use crate::runtime::Notice;
 
 impl Party {
@@ -53,7 +54,7 @@ impl Party {
         !self.edges[index].handshake_done
             && message.from == self.node.id()
             && message.iteration > self.node.iteration()
-            && signed.is_signed_by(&self.key.public(), &self.digest)
+            && signed.is_signed_by(&PublicKey::new(&self.key.public()), &self.digest)
     }
 
     pub(super) fn receive_hello(

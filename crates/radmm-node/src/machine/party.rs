@@ -26,6 +26,7 @@ use super::link::{Link, LinkEvent, Serial};
 use super::neighbour_verifier::NeighbourVerifier;
 use super::receive::Verdict;
 use crate::key::SecretKey;
+use crate::public_key::PublicKey;
 use crate::runtime::Notice;
 use crate::store::{RowFingerprint, Store, StoreError, StudyRecord};
 
@@ -128,6 +129,8 @@ pub enum PeerState {
 /// A party's state for one neighbour.
 pub(super) struct EdgeState {
     pub(super) peer: Peer,
+    /// The neighbour's key, prepared to check a signature at every iteration.
+    pub(super) key: PublicKey,
     pub(super) link: Option<(Serial, Box<dyn Link>)>,
     /// Whether a hello has arrived on this link.
     pub(super) hello_received: bool,
@@ -205,6 +208,7 @@ impl Party {
                     peer.id,
                     start.clone(),
                 )),
+                key: PublicKey::new(&peer.key),
                 peer,
                 link: None,
                 hello_received: false,

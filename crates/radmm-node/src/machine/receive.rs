@@ -64,7 +64,7 @@ impl Party {
         let Message {
             from, iteration, ..
         } = signed.message;
-        if from != edge.peer.id || !signed.is_signed_by(&edge.peer.key, &self.digest) {
+        if from != edge.peer.id || !signed.is_signed_by(&edge.key, &self.digest) {
             let what = format!("a value for iteration {iteration} without its signature");
             return self.reject(index, what, &[bytes]);
         }

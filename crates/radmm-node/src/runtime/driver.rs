@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use radmm::graph::Graph;
@@ -17,7 +16,9 @@ use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
 use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
 use crate::store::Store;
-use crate::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
+use crate::transport::{
+    EventReceiver, PeerEndpoint, Transport, TransportConfig, TransportError, event_queue,
+};
 
 /// The reason why a node failed.
 #[derive(Debug, Error)]
@@ -79,7 +80,7 @@ const LINGER_CONFIRMED: Duration = Duration::from_secs(10);
 
 /// Runs a party until its study is over or a signal stops it.
 pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, NodeError> {
-    let (sender, events) = channel();
+    let (sender, mut events) = event_queue();
     let stop = sender.clone();
     on_stop_signal(move || {
         let _ = stop.send(LinkEvent::Stop);
@@ -116,7 +117,7 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         iterations: party.iterations(),
         protects,
     });
-    let mut ended = driver.drive(&mut party, &events);
+    let mut ended = driver.drive(&mut party, &transport, &mut events);
     if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
         ended = Err(NodeError::Results(error));
     }
@@ -162,7 +163,8 @@ impl Driver<'_> {
     fn drive(
         &mut self,
         party: &mut Party,
-        events: &Receiver<LinkEvent>,
+        transport: &Transport,
+        events: &mut EventReceiver,
     ) -> Result<Ending, NodeError> {
         self.report(party);
         if party.all_acks_confirmed() {
@@ -180,13 +182,13 @@ impl Driver<'_> {
             if may_exit(acked, confirmed, party.all_closed()) {
                 return Ok(Ending::Complete);
             }
-            let event = match events.recv_timeout(Duration::from_millis(500)) {
-                Ok(event) => event,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ending::Stopped),
+            let Some(event) = transport.next_event(events, Duration::from_millis(500)) else {
+                continue;
             };
             let stop = matches!(event, LinkEvent::Stop);
             let handled = party.handle(event);
+            // Neighbours wait for frames, and nobody waits for the report.
+            transport.flush();
             self.report(party);
             let disputed = matches!(
                 handled,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use radmm::graph::NodeId;
@@ -12,7 +11,7 @@ use serde::Serialize;
 use super::driver::{NodeError, transport_config};
 use crate::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL};
 use crate::setup::PartySetup;
-use crate::transport::Transport;
+use crate::transport::{Transport, event_queue};
 
 /// The result of probing a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,14 +38,15 @@ pub fn probe(setup: &PartySetup) -> Result<Vec<(String, ProbeResult)>, NodeError
         .neighbours
         .retain(|neighbour| neighbour.address.is_some());
     let mut waiting = config.neighbours.len();
-    let (sender, events) = channel();
+    let (sender, mut events) = event_queue();
     let transport = Transport::start(config, sender)?;
     let mut results: BTreeMap<NodeId, ProbeResult> = BTreeMap::new();
     let mut links: Vec<Box<dyn Link>> = Vec::new();
     let canonical = setup.study().canonical();
     let until = Instant::now() + TIMEOUT;
     while waiting > 0 {
-        let Ok(event) = events.recv_timeout(until.saturating_duration_since(Instant::now())) else {
+        let patience = until.saturating_duration_since(Instant::now());
+        let Some(event) = transport.next_event(&mut events, patience) else {
             break;
         };
         let (peer, result) = match event {

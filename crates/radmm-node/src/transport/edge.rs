@@ -1,15 +1,14 @@
 //! The transport's state of one edge: its link, and which one stays if there are two.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use radmm::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection::ConnectionHandle;
-use super::lock;
 use super::outbox::{EndReason, Outbox, OutboxLink};
+use super::{EventSender, lock};
 use crate::machine::{Credit, LinkEvent, MAX_UNREAD_FRAMES, Serial, Serials};
 
 /// The number of links of an edge that the party may hold, ended ones included. A neighbour that keeps dialling has to wait until
@@ -23,7 +22,7 @@ const MAX_CONNECTIONS: usize = 2;
 pub(super) struct Edge {
     me: NodeId,
     peer: NodeId,
-    events: Sender<LinkEvent>,
+    events: EventSender,
     serials: Serials,
     state: Mutex<State>,
     phase: watch::Sender<Phase>,
@@ -62,12 +61,7 @@ fn wins(new: NodeId, current: NodeId) -> bool {
 }
 
 impl Edge {
-    pub(super) fn new(
-        me: NodeId,
-        peer: NodeId,
-        events: Sender<LinkEvent>,
-        serials: Serials,
-    ) -> Self {
+    pub(super) fn new(me: NodeId, peer: NodeId, events: EventSender, serials: Serials) -> Self {
         Self {
             me,
             peer,
@@ -237,25 +231,26 @@ impl Edge {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::{Receiver, channel};
-
+    use super::super::{EventReceiver, event_queue};
     use super::*;
 
-    fn edge() -> (Edge, Receiver<LinkEvent>) {
-        let (events, happened) = channel();
+    fn edge() -> (Edge, EventReceiver) {
+        let (events, happened) = event_queue();
         let edge = Edge::new(NodeId(3), NodeId(5), events, Serials::default());
         (edge, happened)
     }
 
     /// Returns the events in short. Links are dropped, as a party does when they are down.
-    fn events(happened: &Receiver<LinkEvent>) -> Vec<String> {
+    fn events(happened: &mut EventReceiver) -> Vec<String> {
         let short = |event| match event {
             LinkEvent::Up { serial, .. } => format!("up {}", serial.0),
             LinkEvent::Down { serial, .. } => format!("down {}", serial.0),
             LinkEvent::Frame { serial, .. } => format!("frame {}", serial.0),
             _ => "else".into(),
         };
-        happened.try_iter().map(short).collect()
+        std::iter::from_fn(|| happened.try_recv().ok())
+            .map(short)
+            .collect()
     }
 
     fn up(edge: &Edge, dialler: u32) -> Option<Serial> {
@@ -266,57 +261,57 @@ mod tests {
 
     #[test]
     fn the_lower_partys_link_stays_whichever_came_first() {
-        let (edge, happened) = edge();
+        let (edge, mut happened) = edge();
         up(&edge, 5).unwrap();
         up(&edge, 3).unwrap();
         assert_eq!(up(&edge, 5), None);
-        assert_eq!(events(&happened), ["up 0", "down 0", "up 1"]);
+        assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1"]);
     }
 
     #[test]
     fn a_newer_link_of_the_same_dialler_replaces_the_older() {
         for dialler in [3, 5] {
-            let (edge, happened) = edge();
+            let (edge, mut happened) = edge();
             up(&edge, dialler).unwrap();
             up(&edge, dialler).unwrap();
-            assert_eq!(events(&happened), ["up 0", "down 0", "up 1"]);
+            assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1"]);
         }
     }
 
     #[test]
     fn a_link_goes_down_once() {
-        let (edge, happened) = edge();
+        let (edge, mut happened) = edge();
         let old = up(&edge, 5).unwrap();
         let new = up(&edge, 3).unwrap();
         edge.down(old, String::new());
         edge.down(new, String::new());
         edge.down(new, String::new());
-        assert_eq!(events(&happened), ["up 0", "down 0", "up 1", "down 1"]);
+        assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1", "down 1"]);
         assert!(up(&edge, 5).is_some());
     }
 
     #[test]
     fn frames_of_a_replaced_link_are_dropped() {
-        let (edge, happened) = edge();
+        let (edge, mut happened) = edge();
         let old = up(&edge, 5).unwrap();
         let new = up(&edge, 3).unwrap();
-        events(&happened);
+        events(&mut happened);
         for serial in [old, new] {
             let permit = edge.unread.clone().try_acquire_owned().unwrap();
             edge.frame(serial, vec![1], permit);
         }
-        assert_eq!(events(&happened), ["frame 1"]);
+        assert_eq!(events(&mut happened), ["frame 1"]);
         assert_eq!(edge.unread.available_permits(), MAX_UNREAD_FRAMES);
     }
 
     #[test]
     fn the_number_of_links_that_the_party_holds_is_bounded() {
-        let (edge, happened) = edge();
+        let (edge, mut happened) = edge();
         for _ in 0..MAX_HELD_LINKS {
             up(&edge, 5).unwrap();
         }
         assert_eq!(edge.held.available_permits(), 0);
-        events(&happened);
+        events(&mut happened);
         assert_eq!(edge.held.available_permits(), MAX_HELD_LINKS);
     }
 
@@ -333,9 +328,9 @@ mod tests {
 
     #[test]
     fn no_link_comes_up_after_finish() {
-        let (edge, happened) = edge();
+        let (edge, mut happened) = edge();
         edge.finish();
         assert_eq!(up(&edge, 3), None);
-        assert!(events(&happened).is_empty());
+        assert!(events(&mut happened).is_empty());
     }
 }

@@ -6,15 +6,13 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use radmm::graph::NodeId;
 use thiserror::Error;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
 
 use crate::key::SecretKey;
@@ -29,6 +27,7 @@ mod edge;
 mod outbox;
 mod reason;
 mod refusals;
+mod runtime;
 mod session;
 mod tls;
 
@@ -36,6 +35,7 @@ use accept::Acceptor;
 use dial::Dialler;
 use edge::Edge;
 use refusals::RefusalLog;
+use runtime::CallerRuntime;
 use tls::Credentials;
 
 /// The longest that a TLS handshake may take.
@@ -129,10 +129,22 @@ fn listen_error(error: &io::Error) -> String {
     }
 }
 
-/// The transport of one party: all its links, on threads of their own.
+/// The sending half of a queue of events.
+pub type EventSender = mpsc::UnboundedSender<LinkEvent>;
+
+/// The receiving half of a queue of events, for [`Transport::next_event`].
+pub type EventReceiver = mpsc::UnboundedReceiver<LinkEvent>;
+
+/// Returns an empty queue of events. Its length is bounded by the credits of frames, and by the rate at which links change.
+pub fn event_queue() -> (EventSender, EventReceiver) {
+    mpsc::unbounded_channel()
+}
+
+/// The transport of one party: all its links. They run on the thread that waits in [`Transport::next_event`], or on a thread of their
+/// own while no thread waits.
 pub struct Transport {
     /// `None` only after the shutdown.
-    runtime: Option<Runtime>,
+    runtime: Option<CallerRuntime>,
     local_address: Option<SocketAddr>,
     edges: Vec<Arc<Edge>>,
     tasks: Vec<AbortHandle>,
@@ -141,10 +153,7 @@ pub struct Transport {
 
 impl Transport {
     /// Starts to listen and dial, and reports what happens to `events`.
-    pub fn start(
-        config: TransportConfig,
-        events: Sender<LinkEvent>,
-    ) -> Result<Self, TransportError> {
+    pub fn start(config: TransportConfig, events: EventSender) -> Result<Self, TransportError> {
         check(&config)?;
         let credentials = Credentials::new(&config.key).map_err(TransportError::Tls)?;
         let keys = config
@@ -155,12 +164,7 @@ impl Transport {
         let server = credentials.server(keys).map_err(TransportError::Tls)?;
         let listener = config.listen.map(listen).transpose()?;
         let local = listener.as_ref().map(TcpListener::local_addr).transpose();
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("radmm-network")
-            .enable_all()
-            .build()
-            .map_err(TransportError::Threads)?;
+        let runtime = CallerRuntime::new().map_err(TransportError::Threads)?;
         let serials = Serials::default();
         let mut network = Self {
             local_address: local.map_err(TransportError::Threads)?,
@@ -215,6 +219,19 @@ impl Transport {
         self.local_address
     }
 
+    /// Waits for the next event; returns `None` if there is none within `patience`. Must not be called from an async context.
+    pub fn next_event(&self, events: &mut EventReceiver, patience: Duration) -> Option<LinkEvent> {
+        let next = async { timeout(patience, events.recv()).await.ok().flatten() };
+        self.runtime.as_ref()?.run_until(next)
+    }
+
+    /// Lets queued frames leave, as far as that needs no waiting. Must not be called from an async context.
+    pub fn flush(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.run_until(yield_now());
+        }
+    }
+
     /// Lets queued frames leave, for a while, and closes everything. Must not be called from an async context.
     pub fn shutdown(mut self) {
         for task in &self.tasks {
@@ -225,21 +242,21 @@ impl Transport {
         }
         if let Some(runtime) = self.runtime.take() {
             let mut busy = self.busy.subscribe();
-            runtime.block_on(async {
+            runtime.run_until(async {
                 let quiet = busy.wait_for(|links| *links == 0);
                 let _ = timeout(DRAIN_TIMEOUT, quiet).await.map(drop);
             });
             // Ports are free again afterwards, unless a thread is still looking up a name.
-            runtime.shutdown_timeout(DRAIN_TIMEOUT);
+            runtime.shutdown(DRAIN_TIMEOUT);
         }
     }
 }
 
 impl Drop for Transport {
     fn drop(&mut self) {
-        // PendingHandshakes for threads that look up names could take long.
+        // Waiting for threads that look up names could take long.
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            runtime.shutdown(Duration::ZERO);
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::lock;
+use super::{EventSender, lock};
 use crate::machine::LinkEvent;
 
 /// The number of rejections that are reported within [`WINDOW`].
@@ -14,12 +13,12 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// Reports rejected connections.
 pub(super) struct RefusalLog {
-    events: Sender<LinkEvent>,
+    events: EventSender,
     limit: Mutex<RateLimit>,
 }
 
 impl RefusalLog {
-    pub(super) fn new(events: Sender<LinkEvent>) -> Self {
+    pub(super) fn new(events: EventSender) -> Self {
         let limit = Mutex::default();
         Self { events, limit }
     }

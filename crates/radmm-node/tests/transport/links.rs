@@ -114,9 +114,10 @@ fn queued_frames_arrive_before_a_link_closes() {
                 false => {
                     out.close();
                     assert!(!out.send(vec![]), "a closed link rejects frames");
-                    here.events
-                        .into_iter()
-                        .any(|event| matches!(event, LinkEvent::Down { .. }));
+                    while !matches!(
+                        here.events.blocking_recv(),
+                        Some(LinkEvent::Down { .. }) | None
+                    ) {}
                     drop(transport);
                 }
             });

@@ -1,15 +1,17 @@
 //! A party that is only a transport.
 
+use std::iter;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use radmm::graph::NodeId;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Credit, Link, LinkEvent, Serial};
-use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig, TransportError};
+use radmm_node::transport::{
+    EventReceiver, PeerEndpoint, Transport, TransportConfig, TransportError, event_queue,
+};
 
 /// The timeout of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -81,14 +83,14 @@ pub fn free_address() -> SocketAddr {
 /// A transport with a log of its events.
 pub struct TestParty {
     pub transport: Transport,
-    pub events: Receiver<LinkEvent>,
+    pub events: EventReceiver,
     /// All events so far, in short.
     pub log: Vec<String>,
 }
 
 impl TestParty {
     pub fn start(config: TransportConfig) -> Result<Self, TransportError> {
-        let (sender, events) = channel();
+        let (sender, events) = event_queue();
         let transport = Transport::start(config, sender)?;
         Ok(Self {
             transport,
@@ -104,7 +106,7 @@ impl TestParty {
     /// Waits for an event that `wanted` picks. All others are logged and dropped.
     pub fn until<T>(&mut self, wanted: impl Fn(LinkEvent) -> Option<T>) -> T {
         loop {
-            let Ok(event) = self.events.recv_timeout(TIMEOUT) else {
+            let Some(event) = self.transport.next_event(&mut self.events, TIMEOUT) else {
                 panic!("no such event; events so far: {:#?}", self.log);
             };
             self.log.push(short(&event));
@@ -167,8 +169,8 @@ impl TestParty {
 
     /// Counts the events of a kind so far.
     pub fn count(&mut self, what: &str) -> usize {
-        let new = self.events.try_iter().map(|event| short(&event));
-        self.log.extend(new);
+        let new = iter::from_fn(|| self.events.try_recv().ok());
+        self.log.extend(new.map(|event| short(&event)));
         self.log
             .iter()
             .filter(|line| line.starts_with(what))

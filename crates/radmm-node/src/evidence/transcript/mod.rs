@@ -35,6 +35,7 @@ use crate::event_json::EventJson;
 use crate::machine::{Party, SignedMessage};
 use crate::message_widths::MessageWidths;
 use crate::public_facts::PublicFacts;
+use crate::public_key::PublicKey;
 use crate::store::{Store, StoreError};
 use crate::strict_json::{self, Object, StrictJsonError};
 use read::TranscriptReader;
@@ -227,7 +228,9 @@ fn kept_as_evidence(
     let read = |digits: &String| SignedMessage::from_bytes(&hex::decode_any(digits).ok()?).ok();
     let is_signed = |signed: &SignedMessage| {
         let sender = study.parties.get(signed.message.from.0 as usize);
-        sender.is_some_and(|sender| signed.is_signed_by(&sender.key.bytes(), &digest))
+        sender.is_some_and(|sender| {
+            signed.is_signed_by(&PublicKey::new(&sender.key.bytes()), &digest)
+        })
     };
     let kept = store.misbehaviours(record)?;
     let frames = kept.iter().flat_map(|one| &one.frames);

@@ -13,6 +13,7 @@ use radmm_study::instantiate::{self, Instance};
 use super::{CheckedTranscript, Fault};
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
 use crate::public_facts::{PublicFacts, study_total};
+use crate::public_key::PublicKey;
 use crate::setup::plan_party;
 
 /// The result of replaying a transcript.
@@ -128,13 +129,17 @@ impl<'a> Replay<'a> {
     /// Checks the signatures of all messages; returns the messages without a valid one.
     fn check_signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
         let digest = self.study.digest();
+        let messages = &self.transcript.messages;
+        let senders: BTreeSet<NodeId> = messages.keys().map(|(_, from)| *from).collect();
         let mut forged = BTreeSet::new();
-        for (&(t, from), signed) in &self.transcript.messages {
-            let key = self.study.parties[from.0 as usize].key.bytes();
-            if !signed.is_signed_by(&key, &digest) {
-                self.fault(from, Some(t), "the message has no valid signature");
-                forged.insert((t, from));
-            }
+        for from in senders {
+            let key = PublicKey::new(&self.study.parties[from.0 as usize].key.bytes());
+            let of_sender = messages.iter().filter(|(at, _)| at.1 == from);
+            let invalid = of_sender.filter(|(_, signed)| !signed.is_signed_by(&key, &digest));
+            forged.extend(invalid.map(|(at, _)| *at));
+        }
+        for &(t, from) in &forged {
+            self.fault(from, Some(t), "the message has no valid signature");
         }
         forged
     }

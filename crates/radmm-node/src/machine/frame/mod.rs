@@ -16,7 +16,8 @@ use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use thiserror::Error;
 
-use crate::key::{SecretKey, verify};
+use crate::key::SecretKey;
+use crate::public_key::PublicKey;
 
 /// The version of the protocol: the frames and their order.
 pub const PROTOCOL: u16 = 1;
@@ -120,8 +121,8 @@ impl SignedMessage {
     }
 
     /// Returns whether the holder of a key signed this message in a study.
-    pub fn is_signed_by(&self, public: &[u8; 32], study: &[u8; 32]) -> bool {
-        verify(public, &signed_bytes(&self.message, study), &self.signature)
+    pub fn is_signed_by(&self, key: &PublicKey, study: &[u8; 32]) -> bool {
+        key.verify(&signed_bytes(&self.message, study), &self.signature)
     }
 
     /// Encodes the message as a value frame, the form in which it is sent and stored.

@@ -22,6 +22,7 @@ use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::link::{Credit, Link, LinkEvent, Serial};
 use super::party::{Party, PartyError, PartyParts, Peer, PeerState};
 use crate::key::SecretKey;
+use crate::public_key::PublicKey;
 use crate::runtime::Notice;
 use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
@@ -370,7 +371,8 @@ fn assert_two_values_are_kept(study: &str, iteration: u32) {
     let evidence = store.misbehaviours(study_record.number).unwrap();
     assert_eq!(evidence[0].frames.len(), 2);
     // Both are signed by birch: it cannot deny them.
-    let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap().public();
+    let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap();
+    let key = PublicKey::new(&key.public());
     for frame in &evidence[0].frames {
         let digit = |k: usize| u8::from_str_radix(&frame[k..k + 2], 16).unwrap();
         let bytes: Vec<u8> = (0..frame.len()).step_by(2).map(digit).collect();
