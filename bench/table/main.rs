@@ -1,10 +1,11 @@
 //! Every measurement in one run, as a table of ratios: `make bench`.
 //!
 //! Without arguments it measures everything and writes the numbers into docs/benchmarks.md. With names of measurements it
-//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`.
+//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurement `scale` writes docs/scale.md.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod adult;
+mod baselines;
 mod check;
 mod clock;
 mod figures;
@@ -17,7 +18,9 @@ mod peers;
 mod pooled;
 mod reading;
 mod repetitions;
+mod scale;
 mod steps;
+mod table_file;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +32,7 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 12] = [
+const ALL: [Measurement; 14] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
@@ -42,6 +45,8 @@ const ALL: [Measurement; 12] = [
     ("reproduce", figures::reproduce),
     ("reading", reading::reading),
     ("node", node::overhead),
+    ("baselines", baselines::whole_run),
+    ("scale", scale::curves),
 ];
 
 fn main() -> ExitCode {
