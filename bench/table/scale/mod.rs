@@ -46,32 +46,29 @@ pub fn curves() -> Found {
         })
         .collect();
     page::write(&measured);
-    let all = measured.iter();
-    let ratios =
-        all.flat_map(|(sweep, curves)| curves.iter().filter_map(|curve| compared(sweep, curve)));
-    Found {
-        ratios: ratios.collect(),
-        ..Found::default()
+    let mut found = Found::default();
+    for (sweep, curves) in &measured {
+        let Some(sizes) = sweep.compared else {
+            continue;
+        };
+        for curve in curves {
+            let (algorithm, [smaller, larger]) = (curve.algorithm.name(), sizes.map(thousands));
+            let work = format!("{smaller} against {larger} {}, {algorithm}", sweep.title);
+            match sizes.map(|size| curve.at(size)) {
+                [Some(ours), Some(other)] => found.ratios.push(Ratio {
+                    work,
+                    ours: duration(ours),
+                    other: format!("{}, {larger}", duration(other)),
+                    ratio: ours / other,
+                    target: Target::AtMost(1.0),
+                }),
+                _ => found
+                    .left_out
+                    .push(format!("{work}: too slow to be measured")),
+            }
+        }
     }
-}
-
-/// Returns the time at the smaller of two sizes against that at the larger, where a sweep compares them.
-fn compared(sweep: &Sweep, curve: &Curve) -> Option<Ratio> {
-    let (smaller, larger) = sweep.compared?;
-    let (at_smaller, at_larger) = (curve.at(smaller)?, curve.at(larger)?);
-    Some(Ratio {
-        work: format!(
-            "{} against {} {}, {}",
-            thousands(smaller),
-            thousands(larger),
-            sweep.title,
-            curve.algorithm.name()
-        ),
-        ours: duration(at_smaller),
-        other: format!("{}, {}", duration(at_larger), thousands(larger)),
-        ratio: at_smaller / at_larger,
-        target: Target::AtMost(1.0),
-    })
+    found
 }
 
 fn sweeps() -> Vec<Sweep> {
@@ -146,7 +143,7 @@ fn sweeps() -> Vec<Sweep> {
             axis: "columns of numbers",
             size: |_, study| study.data.schema.columns().len(),
             exponents: vec![ANY],
-            compared: Some((1_000, 3_000)),
+            compared: Some([1_000, 3_000]),
             settings: [10, 30, 100, 300, 1_000, 3_000]
                 .map(|columns| Setting {
                     table: Table::Dense { columns },
@@ -162,7 +159,7 @@ fn sweeps() -> Vec<Sweep> {
             axis: "columns of indicators",
             size: |_, study| study.data.schema.columns().len(),
             exponents: vec![ANY],
-            compared: Some((1_000, 10_000)),
+            compared: Some([1_000, 10_000]),
             settings: [20, 100, 300, 1_000, 3_000, 10_000]
                 .map(|columns| Setting {
                     table: Table::OneHot { columns },

@@ -64,7 +64,7 @@ pub struct Sweep {
     /// The sizes over which exponents are fitted.
     pub exponents: Vec<ExponentRange>,
     /// A smaller and a larger size, where the smaller one should not take longer.
-    pub compared: Option<(usize, usize)>,
+    pub compared: Option<[usize; 2]>,
     /// The studies by ascending size.
     pub settings: Vec<Setting>,
 }
