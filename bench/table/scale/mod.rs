@@ -19,7 +19,7 @@ const ALL_ROWS: usize = 1_000_000;
 /// The rows of the tables with many columns.
 const DENSE_ROWS: usize = 2_000;
 const ONE_HOT_ROWS: usize = 10_000;
-/// The numbers of parties: from a small network to more than there will be.
+/// The numbers of parties, from a small network to a hundred thousand.
 const PARTIES: [u32; 6] = [5, 10, 100, 1_000, 10_000, 100_000];
 /// The data steps where the number of parties grows: a hundred thousand parties take long enough with few.
 const FEW_STEPS: u32 = 2;
