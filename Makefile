@@ -9,7 +9,7 @@ test: ## checks formatting, lints and documentation, and runs all tests
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	cargo test --workspace
 
-bench: ## makes all measurements and writes them into docs/benchmarks.md; ONLY="steps threads" makes some and writes nothing
+bench: ## makes all measurements and writes them into docs/benchmarks.md and docs/scale.md; ONLY="steps scale" makes some, and writes docs/scale.md alone
 	cargo bench -p radmm-table --bench table -- $(ONLY)
 
 instructions: ## fails if a kernel takes 5 % more instructions than in bench/instructions.txt; RADMM_BLESS=1 records the counts

@@ -13,6 +13,7 @@ use radmm::problem::Loss;
 use radmm::protocol::message::Message;
 use radmm::sim::Simulation;
 
+use crate::adult::{adult_party, adult_rows};
 use crate::party::{BenchParty, Neighbourhood, problem, recycled, shard};
 use crate::rows::COLUMNS;
 
@@ -28,7 +29,7 @@ pub struct Kernel {
 pub type Count<'a> = &'a dyn Fn(&mut dyn FnMut());
 
 /// All of them.
-pub const KERNELS: [Kernel; 12] = [
+pub const KERNELS: [Kernel; 18] = [
     kernel("gradient", |count| {
         pass(Best, MeasuredRows::gradient, count)
     }),
@@ -49,6 +50,18 @@ pub const KERNELS: [Kernel; 12] = [
     kernel("hessian-plain", |count| {
         pass(Plain, MeasuredRows::hessian, count)
     }),
+    kernel("gram", |count| pass(Best, MeasuredRows::gram, count)),
+    kernel("gram-plain", |count| pass(Plain, MeasuredRows::gram, count)),
+    kernel("adult-gradient", |count| {
+        adult_pass(MeasuredRows::gradient, count)
+    }),
+    kernel("adult-losses", |count| {
+        adult_pass(MeasuredRows::losses, count)
+    }),
+    kernel("adult-hessian", |count| {
+        adult_pass(MeasuredRows::hessian, count)
+    }),
+    kernel("adult-gram", |count| adult_pass(MeasuredRows::gram, count)),
     kernel("data-step", |count| step(3, count)),
     kernel("recycled-step", |count| step(4, count)),
     kernel("centralised", centralised),
@@ -61,9 +74,24 @@ const fn kernel(name: &'static str, run: fn(Count<'_>)) -> Kernel {
 
 const ROWS: usize = 2_000;
 
-/// One pass over rows.
-fn pass(units: VectorUnits, of: fn(&MeasuredRows, &[f64]) -> f64, count: Count<'_>) {
-    let rows = MeasuredRows::new(shard(ROWS, 1), units);
+/// A sum over rows, at a model.
+type Pass = fn(&MeasuredRows, &[f64]) -> f64;
+
+/// Counts one pass over rows whose categories are evenly spread.
+fn pass(units: VectorUnits, of: Pass, count: Count<'_>) {
+    pass_over(MeasuredRows::new(shard(ROWS, 1), units), of, count);
+}
+
+/// Counts one pass over the rows of a party of the Adult table.
+fn adult_pass(of: Pass, count: Count<'_>) {
+    pass_over(
+        MeasuredRows::new(adult_party(&adult_rows()), Best),
+        of,
+        count,
+    );
+}
+
+fn pass_over(rows: MeasuredRows, of: Pass, count: Count<'_>) {
     let model = model();
     count(&mut || {
         black_box(of(&rows, &model));

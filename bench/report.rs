@@ -126,7 +126,8 @@ impl Ratio {
 }
 
 impl Detail {
-    fn to_markdown(&self) -> String {
+    /// Returns the table and its notes as Markdown, without the title.
+    pub fn to_markdown(&self) -> String {
         let mut text = format!("| {} |\n", self.head.join(" | "));
         text.push_str(&format!("|{}\n", "---|".repeat(self.head.len())));
         for line in &self.lines {

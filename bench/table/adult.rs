@@ -5,16 +5,17 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use radmm::curator::{NormPolicy, Shard, ShardBuilder};
-use radmm_data::{Builtin, NumericScale};
+use radmm::curator::Shard;
+use radmm_bench::{AdultRow, adult_rows, adult_shard};
+use radmm_data::Builtin;
 use radmm_study::Study;
 
 /// The rows of people about whom everything is known: 45,222.
 pub struct Adult {
     /// A LIBSVM file.
     pub path: PathBuf,
-    /// Non-zeros by ascending column, of norm one but for the last digits, and whether they earn much.
-    pub rows: Vec<(Vec<(u32, f64)>, bool)>,
+    /// The rows in the order of the file.
+    pub rows: Vec<AdultRow>,
     /// How many there are.
     pub columns: usize,
 }
@@ -25,7 +26,7 @@ impl Adult {
         let folder = super::target().join("bench-data");
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("adult.svm");
-        let rows = encode();
+        let rows = adult_rows();
         let mut file = BufWriter::new(File::create(&path).unwrap());
         for (entries, positive) in &rows {
             write!(file, "{}", if *positive { "+1" } else { "-1" }).unwrap();
@@ -44,13 +45,9 @@ impl Adult {
         }
     }
 
-    /// So many of its rows, from one on.
+    /// Returns `count` rows from `first` on.
     pub fn shard(&self, first: usize, count: usize) -> Arc<Shard> {
-        let mut builder = ShardBuilder::new(self.columns, NormPolicy::Clip);
-        for (entries, positive) in &self.rows[first..first + count] {
-            builder.push(entries, *positive).unwrap();
-        }
-        Arc::new(builder.finish().unwrap())
+        adult_shard(&self.rows[first..first + count]).into()
     }
 
     /// A study on that file; `rest` is all sections but `[data]`.
@@ -67,42 +64,4 @@ impl Adult {
         let data = "[data]\nbuiltin = \"adult\"\n".to_owned();
         Study::parse(&(data + rest), "bench.toml").unwrap().0
     }
-}
-
-/// Short of one by more than rounding, so that `rows = "clip"` leaves every digit as it stands in the file.
-const NORM: f64 = 1.0 - 1e-12;
-
-fn encode() -> Vec<(Vec<(u32, f64)>, bool)> {
-    let schema = Builtin::Adult.schema();
-    let mut lines = Builtin::Adult.csv().lines();
-    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let place = |name: &str| names.iter().position(|&n| n == name).unwrap();
-    let complete = lines
-        .map(|line| line.split(',').map(str::trim).collect::<Vec<_>>())
-        .filter(|fields| !fields.contains(&"?"));
-    let encoded = complete.map(|fields| {
-        let mut entries = Vec::new();
-        let mut column = 0;
-        for numeric in &schema.numeric {
-            let NumericScale::Bounds { low, high } = numeric.scale else {
-                unreachable!("the table's own schema has no bins");
-            };
-            let value: f64 = fields[place(&numeric.name)].parse().unwrap();
-            let value = value.clamp(low, high) / low.abs().max(high.abs());
-            if value != 0.0 {
-                entries.push((column, value));
-            }
-            column += 1;
-        }
-        for categorical in &schema.categorical {
-            let field = fields[place(&categorical.name)];
-            let value = categorical.values.iter().position(|v| v == field).unwrap();
-            entries.push((column + value as u32, 1.0));
-            column += categorical.values.len() as u32;
-        }
-        let norm = entries.iter().map(|e| e.1 * e.1).sum::<f64>().sqrt();
-        entries.iter_mut().for_each(|e| e.1 *= NORM / norm);
-        (entries, fields[place(&schema.label)] == schema.positive)
-    });
-    encoded.collect()
 }

@@ -18,6 +18,15 @@ pub fn median(mut measured: Vec<f64>) -> f64 {
     measured[measured.len() / 2]
 }
 
+/// Median seconds of up to so many runs; none is started once those before took longer than `patience` together.
+pub fn median_within(runs: usize, patience: f64, mut work: impl FnMut()) -> f64 {
+    let mut measured = vec![timed(&mut work).0];
+    while measured.len() < runs && measured.iter().sum::<f64>() < patience {
+        measured.push(timed(&mut work).0);
+    }
+    median(measured)
+}
+
 /// Median seconds of two works, done in turns: what slows the machine for a while slows both.
 pub fn in_turns(turns: usize, mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
     let (mut ones, mut others) = (Vec::new(), Vec::new());

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::OnceLock;
 
-/// The machine, the compiler and the day, in words.
+/// The machine, the compiler and the day, and whether others wanted the cores, in words.
 pub fn words(versions: &[(String, String)]) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let mut with = vec![said("rustc", &["--version"])];
@@ -12,8 +13,9 @@ pub fn words(versions: &[(String, String)]) -> String {
             .iter()
             .map(|(name, version)| format!("{name} {version}")),
     );
+    let busy = busy().map_or(String::new(), |busy| format!(" {busy}"));
     format!(
-        "{} cores of {}, {:.0} GB, {}; {}. Measured on {}.",
+        "{} cores of {}, {:.0} GB, {}; {}. Measured on {}.{busy}",
         cores,
         from_proc("/proc/cpuinfo", "model name"),
         memory_gb(),
@@ -23,13 +25,18 @@ pub fn words(versions: &[(String, String)]) -> String {
     )
 }
 
-/// How many others want the cores, if it is enough to spoil a measurement.
+/// Returns a warning if others wanted the cores when this was first called, before any measurement.
 pub fn busy() -> Option<String> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    static LOAD: OnceLock<Option<f64>> = OnceLock::new();
+    let load = (*LOAD.get_or_init(load))?;
     (load > 0.5).then(|| {
         format!("The machine was busy with other work beforehand (load {load:.1}): the ratio of threads is too low, and the other ratios are less certain.")
     })
+}
+
+fn load() -> Option<f64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 /// The version of a crate that was built.

@@ -1,14 +1,16 @@
 //! Every measurement in one run, as a table of ratios: `make bench`.
 //!
 //! Without arguments it measures everything and writes the numbers into docs/benchmarks.md. With names of measurements it
-//! makes those alone and writes nothing: `make bench ONLY="steps threads"`.
+//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurement `scale` writes docs/scale.md.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod adult;
+mod baselines;
 mod check;
 mod clock;
 mod figures;
 mod machine;
+mod many_nodes;
 mod network;
 mod node;
 mod passes;
@@ -18,6 +20,7 @@ mod reading;
 mod repetitions;
 mod scale;
 mod steps;
+mod table_file;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,19 +32,21 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 12] = [
+const ALL: [Measurement; 14] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
-    ("passes", passes::passes),
+    ("passes", || passes::passes(adult())),
     ("repetitions", repetitions::ten_against_one),
     ("threads", || network::on_two_threads(adult())),
-    ("nodes", scale::many_nodes),
+    ("nodes", many_nodes::many_nodes),
     ("steps", steps::steps),
     ("alone", steps::alone),
     ("reproduce", figures::reproduce),
     ("reading", reading::reading),
     ("node", node::overhead),
+    ("baselines", baselines::whole_run),
+    ("scale", scale::curves),
 ];
 
 fn main() -> ExitCode {
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
         // Cargo asks every benchmark for its list in test mode; there is nothing to list.
         _ if args.contains(&"--list") || args.contains(&"--test") => ExitCode::SUCCESS,
         ["--child", "nodes", algorithm, nodes] => {
-            scale::run(algorithm, nodes.parse().unwrap());
+            many_nodes::run(algorithm, nodes.parse().unwrap());
             ExitCode::SUCCESS
         }
         ["--child", "reading", path, split] => {
@@ -73,7 +78,8 @@ fn measure(names: Vec<&str>) -> ExitCode {
         eprintln!("error: no measurement is called {unknown}; there are {all}");
         return ExitCode::from(2);
     }
-    let busy = machine::busy();
+    // Before the load is ours.
+    machine::busy();
     let mut found = Found::default();
     for (name, work) in ALL {
         if names.is_empty() || names.contains(&name) {
@@ -83,10 +89,7 @@ fn measure(names: Vec<&str>) -> ExitCode {
             found.add(part);
         }
     }
-    let mut words = machine::words(&found.versions);
-    if let Some(busy) = busy {
-        words = format!("{words} {busy}");
-    }
+    let words = machine::words(&found.versions);
     let text = format!("{words}\n\n{}", found.to_markdown());
     println!("{text}");
     if !names.is_empty() {

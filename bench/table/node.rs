@@ -52,7 +52,7 @@ pub fn overhead() -> Found {
             ours: duration(beside),
             other: format!("{}, two bare round trips", duration(2.0 * trip)),
             ratio: beside / (2.0 * trip),
-            target: Target::AtMost(2.0),
+            target: Target::AtMost(1.3),
         });
         lines.push(vec![
             columns.to_string(),

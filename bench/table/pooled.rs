@@ -219,8 +219,8 @@ pub fn private(adult: &Adult) -> Found {
                 ),
                 ours: format!("{}, {}", duration(seconds), percent(&accuracies)),
                 other: format!("{}, diffprivlib’s centralised fit", duration(theirs)),
-                ratio: theirs / seconds,
-                target: Target::AtLeast(1.0),
+                ratio: seconds / theirs,
+                target: Target::AtMost(1.0),
             });
             // Its scikit-learn is another one than that of the table.
             let versions = peers::versions(&answer).into_iter();

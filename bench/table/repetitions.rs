@@ -36,7 +36,7 @@ pub fn ten_against_one() -> Found {
             ours: duration(often),
             other: format!("{}, one", duration(once)),
             ratio: often / once,
-            target: Target::AtMost(3.0),
+            target: Target::AtMost(6.0),
         }],
         details: vec![Detail {
             title: "Ten repetitions".to_owned(),
