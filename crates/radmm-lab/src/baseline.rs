@@ -12,6 +12,8 @@
 //! Both baselines ask the same question under the same noise, and averaging goes on where training alone ends. So a run of
 //! averaging is measured after its first iteration too, and serves both.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use radmm::graph::NodeId;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::sim::Snapshot;
@@ -20,7 +22,7 @@ use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};
 
 use crate::candidate::Candidate;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, repeat_progress_steps};
 use crate::instantiate::RunError;
 use crate::outcome::{BaselineRun, FinalState};
 use crate::stats::SampleStats;
@@ -104,14 +106,10 @@ impl Baseline {
 
     /// Returns an upper bound on the number of calls of `progress` for these baselines of a study.
     pub fn progress_steps(all: &[Self], base: &Experiment) -> u64 {
-        let steps = |baseline: &Self| {
-            let one = base.on_same_network(baseline.study(base));
-            one.repeat_progress_steps()
-        };
-        let each: Vec<u64> = all.iter().map(steps).collect();
-        // All share the longest one's runs. The chosen ones run again where every iteration is wanted.
-        let shared = each.iter().copied().max().unwrap_or(0);
-        ridges(base).len() as u64 * shared + each.iter().sum::<u64>()
+        let studies: Vec<Study> = all.iter().map(|baseline| baseline.study(base)).collect();
+        // The chosen ones run again where every iteration is wanted.
+        let again: u64 = studies.iter().map(repeat_progress_steps).sum();
+        RidgeSearch::progress_steps(&studies, base) + again
     }
 
     /// Returns these baselines, each with the ridge that is best in the mean over all repetitions, where each party spends its
@@ -208,7 +206,14 @@ impl RidgeSearch {
         self.worse >= MAX_WORSE
     }
 
-    /// Searches for the best ridges of baselines that share their runs.
+    /// Returns the number of calls of `progress` by [`run`](Self::run): all baselines share the runs of the longest one.
+    fn progress_steps(studies: &[Study], base: &Experiment) -> u64 {
+        let shared = studies.iter().map(repeat_progress_steps).max();
+        ridges(base).len() as u64 * shared.unwrap_or(0)
+    }
+
+    /// Searches for the best ridges of baselines that share their runs. A search that ends early calls `progress` for what it
+    /// leaves out too, unless nothing was run.
     fn run(
         all: &[Baseline],
         base: &Experiment,
@@ -218,6 +223,11 @@ impl RidgeSearch {
     ) -> Result<Vec<Self>, RunError> {
         let mut searches: Vec<Self> = all.iter().copied().map(Self::new).collect();
         let studies: Vec<Study> = all.iter().map(|baseline| baseline.study(base)).collect();
+        let made = AtomicU64::new(0);
+        let counted = |snapshot: &Snapshot| {
+            made.fetch_add(1, Ordering::Relaxed);
+            progress(snapshot);
+        };
         for ridge in ridges(base) {
             let mut going: Vec<(&mut Self, &Study)> = searches
                 .iter_mut()
@@ -235,17 +245,24 @@ impl RidgeSearch {
             };
             match &mut going[..] {
                 [(alone, _), (averaged, _)] => {
-                    let states = tried.states_after_answer_and_at_end(&noise, progress)?;
+                    let states = tried.states_after_answer_and_at_end(&noise, &counted)?;
                     let (after_answer, at_end) = states.into_iter().unzip();
                     alone.add(ridge, after_answer, criterion);
                     averaged.add(ridge, at_end, criterion);
                 }
                 one => {
-                    let states = tried.final_states(&noise, progress)?;
+                    let states = tried.final_states(&noise, &counted)?;
                     one.iter_mut()
                         .for_each(|(search, _)| search.add(ridge, states.clone(), criterion));
                 }
             }
+        }
+        let mut last = searches
+            .iter()
+            .filter_map(|found| found.final_states.last());
+        if let Some(state) = last.next() {
+            let left_out = made.into_inner()..Self::progress_steps(&studies, base);
+            left_out.for_each(|_| progress(&state.last));
         }
         Ok(searches)
     }

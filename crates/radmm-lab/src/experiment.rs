@@ -115,8 +115,7 @@ impl Experiment {
 
     /// Returns an upper bound on the number of calls of `progress` by [`repeat`](Self::repeat).
     pub fn repeat_progress_steps(&self) -> u64 {
-        let iterations = u64::from(self.study.algorithm.iterations) + 1;
-        u64::from(self.study.run.repetitions) * iterations
+        repeat_progress_steps(&self.study)
     }
 
     /// Runs all repetitions and the baselines, on all threads of the current pool. Every party has the same `limit` on ε.
@@ -320,6 +319,11 @@ impl Experiment {
         let nodes = instantiate::nodes(&self.instance(), &self.table, settings)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
+}
+
+/// Returns an upper bound on the number of calls of `progress` by all repetitions of a study.
+pub(crate) fn repeat_progress_steps(study: &Study) -> u64 {
+    u64::from(study.run.repetitions) * (u64::from(study.algorithm.iterations) + 1)
 }
 
 /// The iterations of a run that are measured.
