@@ -3,6 +3,16 @@
 //! One noisy answer needs more ridge than the common objective has; how much depends on the noise and on the rows. So several
 //! ridges are tried, and the best one is taken: by the measure that is shown, in the mean over all repetitions. A party that
 //! trains alone cannot choose with that hindsight: the comparison is in the baselines' favour.
+//!
+//! Too much ridge hides the rows and too little lets the noise through, so the measure first improves and then worsens as the
+//! ridge shrinks. Ridges are tried from the largest to none, until two in a row are worse than the best one before them: at a
+//! flat top one may be so by chance. What is left out are the smallest ridges, where the noise is farthest from the rows and
+//! minimisers take longest to find.
+//!
+//! Both baselines ask the same question under the same noise, and averaging goes on where training alone ends. So a run of
+//! averaging is measured after its first iteration too, and serves both.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use radmm::graph::NodeId;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
@@ -12,13 +22,16 @@ use radmm_study::pricing::calibrate;
 use radmm_study::{Method, Noise, Study};
 
 use crate::candidate::Candidate;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, repeat_progress_steps};
 use crate::instantiate::RunError;
 use crate::outcome::{BaselineRun, FinalState};
 use crate::stats::SampleStats;
 
-/// The ridges that are tried, as shares of `C`, the weight of the loss.
-const RIDGES: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1];
+/// The ridges to try, as shares of `C`, the weight of the loss, in this order.
+const RIDGES: [f64; 8] = [1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 0.0];
+
+/// The number of ridges in a row that are worse than the best one, after which no further ones are tried.
+const MAX_WORSE: usize = 2;
 
 /// The largest number of gossip rounds. More are not worth the wait.
 const MAX_GOSSIP_ROUNDS: u32 = 500;
@@ -91,81 +104,64 @@ impl Baseline {
         }
     }
 
-    /// Returns an upper bound on the number of calls of `progress`.
-    pub fn progress_steps(self, base: &Experiment) -> u64 {
-        let one = base.on_same_network(self.study(base, 0.0));
-        let tried = ridges(base).len() as u64;
-        // The chosen one runs again where every iteration is wanted.
-        (tried + 1) * one.repeat_progress_steps()
+    /// Returns an upper bound on the number of calls of `progress` for these baselines of a study.
+    pub fn progress_steps(all: &[Self], base: &Experiment) -> u64 {
+        let studies: Vec<Study> = all.iter().map(|baseline| baseline.study(base)).collect();
+        // The chosen ones run again where every iteration is wanted.
+        let again: u64 = studies.iter().map(repeat_progress_steps).sum();
+        RidgeSearch::progress_steps(&studies, base) + again
     }
 
-    /// Returns the baseline with the ridge that is best in the mean over all repetitions, where each party spends its total.
-    pub fn candidate(
-        self,
+    /// Returns these baselines, each with the ridge that is best in the mean over all repetitions, where each party spends its
+    /// total.
+    pub fn candidates(
+        all: &[Self],
         base: &Experiment,
         totals: &[Guarantee],
         criterion: Criterion,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Candidate, RunError> {
-        let ridge = match ridges(base).as_slice() {
-            [only] => *only,
-            _ => self.best(base, totals, criterion, progress)?.0,
-        };
-        let experiment = base.on_same_network(self.study(base, ridge));
-        Ok(Candidate {
-            name: self.title().to_owned(),
-            noise: experiment.noise_for(totals),
-            experiment,
-        })
-    }
-
-    /// Runs the baseline with the ridge that is most accurate in the mean over all repetitions.
-    pub(crate) fn run(
-        self,
-        base: &Experiment,
-        totals: &[Guarantee],
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<BaselineRun, RunError> {
-        let (extra_ridge, final_states) = self.best(base, totals, Criterion::Accuracy, progress)?;
-        Ok(BaselineRun {
-            name: self.method(extra_ridge).name(),
-            extra_ridge,
-            final_states,
-        })
-    }
-
-    /// Returns the best ridge and the final states of all repetitions with it; the states are empty if no noise reaches the
-    /// totals.
-    fn best(
-        self,
-        base: &Experiment,
-        totals: &[Guarantee],
-        criterion: Criterion,
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<(f64, Vec<FinalState>), RunError> {
-        let ridges = ridges(base);
-        let mut best = (ridges[0], Vec::new());
-        let mut least = f64::INFINITY;
-        for ridge in ridges {
-            let tried = base.on_same_network(self.study(base, ridge));
-            let Some(noise) = tried.noise_for(totals) else {
-                continue;
-            };
-            let ends = tried.final_states(&noise, progress)?;
-            let badness = criterion.badness(&ends);
-            if badness < least {
-                least = badness;
-                best = (ridge, ends);
+    ) -> Result<Vec<Candidate>, RunError> {
+        let found = match ridges(base).as_slice() {
+            [only] => vec![*only; all.len()],
+            _ => {
+                let found = RidgeSearch::run(all, base, totals, criterion, progress)?;
+                found.iter().map(|search| search.best_ridge).collect()
             }
-        }
-        Ok(best)
+        };
+        let candidate = |(baseline, ridge): (&Self, f64)| {
+            let study = baseline.with_ridge(baseline.study(base), ridge);
+            let experiment = base.on_same_network(study);
+            Candidate {
+                name: baseline.title().to_owned(),
+                noise: experiment.noise_for(totals),
+                experiment,
+            }
+        };
+        Ok(all.iter().zip(found).map(candidate).collect())
     }
 
-    /// Returns the study of this baseline, priced by our bound: the paper's may not cover a query without a penalty.
-    fn study(self, base: &Experiment, extra_ridge: f64) -> Study {
+    /// Runs these baselines, each with the ridge that is most accurate in the mean over all repetitions.
+    pub(crate) fn run(
+        all: &[Self],
+        base: &Experiment,
+        totals: &[Guarantee],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Vec<BaselineRun>, RunError> {
+        let found = RidgeSearch::run(all, base, totals, Criterion::Accuracy, progress)?;
+        let run = |search: RidgeSearch| BaselineRun {
+            name: search.baseline.method(search.best_ridge).name(),
+            extra_ridge: search.best_ridge,
+            final_states: search.final_states,
+        };
+        Ok(found.into_iter().map(run).collect())
+    }
+
+    /// Returns the study of this baseline without extra ridge, priced by our bound: the paper's may not cover a query without a
+    /// penalty.
+    fn study(self, base: &Experiment) -> Study {
         let mut study = base.study().clone();
         study.name = self.title().to_owned();
-        study.algorithm.method = self.method(extra_ridge);
+        study.algorithm.method = self.method(0.0);
         study.algorithm.iterations = match self {
             Self::Alone => 1,
             Self::Averaged => 1 + gossip_rounds(&base.instance()),
@@ -174,6 +170,112 @@ impl Baseline {
         study.privacy.noise = Noise::Given(one_answer);
         study.privacy.bound = Bound::Tight;
         study
+    }
+
+    /// Returns the study of this baseline with some extra ridge.
+    fn with_ridge(self, mut study: Study, extra_ridge: f64) -> Study {
+        study.algorithm.method = self.method(extra_ridge);
+        study
+    }
+}
+
+/// The search for the ridge at which a baseline is best.
+struct RidgeSearch {
+    baseline: Baseline,
+    best_ridge: f64,
+    /// The final states of all repetitions with that ridge; empty if no noise reaches the totals.
+    final_states: Vec<FinalState>,
+    least_badness: f64,
+    /// The number of ridges that were worse since.
+    worse: usize,
+}
+
+impl RidgeSearch {
+    fn new(baseline: Baseline) -> Self {
+        Self {
+            baseline,
+            best_ridge: 0.0,
+            final_states: Vec::new(),
+            least_badness: f64::INFINITY,
+            worse: 0,
+        }
+    }
+
+    /// Returns whether further ridges are unlikely to be better.
+    fn is_over(&self) -> bool {
+        self.worse >= MAX_WORSE
+    }
+
+    /// Returns the number of calls of `progress` by [`run`](Self::run): all baselines share the runs of the longest one.
+    fn progress_steps(studies: &[Study], base: &Experiment) -> u64 {
+        let shared = studies.iter().map(repeat_progress_steps).max();
+        ridges(base).len() as u64 * shared.unwrap_or(0)
+    }
+
+    /// Searches for the best ridges of baselines that share their runs. A search that ends early calls `progress` for what it
+    /// leaves out too, unless nothing was run.
+    fn run(
+        all: &[Baseline],
+        base: &Experiment,
+        totals: &[Guarantee],
+        criterion: Criterion,
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Vec<Self>, RunError> {
+        let mut searches: Vec<Self> = all.iter().copied().map(Self::new).collect();
+        let studies: Vec<Study> = all.iter().map(|baseline| baseline.study(base)).collect();
+        let made = AtomicU64::new(0);
+        let counted = |snapshot: &Snapshot| {
+            made.fetch_add(1, Ordering::Relaxed);
+            progress(snapshot);
+        };
+        for ridge in ridges(base) {
+            let mut going: Vec<(&mut Self, &Study)> = searches
+                .iter_mut()
+                .zip(&studies)
+                .filter(|(search, _)| !search.is_over())
+                .collect();
+            // Averaging comes last, and its runs begin with those of parties alone.
+            let Some((last, study)) = going.last() else {
+                break;
+            };
+            let tried = base.on_same_network(last.baseline.with_ridge((*study).clone(), ridge));
+            // A smaller ridge makes an answer more expensive.
+            let Some(noise) = tried.noise_for(totals) else {
+                break;
+            };
+            match &mut going[..] {
+                [(alone, _), (averaged, _)] => {
+                    let states = tried.states_after_answer_and_at_end(&noise, &counted)?;
+                    let (after_answer, at_end) = states.into_iter().unzip();
+                    alone.add(ridge, after_answer, criterion);
+                    averaged.add(ridge, at_end, criterion);
+                }
+                one => {
+                    let states = tried.final_states(&noise, &counted)?;
+                    one.iter_mut()
+                        .for_each(|(search, _)| search.add(ridge, states.clone(), criterion));
+                }
+            }
+        }
+        let mut last = searches
+            .iter()
+            .filter_map(|found| found.final_states.last());
+        if let Some(state) = last.next() {
+            let left_out = made.into_inner()..Self::progress_steps(&studies, base);
+            left_out.for_each(|_| progress(&state.last));
+        }
+        Ok(searches)
+    }
+
+    /// Takes a ridge over if it is no worse than the best one, which is larger.
+    fn add(&mut self, ridge: f64, final_states: Vec<FinalState>, criterion: Criterion) {
+        let badness = criterion.badness(&final_states);
+        if badness <= self.least_badness {
+            (self.best_ridge, self.least_badness, self.worse) = (ridge, badness, 0);
+            self.final_states = final_states;
+        } else {
+            self.worse += 1;
+        }
     }
 }
 
@@ -229,6 +331,8 @@ fn ridges(base: &Experiment) -> Vec<f64> {
 mod tests {
     use super::*;
     use radmm::graph::{Graph, Topology};
+    use radmm::node::StepKind;
+    use radmm::sim::GlobalFit;
 
     #[test]
     fn gossip_continues_until_models_agree() {
@@ -248,6 +352,45 @@ mod tests {
         let equal = rounds(Topology::Ring, &[9; 5]);
         let unequal = rounds(Topology::Ring, &[5582, 7872, 5799, 1066, 9843]);
         assert!((equal..=equal + 3).contains(&unequal), "{unequal}");
+    }
+
+    #[test]
+    fn a_search_ends_after_two_ridges_in_a_row_that_are_worse() {
+        // From the largest ridge on: a dip, a tie of two, and a better one that is not tried any more.
+        let accuracies = [0.70, 0.69, 0.75, 0.74, 0.75, 0.74, 0.73, 0.80];
+        let mut search = RidgeSearch::new(Baseline::Alone);
+        let mut tried = 0;
+        for (ridge, accuracy) in RIDGES.into_iter().zip(accuracies) {
+            if search.is_over() {
+                break;
+            }
+            search.add(ridge, vec![final_state(accuracy)], Criterion::Accuracy);
+            tried += 1;
+        }
+        assert_eq!((tried, search.best_ridge), (7, RIDGES[4]));
+        assert_eq!(search.final_states, [final_state(0.75)]);
+    }
+
+    fn final_state(accuracy: f64) -> FinalState {
+        let fit = GlobalFit {
+            loss: 0.5,
+            accuracy,
+        };
+        FinalState {
+            last: Snapshot {
+                iteration: 1,
+                kind: StepKind::Data,
+                loss: 0.5,
+                accuracy,
+                objective: 1.0,
+                consensus: 0.0,
+                mean_model: fit,
+                spent: Guarantee::network([]),
+            },
+            total: Guarantee::network([]),
+            everywhere: fit,
+            held_out: None,
+        }
     }
 
     fn rounds(topology: Topology, rows: &[usize]) -> u32 {

@@ -177,10 +177,8 @@ impl Comparison {
     /// Returns an upper bound on the number of calls of `progress`.
     pub fn progress_steps(&self) -> u64 {
         let first = self.baseline_study();
-        let baselines = Baseline::all(first).into_iter();
         let own: u64 = self.candidates.iter().map(Candidate::progress_steps).sum();
-        let steps = baselines.map(|baseline| baseline.progress_steps(first));
-        own + steps.sum::<u64>()
+        own + Baseline::progress_steps(&Baseline::all(first), first)
     }
 
     /// Runs the candidates and the baselines one after the other, each on all threads of the current pool.
@@ -203,9 +201,10 @@ impl Comparison {
             Ok(())
         };
         self.candidates.iter().try_for_each(&mut add)?;
-        for baseline in Baseline::all(first) {
-            add(&baseline.candidate(first, &totals, Criterion::Accuracy, progress)?)?;
-        }
+        let baselines = Baseline::all(first);
+        Baseline::candidates(&baselines, first, &totals, Criterion::Accuracy, progress)?
+            .iter()
+            .try_for_each(add)?;
         result.centralised = first.centralised()?;
         Ok(result)
     }

@@ -9,7 +9,7 @@ use radmm::curator::{HeldOutScore, Shard};
 use radmm::graph::{Graph, GraphError};
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
-use radmm::sim::{Optimum, Replicas, Simulation, Snapshot};
+use radmm::sim::{GlobalFit, Optimum, Replicas, Simulation, Snapshot};
 use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -109,15 +109,13 @@ impl Experiment {
 
     /// Returns an upper bound on the number of calls of `progress` by [`run`](Self::run).
     pub fn progress_steps(&self) -> u64 {
-        let baselines = self.baselines().into_iter();
-        let steps = baselines.map(|baseline| baseline.progress_steps(self));
-        self.repeat_progress_steps() + steps.sum::<u64>()
+        let baselines = Baseline::progress_steps(&self.baselines(), self);
+        self.repeat_progress_steps() + baselines
     }
 
     /// Returns an upper bound on the number of calls of `progress` by [`repeat`](Self::repeat).
     pub fn repeat_progress_steps(&self) -> u64 {
-        let iterations = u64::from(self.study.algorithm.iterations) + 1;
-        u64::from(self.study.run.repetitions) * iterations
+        repeat_progress_steps(&self.study)
     }
 
     /// Runs all repetitions and the baselines, on all threads of the current pool. Every party has the same `limit` on ε.
@@ -143,9 +141,7 @@ impl Experiment {
                 delta: self.study.privacy.delta,
             };
             let totals: Vec<Guarantee> = repetitions[0].nodes.iter().map(spent).collect();
-            for baseline in self.baselines() {
-                baselines.push(baseline.run(self, &totals, progress)?);
-            }
+            baselines = Baseline::run(&self.baselines(), self, &totals, progress)?;
         }
         let (centralised, held_out) = self.optimum()?.unzip();
         let mut outcome = Outcome {
@@ -191,50 +187,91 @@ impl Experiment {
         limit: Option<f64>,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<RepeatedRuns, RunError> {
-        self.run_all(noise, limit, Recording::EveryIteration, progress)
+        let runs = self.run_groups(noise, limit, |settings, mut replicas| {
+            let start = Instant::now();
+            let traces = Recording::EveryIteration.run(&mut replicas, progress);
+            let loss = self.study.problem.loss;
+            let runs = finish(replicas, traces, &self.table, loss, settings);
+            let share = start.elapsed() / settings.len() as u32;
+            runs.into_iter().map(|run| (run, share)).collect()
+        })?;
+        let (repetitions, wall_times) = runs.into_iter().unzip();
+        Ok(RepeatedRuns {
+            repetitions,
+            wall_times,
+        })
     }
 
-    /// Runs all repetitions of an algorithm that asks once and returns their final states. Such a run cannot stop early.
+    /// Runs all repetitions without a limit and returns their final states.
     pub(crate) fn final_states(
         &self,
         noise: &[Mechanism],
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<FinalState>, RunError> {
-        let runs = self.run_all(noise, None, Recording::FirstAndLast, progress)?;
-        Ok(runs
-            .repetitions
-            .iter()
-            .map(Repetition::final_state)
-            .collect())
+        self.run_groups(noise, None, |_, mut replicas| {
+            let traces = Recording::FirstAndLast.run(&mut replicas, progress);
+            self.states(&mut replicas, &traces)
+        })
     }
 
-    fn run_all(
+    /// Runs all repetitions of an algorithm that asks in its first iteration alone. Returns their states after that iteration, and
+    /// at the end.
+    pub(crate) fn states_after_answer_and_at_end(
+        &self,
+        noise: &[Mechanism],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> Result<Vec<(FinalState, FinalState)>, RunError> {
+        self.run_groups(noise, None, |_, mut replicas| {
+            let mut traces = vec![ReplicaTrace::default(); replicas.count()];
+            for _ in 0..=1 {
+                Recording::EveryIteration.step(&mut replicas, &mut traces, progress);
+            }
+            let after_answer = self.states(&mut replicas, &traces);
+            while Recording::FirstAndLast.step(&mut replicas, &mut traces, progress) {}
+            let at_end = self.states(&mut replicas, &traces);
+            after_answer.into_iter().zip(at_end).collect()
+        })
+    }
+
+    /// Returns the states of replicas after the last iteration that was measured.
+    fn states(&self, replicas: &mut Replicas, traces: &[ReplicaTrace]) -> Vec<FinalState> {
+        let loss = self.study.problem.loss;
+        let measured = measure(replicas, &self.table, loss);
+        let of = |(replica, (trace, measured)): (usize, (&ReplicaTrace, Measurement))| {
+            let nodes = replicas.nodes(replica);
+            FinalState {
+                // Iteration 0 asks nothing, so that there is always one.
+                last: trace.iterations[trace.iterations.len() - 1],
+                total: Guarantee::network(nodes.map(|node| node.curator().ledger().spent())),
+                everywhere: measured.everywhere,
+                held_out: measured.held_out,
+            }
+        };
+        traces.iter().zip(measured).enumerate().map(of).collect()
+    }
+
+    /// Runs all repetitions, in groups of replicas, by `run`, which returns one result for each replica.
+    fn run_groups<T: Send>(
         &self,
         noise: &[Mechanism],
         limit: Option<f64>,
-        recording: Recording,
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<RepeatedRuns, RunError> {
+        run: impl Fn(&[RunSettings<'_>], Replicas) -> Vec<T> + Sync + Send,
+    ) -> Result<Vec<T>, RunError> {
         let settings = |repetition| RunSettings {
             noise,
             repetition,
             limit,
         };
         let run_group = |group: Range<u32>| {
-            let start = Instant::now();
             let settings: Vec<RunSettings<'_>> = group.map(settings).collect();
-            let runs = self.run_replicas(&settings, recording, progress)?;
-            let share = start.elapsed() / settings.len() as u32;
-            Ok(runs.into_iter().map(|run| (run, share)).collect())
+            let instance = self.instance();
+            let nodes = |one| instantiate::nodes(&instance, &self.table, one);
+            let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
+            let replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
+            Ok(run(&settings, replicas))
         };
         let (parties, columns) = (self.graph.len(), self.table.columns.len());
-        let groups = ReplicaGroups::new(self.study.run.repetitions, parties, columns);
-        let runs: Result<Vec<_>, RunError> = groups.run(run_group);
-        let (repetitions, wall_times) = runs?.into_iter().unzip();
-        Ok(RepeatedRuns {
-            repetitions,
-            wall_times,
-        })
+        ReplicaGroups::new(self.study.run.repetitions, parties, columns).run(run_group)
     }
 
     /// Returns the noise of each node: as the study says, or the least that keeps every party within the study's total. It is
@@ -282,22 +319,11 @@ impl Experiment {
         let nodes = instantiate::nodes(&self.instance(), &self.table, settings)?;
         Ok(Simulation::new(nodes, self.study.algorithm.iterations)?)
     }
+}
 
-    /// Runs this study with several settings as replicas of one simulation.
-    fn run_replicas(
-        &self,
-        settings: &[RunSettings<'_>],
-        recording: Recording,
-        progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Result<Vec<Repetition>, RunError> {
-        let instance = self.instance();
-        let nodes = |one| instantiate::nodes(&instance, &self.table, one);
-        let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
-        let mut replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
-        let traces = recording.run(&mut replicas, progress);
-        let loss = self.study.problem.loss;
-        Ok(finish(replicas, traces, &self.table, loss, settings))
-    }
+/// Returns an upper bound on the number of calls of `progress` by all repetitions of a study.
+pub(crate) fn repeat_progress_steps(study: &Study) -> u64 {
+    u64::from(study.run.repetitions) * (u64::from(study.algorithm.iterations) + 1)
 }
 
 /// The iterations of a run that are measured.
@@ -325,27 +351,55 @@ impl Recording {
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Vec<ReplicaTrace> {
         let mut traces = vec![ReplicaTrace::default(); replicas.count()];
-        loop {
-            let passed = match self {
-                Self::EveryIteration => None,
-                Self::FirstAndLast => replicas.skip_measuring(&RayonExecutor),
-            };
-            let Some(made) = passed.or_else(|| replicas.run(&RayonExecutor).next()) else {
-                return traces;
-            };
-            for made in made {
-                let trace = &mut traces[made.replica];
-                match made.result {
-                    Ok(snapshot) => trace.iterations.push(snapshot),
-                    Err(error) => trace.stopped = Some(error.to_string()),
-                }
-            }
-            let running = traces.iter().filter(|trace| trace.stopped.is_none());
-            for last in running.filter_map(|trace| trace.iterations.last()) {
-                progress(last);
+        while self.step(replicas, &mut traces, progress) {}
+        traces
+    }
+
+    /// Makes the next iteration of all replicas; `false` if there is none.
+    fn step(
+        self,
+        replicas: &mut Replicas,
+        traces: &mut [ReplicaTrace],
+        progress: &(dyn Fn(&Snapshot) + Sync),
+    ) -> bool {
+        let passed = match self {
+            Self::EveryIteration => None,
+            Self::FirstAndLast => replicas.skip_measuring(&RayonExecutor),
+        };
+        let Some(made) = passed.or_else(|| replicas.run(&RayonExecutor).next()) else {
+            return false;
+        };
+        for made in made {
+            let trace = &mut traces[made.replica];
+            match made.result {
+                Ok(snapshot) => trace.iterations.push(snapshot),
+                Err(error) => trace.stopped = Some(error.to_string()),
             }
         }
+        let running = traces.iter().filter(|trace| trace.stopped.is_none());
+        for last in running.filter_map(|trace| trace.iterations.last()) {
+            progress(last);
+        }
+        true
     }
+}
+
+/// The quality of the parties' models in one replica.
+struct Measurement {
+    everywhere: GlobalFit,
+    held_out: Option<HeldOutScore>,
+}
+
+/// Measures the parties' models on everybody's rows and on held-out rows, by replica.
+fn measure(replicas: &mut Replicas, table: &StudyRows, loss: Loss) -> Vec<Measurement> {
+    let everywhere = replicas.global_fit(&RayonExecutor);
+    let test = table.test.as_ref();
+    let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
+    let of = |(replica, everywhere)| Measurement {
+        everywhere,
+        held_out: held_out.as_ref().map(|scores| scores[replica]),
+    };
+    everywhere.into_iter().enumerate().map(of).collect()
 }
 
 /// Returns the results of replicas that have been run.
@@ -356,11 +410,9 @@ pub(crate) fn finish(
     loss: Loss,
     settings: &[RunSettings<'_>],
 ) -> Vec<Repetition> {
-    let everywhere = replicas.global_fit(&RayonExecutor);
-    let test = table.test.as_ref();
-    let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
-    let ends = settings.iter().zip(traces).enumerate();
-    ends.map(|(replica, (settings, trace))| {
+    let measured = measure(&mut replicas, table, loss);
+    let ends = settings.iter().zip(traces).zip(measured).enumerate();
+    ends.map(|(replica, ((settings, trace), measured))| {
         let nodes = replicas.nodes(replica).zip(&table.parties);
         Repetition {
             nodes: nodes
@@ -369,8 +421,8 @@ pub(crate) fn finish(
                 .collect(),
             iterations: trace.iterations,
             stopped: trace.stopped,
-            everywhere: everywhere[replica],
-            held_out: held_out.as_ref().map(|scores| scores[replica]),
+            everywhere: measured.everywhere,
+            held_out: measured.held_out,
             largest_residual: replicas.largest_residual(replica),
             median_passes: median(replicas.passes(replica).collect()),
         }

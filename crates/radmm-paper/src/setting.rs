@@ -114,10 +114,7 @@ impl Setting {
     pub(super) fn progress_steps(&self) -> u64 {
         let first = &self.candidates[0].experiment;
         let own: u64 = self.candidates.iter().map(Candidate::progress_steps).sum();
-        let baselines = self.baselines().into_iter();
-        own + baselines
-            .map(|baseline| baseline.progress_steps(first))
-            .sum::<u64>()
+        own + Baseline::progress_steps(&self.baselines(), first)
     }
 
     fn baselines(&self) -> Vec<Baseline> {
@@ -152,9 +149,10 @@ impl Setting {
             delta: 0.0,
         };
         let totals = vec![equal; first.graph().len()];
-        for baseline in self.baselines() {
-            add(&baseline.candidate(first, &totals, Criterion::Loss, progress)?)?;
-        }
+        let baselines = self.baselines();
+        Baseline::candidates(&baselines, first, &totals, Criterion::Loss, progress)?
+            .iter()
+            .try_for_each(add)?;
         Ok(result)
     }
 

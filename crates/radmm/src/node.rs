@@ -283,12 +283,30 @@ impl Node {
         outputs
     }
 
-    /// Stores a message without advancing. A driver of many nodes then checks [`is_ready`](Self::is_ready).
-    pub(crate) fn store_message(&mut self, message: Message) -> Result<(), ProtocolError> {
-        match self.is_stopped() {
-            true => Ok(()),
-            false => self.store(message),
+    /// Takes the neighbours' values of this iteration from those of all nodes, by number, without advancing. A simulator, which
+    /// has them all, then checks [`is_ready`](Self::is_ready).
+    pub(crate) fn store_all(&mut self, values: &[Release]) -> Result<(), ProtocolError> {
+        if self.is_stopped() {
+            return Ok(());
         }
+        let (iteration, expected) = (self.iteration, self.width(self.iteration));
+        let neighbours = self.neighbours.iter();
+        let store = |&from: &NodeId| {
+            let release = &values[from.0 as usize];
+            let got = release.values().len();
+            match got == expected {
+                true => Ok([Some(release.clone()), None]),
+                false => Err(ProtocolError::WrongDimension {
+                    from,
+                    iteration,
+                    expected,
+                    got,
+                }),
+            }
+        };
+        self.inbox = neighbours.map(store).collect::<Result<_, _>>()?;
+        self.missing = 0;
+        Ok(())
     }
 
     /// Returns whether all neighbours' values of this iteration are here, and an iteration is left to close.

@@ -37,9 +37,9 @@ impl Attack {
         seed: u64,
         progress: &(dyn Fn() + Sync),
     ) -> Result<(Scores, LedgerClaim), AttackError> {
-        let claimed = victim
-            .run(Dataset::Right, NoiseKey::repeating(seed, 0, 0))?
-            .claim(&victim.config);
+        // Kept to the end: all victims are charged alike, and share the states of its ledger.
+        let first = victim.run(Dataset::Right, NoiseKey::repeating(seed, 0, 0))?;
+        let claimed = first.claim(&victim.config);
         let scores = |dataset: Dataset| -> Result<Vec<f64>, AttackError> {
             let score = |run: u32| {
                 let score = self.score(victim, dataset, run, seed);

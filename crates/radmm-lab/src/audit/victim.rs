@@ -31,6 +31,7 @@ use radmm::problem::{Problem, RowCount};
 use radmm::protocol::message::Message;
 use radmm::protocol::query::Query;
 use radmm::protocol::release::Release;
+use radmm::sim::share_states;
 use radmm_study::Method;
 use radmm_study::algorithm::{MetricKind, NodePosition};
 use thiserror::Error;
@@ -150,10 +151,13 @@ impl VictimConfig {
             NeighbourBehaviour::Steady | NeighbourBehaviour::Reversing => self.reach() / sine,
             NeighbourBehaviour::AtOrigin => 0.0,
         };
+        let ledger = Budget::unlimited(self.delta)
+            .map(|budget| share_states(Ledger::new(budget, self.bound)));
         Victim {
             config: self,
             hypotheses,
             shards,
+            ledger,
             far,
             axes,
             totals,
@@ -254,6 +258,8 @@ pub(super) struct Victim {
     pub config: VictimConfig,
     pub hypotheses: [Hypothesis; 2],
     shards: [Arc<Shard>; 2],
+    /// The empty ledger of every victim, without a limit.
+    ledger: Result<Ledger, InvalidBudget>,
     far: f64,
     axes: Axes,
     /// The totals that the neighbours choose, where sums are taken.
@@ -293,8 +299,8 @@ impl Axes {
 pub(super) struct VictimRun {
     /// The queries, charges and answers; every other message was verified to follow from them.
     pub answers: Vec<PaidAnswer>,
-    /// The total in the victim's own ledger.
-    pub spent: Guarantee,
+    /// The victim's own ledger after each answer. While they are alive, other victims that are charged alike look their states up.
+    pub ledgers: Vec<Ledger>,
 }
 
 /// The claim of a victim's ledger.
@@ -315,7 +321,7 @@ impl VictimRun {
             other => other,
         };
         LedgerClaim {
-            total: self.spent,
+            total: Guarantee::network(self.ledgers.last().map(Ledger::spent)),
             trade_off,
         }
     }
@@ -329,7 +335,7 @@ impl Victim {
         let curator_config = CuratorConfig {
             problem: config.problem,
             mechanism: config.mechanism,
-            ledger: Ledger::new(Budget::unlimited(config.delta)?, config.bound),
+            ledger: self.ledger.clone()?,
             noise,
         };
         let mut node = Node::new(NodeConfig {
@@ -353,7 +359,7 @@ impl Victim {
             node.model().clone(),
             terms,
         );
-        let mut answers = Vec::new();
+        let (mut answers, mut ledgers) = (Vec::new(), Vec::new());
         for iteration in 0..config.iterations {
             let messages = self.hostile_messages(iteration, verifier.last());
             let mut outputs = Vec::new();
@@ -365,14 +371,14 @@ impl Victim {
                 })?);
             }
             match verifier.verify(&messages, outputs)? {
-                VerifiedStep::Data(answer) => answers.push(*answer),
+                VerifiedStep::Data(answer) => {
+                    answers.push(*answer);
+                    ledgers.push(node.curator().ledger().clone());
+                }
                 VerifiedStep::Recycled => {}
             }
         }
-        Ok(VictimRun {
-            answers,
-            spent: node.curator().ledger().spent(),
-        })
+        Ok(VictimRun { answers, ledgers })
     }
 
     /// Returns the messages of all neighbours, who have seen the victim's own value of the iteration.

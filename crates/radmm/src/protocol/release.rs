@@ -34,12 +34,15 @@ impl Release {
 
     /// Creates a release of the nearest points of the grid; `None` if a value is not finite or beyond the grid.
     pub fn rounded(values: &[f64]) -> Option<Self> {
-        let unit = |value: &f64| {
-            let unit = (value / SPACING).round();
-            // Written so that a NaN is rejected.
-            (unit.abs() <= FARTHEST as f64).then_some(unit as i64)
-        };
-        Self::from_units(values.iter().map(unit).collect::<Option<_>>()?)
+        // Adding zero makes a negative zero positive.
+        let unit = |value: &f64| (value / SPACING).round() + 0.0;
+        // Written so that a NaN is rejected.
+        let within = |value: &f64| unit(value).abs() <= FARTHEST as f64;
+        // A unit that is a double has this double for its value: there is nothing to keep beside it.
+        values.iter().all(within).then(|| Self {
+            values: values.iter().map(|value| unit(value) * SPACING).collect(),
+            far: None,
+        })
     }
 
     /// Creates a vector that nobody releases: for the analysis of algorithms, in which values are off the grid or NaN.
@@ -111,6 +114,16 @@ mod tests {
         let of = |unit| Release::from_units(vec![unit]);
         assert_eq!(of(far).unwrap().values(), of(far - 1).unwrap().values());
         assert_ne!(of(far), of(far - 1));
+    }
+
+    #[test]
+    fn rounding_gives_the_bits_of_the_units() {
+        let far = FARTHEST as f64 * SPACING;
+        for value in [0.0, -0.0, 1e-13, -1e-13, 0.3, 8192.3, -1e6 / 3.0, far, -far] {
+            let release = Release::rounded(&[value]).unwrap();
+            let unit = (value / SPACING).round() as i64;
+            assert_eq!(Some(release), Release::from_units(vec![unit]), "{value}");
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::node::{InvalidStart, Node, NodeConfig, ProtocolError, StepKind, StopR
 use crate::privacy::Guarantee;
 use crate::problem::Loss;
 
+pub use ledger_cache::share_states;
 pub use party::PartyReplicas;
 pub use replicas::{ReplicaStep, Replicas};
 

@@ -4,7 +4,6 @@ use super::SimError;
 use crate::curator::{Curator, HeldOutScore, PendingQuery, RowFit, Shard, evaluate};
 use crate::node::Node;
 use crate::problem::Loss;
-use crate::protocol::message::Message;
 use crate::protocol::release::Release;
 
 /// One party in a simulation, with a node for every replica.
@@ -117,16 +116,8 @@ impl PartyReplicas {
 impl ReplicaState {
     /// Receives the neighbours' values, and goes on as far as no rows are needed.
     fn receive(&mut self, sent: &[Release]) {
-        for k in 0..self.node.neighbours().len() {
-            let from = self.node.neighbours()[k];
-            let message = Message {
-                from,
-                iteration: self.node.iteration(),
-                release: sent[from.0 as usize].clone(),
-            };
-            if let Err(error) = self.node.store_message(message) {
-                self.fail(error);
-            }
+        if let Err(error) = self.node.store_all(sent) {
+            self.fail(error);
         }
         if self.node.is_ready()
             && let Err(stop) = self.node.close()
