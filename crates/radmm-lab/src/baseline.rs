@@ -384,7 +384,7 @@ mod tests {
                 accuracy,
                 objective: 1.0,
                 consensus: 0.0,
-                mean_model: fit,
+                mean_model: Some(fit),
                 spent: Guarantee::network([]),
             },
             total: Guarantee::network([]),

@@ -2,7 +2,7 @@
 
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseFamily};
-use radmm::sim::Snapshot;
+use radmm::sim::{GlobalFit, Snapshot};
 use radmm_study::number_format::scale;
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ pub struct IterationStats {
     /// `L(t)`.
     pub loss: SampleStats,
     /// The loss of the mean model on everybody's training rows.
-    pub mean_model_loss: SampleStats,
+    pub mean_model_loss: Option<SampleStats>,
     /// `P(t)`.
     #[serde(flatten)]
     pub spent: Guarantee,
@@ -200,11 +200,14 @@ impl IterationStats {
                 SampleStats::of(runs.iter().map(|run| number(&run.iterations[t])))
             };
             let first = &runs[0].iterations[t];
+            let mean_models = runs.iter().map(|run| run.iterations[t].mean_model);
+            let mean_models: Option<Vec<_>> = mean_models.collect();
+            let losses = |fits: Vec<GlobalFit>| SampleStats::of(fits.iter().map(|fit| fit.loss));
             Self {
                 t: first.iteration,
                 kind: first.kind,
                 loss: stats(|made| made.loss),
-                mean_model_loss: stats(|made| made.mean_model.loss),
+                mean_model_loss: mean_models.map(losses),
                 spent: first.spent,
             }
         };

@@ -9,7 +9,7 @@ use radmm::curator::{HeldOutScore, Shard};
 use radmm::graph::{Graph, GraphError};
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
-use radmm::sim::{GlobalFit, Optimum, Replicas, Simulation, Snapshot};
+use radmm::sim::{GlobalFit, MeanModels, Optimum, Replicas, Simulation, Snapshot};
 use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -30,6 +30,7 @@ pub struct Experiment {
     noise: OnceLock<Result<Vec<Mechanism>, UnattainableBudget>>,
     /// Whether [`run`](Self::run) leaves the baselines out.
     alone: bool,
+    mean_models: MeanModels,
 }
 
 /// The reason why a study cannot be prepared.
@@ -58,12 +59,13 @@ impl Experiment {
         study.data = self.study.data.clone();
         study.network.nodes = self.study.network.nodes;
         let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-        Ok(Self::new(study, graph, self.table.clone()))
+        let experiment = Self::new(study, graph, self.table.clone());
+        Ok(experiment.with_mean_models(self.mean_models))
     }
 
     /// Returns another study on the same network and rows. It may differ in its problem, algorithm, noise and repetitions alone.
     pub fn on_same_network(&self, study: Study) -> Self {
-        Self::new(study, self.graph.clone(), self.table.clone())
+        Self::new(study, self.graph.clone(), self.table.clone()).with_mean_models(self.mean_models)
     }
 
     /// Returns a study on its graph with rows that are in memory.
@@ -74,6 +76,16 @@ impl Experiment {
             table,
             noise: OnceLock::new(),
             alone: false,
+            mean_models: MeanModels::All,
+        }
+    }
+
+    /// Returns the same experiment, in which the mean models of these repetitions are measured after each iteration. So it is in
+    /// all experiments on the same rows.
+    pub fn with_mean_models(self, mean_models: MeanModels) -> Self {
+        Self {
+            mean_models,
+            ..self
         }
     }
 
@@ -268,7 +280,11 @@ impl Experiment {
             let nodes = |one| instantiate::nodes(&instance, &self.table, one);
             let nodes: Result<Vec<_>, RunError> = settings.iter().map(nodes).collect();
             let replicas = Replicas::new(nodes?, self.study.algorithm.iterations)?;
-            Ok(run(&settings, replicas))
+            let mean_models = match self.mean_models {
+                MeanModels::First if settings[0].repetition > 0 => MeanModels::Unmeasured,
+                wanted => wanted,
+            };
+            Ok(run(&settings, replicas.with_mean_models(mean_models)))
         };
         let (parties, columns) = (self.graph.len(), self.table.columns.len());
         ReplicaGroups::new(self.study.run.repetitions, parties, columns).run(run_group)

@@ -92,6 +92,7 @@ pub use noise_text::noise_text;
 pub use outcome::{BaselineRun, FinalState, NodeResult, Outcome, RepeatedRuns, Repetition};
 pub use prior_methods::PriorMethod;
 pub use privacy_statement::PrivacyStatement;
+pub use radmm::sim::MeanModels;
 pub use radmm_study::pricing::UnattainableBudget;
 pub use radmm_study::pricing::noise_check::{EXCESSIVE_SHARE, ExcessiveNoise};
 pub use radmm_study::rows::{PartyRows, RowCounts, StudyRows, StudyRowsError};

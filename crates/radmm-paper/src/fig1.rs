@@ -2,7 +2,7 @@
 
 use radmm::algorithm::schedule::Schedule;
 use radmm::sim::Snapshot;
-use radmm_lab::{Candidate, CandidateResult, Experiment, PrepareError, RunError};
+use radmm_lab::{Candidate, CandidateResult, Experiment, MeanModels, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Panel, Style, TextTable};
 use radmm_study::Method;
 use radmm_study::number_format::number;
@@ -36,7 +36,9 @@ pub(super) fn networks() -> Result<Vec<Network>, PrepareError> {
         study(FIG1_LARGE, "fig1-large.toml"),
     ];
     let network = |study: radmm_study::Study| {
+        // The paper's L(t) is that of each party's own model.
         let base = Experiment::prepare(study, "".as_ref())?;
+        let base = base.with_mean_models(MeanModels::Unmeasured);
         let with = |name: &str, method| {
             let mut study = base.study().clone();
             study.algorithm.method = method;

@@ -23,7 +23,7 @@ mod setting;
 
 use radmm::privacy::Bound;
 use radmm::sim::Snapshot;
-use radmm_lab::{Experiment, PrepareError, RunError};
+use radmm_lab::{Experiment, MeanModels, PrepareError, RunError};
 use radmm_report::{Block, Claim, Figure, Page, Section};
 use radmm_study::Study;
 
@@ -97,6 +97,7 @@ impl Reproduction {
         let mut settings = Vec::new();
         if wanted(FigureNumber::Fig2) || wanted(FigureNumber::Fig3) {
             let first = Experiment::prepare(study(FIG2, "fig2.toml"), "".as_ref())?;
+            let first = first.with_mean_models(MeanModels::Unmeasured);
             let mut totals = Vec::new();
             for bound in [Bound::Paper, Bound::Tight] {
                 for (k, alpha) in [2.0, 4.0].into_iter().enumerate() {

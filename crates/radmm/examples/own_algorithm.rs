@@ -49,10 +49,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .run(&Sequential)
         .last()
         .ok_or("no iterations")??;
-    println!(
-        "accuracy {:.1} %, {}",
-        100.0 * last.mean_model.accuracy,
-        last.spent
-    );
+    println!("accuracy {:.1} %, {}", 100.0 * last.accuracy, last.spent);
     Ok(())
 }

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..
         } = snapshot?;
         let kind = format!("{kind:?}");
-        let accuracy = 100.0 * mean_model.accuracy;
+        let accuracy = 100.0 * mean_model.map_or(0.0, |fit| fit.accuracy);
         println!("{iteration:>9}  {kind:<8}  {accuracy:>6.1} %  {spent}");
     }
     Ok(())

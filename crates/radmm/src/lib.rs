@@ -22,8 +22,8 @@
 //!     Ok((Box::new(algorithm), Curator::new(rows.finish()?, config)?))
 //! })?;
 //! let last = simulation.run(&Sequential).last().unwrap()?;
-//! println!("{:.1} % of rows, {}", 100.0 * last.mean_model.accuracy, last.spent);
-//! # assert!(last.mean_model.accuracy > 0.8 && last.spent.epsilon < 10.0 && last.spent.epsilon > 1.0, "{last:?}");
+//! println!("{:.1} % of rows, {}", 100.0 * last.mean_model.unwrap().accuracy, last.spent);
+//! # assert!(last.mean_model.unwrap().accuracy > 0.8 && last.spent.epsilon < 10.0 && last.spent.epsilon > 1.0, "{last:?}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -18,7 +18,9 @@ use radmm::exec::Sequential;
 use radmm::graph::Topology;
 use radmm::node::Node;
 use radmm::privacy::{Budget, Mechanism, NoiseDistribution, NoiseScaling};
-use radmm::sim::{InvalidSimulation, PartyExecutor, PartyReplicas, Replicas, SimError, Snapshot};
+use radmm::sim::{
+    InvalidSimulation, MeanModels, PartyExecutor, PartyReplicas, Replicas, SimError, Snapshot,
+};
 use support::{Network, invented, neighbours, shard};
 
 const PARTIES: usize = 6;
@@ -218,6 +220,33 @@ fn what_differs_in_more_than_noise_is_no_replica() {
     };
     let other = error(vec![replica(0), other.replica(&shards, 1, make)]);
     assert!(matches!(other, Some(InvalidSimulation::NotAReplica(_))));
+}
+
+#[test]
+fn mean_models_that_are_not_measured_change_nothing_else() {
+    for (name, make, mechanism) in algorithms() {
+        let network = network(mechanism, 0);
+        let shards = network.shards();
+        let steps = |mean_models| {
+            let nodes = (0..2).map(|r| network.replica(&shards, r, make));
+            let replicas = Replicas::new(nodes.collect(), ITERATIONS).unwrap();
+            let mut replicas = replicas.with_mean_models(mean_models);
+            let made: Vec<_> = replicas.run(&Sequential).flatten().collect();
+            made
+        };
+        let all = steps(MeanModels::All);
+        for (mean_models, measured) in [(MeanModels::First, 1), (MeanModels::Unmeasured, 0)] {
+            let mut expected = all.clone();
+            for step in &mut expected {
+                let snapshot = step.result.as_mut().unwrap();
+                assert!(snapshot.mean_model.is_some());
+                if step.replica >= measured {
+                    snapshot.mean_model = None;
+                }
+            }
+            assert_eq!(steps(mean_models), expected, "{name}");
+        }
+    }
 }
 
 #[test]

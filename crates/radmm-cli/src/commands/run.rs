@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use radmm_lab::report;
-use radmm_lab::{Experiment, Outcome, PrivacyStatement, ResultFile, final_model};
+use radmm_lab::{Experiment, MeanModels, Outcome, PrivacyStatement, ResultFile, final_model};
 use radmm_study::{RowSource, TestRows};
 
 use crate::args::RunArgs;
@@ -26,6 +26,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let mut experiment = study.experiment()?;
     if args.no_baselines {
         experiment = experiment.without_baselines();
+    }
+    if args.out.is_none() {
+        // The terminal shows the course of the first repetition; only a report shows all.
+        experiment = experiment.with_mean_models(MeanModels::First);
     }
     let drowned = pool.install(|| experiment.noise_warning());
     let drowned =

@@ -95,15 +95,18 @@ fn loss_courses(run: &Repetition, repetitions: usize) -> String {
     };
     format!(
         "own loss {}\nall rows {}\n         {repetition}each model on its own rows; the mean model on all",
-        loss_course(run, |snapshot| snapshot.loss),
-        loss_course(run, |snapshot| snapshot.mean_model.loss)
+        loss_course(run, |snapshot| Some(snapshot.loss)),
+        loss_course(run, |snapshot| Some(snapshot.mean_model?.loss))
     )
 }
 
-fn loss_course(run: &Repetition, loss: fn(&Snapshot) -> f64) -> String {
+fn loss_course(run: &Repetition, loss: fn(&Snapshot) -> Option<f64>) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    // Without iteration 0, whose loss is so high that it would flatten the rest.
-    let losses: Vec<f64> = run.iterations.iter().skip(1).map(loss).collect();
+    let losses: Vec<f64> = run.iterations.iter().filter_map(loss).collect();
+    // The loss of iteration 0 is so high that it would flatten the rest.
+    let [start, losses @ ..] = losses.as_slice() else {
+        return "nothing was measured".to_owned();
+    };
     let Some(last) = losses.last() else {
         return "no iteration was completed".to_owned();
     };
@@ -127,7 +130,7 @@ fn loss_course(run: &Repetition, loss: fn(&Snapshot) -> f64) -> String {
         .collect();
     format!(
         "{bars}\n         {} at the start, then {} to {}, {} at the end",
-        number(loss(&run.iterations[0])),
+        number(*start),
         number(low),
         number(high),
         number(*last)

@@ -293,7 +293,8 @@ impl ComparisonResult {
 
     fn series(&self, x: fn(usize, &[IterationStats]) -> f64) -> Vec<Series> {
         let point = |t: usize, course: &[IterationStats]| {
-            let loss = course[t].mean_model_loss;
+            // A comparison measures all mean models.
+            let loss = course[t].mean_model_loss.unwrap_or(course[t].loss);
             Point {
                 x: x(t, course),
                 y: loss.mean,

@@ -105,7 +105,7 @@ struct Measure {
     title: &'static str,
     label: &'static str,
     /// Its value at an iteration.
-    of: fn(&Snapshot) -> f64,
+    of: fn(&Snapshot) -> Option<f64>,
     /// Its value at the end of a baseline, of the models that parties really have.
     end: fn(&FinalState) -> f64,
     /// Its value for the optimum without noise.
@@ -116,21 +116,21 @@ impl Measure {
     const LOSS: Self = Self {
         title: "Each model on its own party’s rows",
         label: "mean loss",
-        of: |made| made.loss,
+        of: |made| Some(made.loss),
         end: |end| end.last.loss,
         optimum: |optimum| optimum.loss,
     };
     const JOINT: Self = Self {
         title: "The mean model on everybody’s rows",
         label: "mean loss",
-        of: |made| made.mean_model.loss,
+        of: |made| Some(made.mean_model?.loss),
         end: |end| end.everywhere.loss,
         optimum: |optimum| optimum.global_fit.loss,
     };
     const ACCURACY: Self = Self {
         title: "The mean model on everybody’s rows",
         label: "accuracy, %",
-        of: |made| 100.0 * made.mean_model.accuracy,
+        of: |made| Some(100.0 * made.mean_model?.accuracy),
         end: |end| 100.0 * end.everywhere.accuracy,
         optimum: |optimum| 100.0 * optimum.global_fit.accuracy,
     };
@@ -242,11 +242,11 @@ fn spending(run: &Repetition, total: Guarantee) -> Panel {
 }
 
 /// Returns the mean of each iteration over the repetitions that reached it, and their range if there are several.
-fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> f64) -> Vec<Point> {
+fn over_repetitions(runs: &[Repetition], of: fn(&Snapshot) -> Option<f64>) -> Vec<Point> {
     let at = |t: usize| {
         let values: Vec<f64> = runs
             .iter()
-            .filter_map(|run| run.iterations.get(t).map(of))
+            .filter_map(|run| run.iterations.get(t).and_then(of))
             .collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

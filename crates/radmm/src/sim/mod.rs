@@ -97,11 +97,34 @@ pub struct Snapshot {
     /// `max_i ‖f_i(t) − f̄(t)‖`.
     pub consensus: f64,
     /// The fit of the mean model `f̄(t)` on all rows. If parties differ, their own models may fit their own rows the better the
-    /// less they have learnt from others.
-    pub mean_model: GlobalFit,
+    /// less they have learnt from others. `None` where it was not measured ([`MeanModels`]).
+    pub mean_model: Option<GlobalFit>,
     /// `P(t)`: the total over everything released so far, the largest of the parties'.
     #[serde(flatten)]
     pub spent: Guarantee,
+}
+
+/// The replicas whose mean model is measured after each iteration. That takes as long as measuring all models on their own rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MeanModels {
+    /// Those of all replicas.
+    #[default]
+    All,
+    /// That of the first replica.
+    First,
+    /// None.
+    Unmeasured,
+}
+
+impl MeanModels {
+    /// Returns whether the mean model of a replica is measured.
+    pub(crate) fn include(self, replica: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::First => replica == 0,
+            Self::Unmeasured => false,
+        }
+    }
 }
 
 /// The fit of models on all rows, with equal weight for each row.

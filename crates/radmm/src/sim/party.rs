@@ -1,6 +1,6 @@
 //! One party's work in an iteration, for all replicas at once, which ask the same rows.
 
-use super::SimError;
+use super::{MeanModels, SimError};
 use crate::curator::{Curator, HeldOutScore, PendingQuery, RowFit, Shard, evaluate};
 use crate::node::Node;
 use crate::problem::Loss;
@@ -68,18 +68,18 @@ impl PartyReplicas {
         }
     }
 
-    /// Measures, in each of these replicas, the party's own model and a common one.
-    pub(super) fn measure(&mut self, common: &[(usize, Vec<f64>)]) {
+    /// Measures, in each of these replicas, the party's own model, and a common one where it is wanted.
+    pub(super) fn measure(&mut self, common: &[(usize, Vec<f64>)], wanted: MeanModels) {
         for (replica, model) in common {
             let state = &mut self.states[*replica];
             let curator = state.node.curator();
             let own_model = state.node.model().values();
             let own = curator.row_fit(own_model);
-            let common = match own_model == model {
-                true => own,
-                false => curator.row_fit(model),
+            state.common = match own_model != model && wanted.include(*replica) {
+                true => curator.row_fit(model),
+                false => own,
             };
-            (state.common, state.own) = (common, own);
+            state.own = own;
             state.measured = Some(state.node.model_iteration());
         }
     }

@@ -5,7 +5,7 @@
 
 use super::ledger_cache::LedgerSharing;
 use super::party::{PartyReplicas, ReplicaRound, ReplicaState};
-use super::{GlobalFit, InvalidSimulation, PartyExecutor, SimError, Snapshot};
+use super::{GlobalFit, InvalidSimulation, MeanModels, PartyExecutor, SimError, Snapshot};
 use crate::curator::{HeldOutScore, RowFit, Shard, WarmStart};
 use crate::node::Node;
 use crate::privacy::Guarantee;
@@ -29,6 +29,7 @@ pub struct Replicas {
     next: u32,
     /// The replicas that still run, in ascending order. One that stops does not affect the others.
     running: Vec<usize>,
+    mean_models: MeanModels,
 }
 
 /// The result of an iteration in one replica.
@@ -61,7 +62,17 @@ impl Replicas {
             iterations,
             next: 0,
             running,
+            mean_models: MeanModels::default(),
         })
+    }
+
+    /// Sets the replicas whose mean model is measured after each iteration.
+    #[must_use]
+    pub fn with_mean_models(self, mean_models: MeanModels) -> Self {
+        Self {
+            mean_models,
+            ..self
+        }
     }
 
     fn party(
@@ -213,7 +224,10 @@ impl Replicas {
             states.any(|state| state.measured != Some(state.node.model_iteration()))
         });
         let means = self.mean_models(&changed);
-        executor.each(&mut self.parties, &|party| party.measure(&means));
+        let mean_models = self.mean_models;
+        executor.each(&mut self.parties, &|party| {
+            party.measure(&means, mean_models)
+        });
         // Models that did not change keep their measurements.
         let mut means = [means, self.mean_models(&same)].concat();
         means.sort_by_key(|(replica, _)| *replica);
@@ -255,6 +269,7 @@ impl Replicas {
         let states = || self.parties.iter().map(|party| &party.states[replica]);
         let sum = |of: fn(&ReplicaState) -> f64| states().map(of).sum::<f64>();
         let spent = states().map(|state| state.node.curator().ledger().spent());
+        let measured = self.mean_models.include(replica);
         Snapshot {
             iteration: self.next,
             kind: self.parties[0].states[replica].node.kind(),
@@ -262,7 +277,7 @@ impl Replicas {
             accuracy: sum(|state| state.own.accuracy) / count,
             objective: sum(|state| state.own.objective),
             consensus: self.distance_from(replica, mean),
-            mean_model: self.common_over_rows(replica),
+            mean_model: measured.then(|| self.common_over_rows(replica)),
             spent: Guarantee::network(spent),
         }
     }
