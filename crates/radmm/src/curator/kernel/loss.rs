@@ -1,8 +1,8 @@
-//! Losses and their derivatives, of eight margins at a time.
+//! Losses and their derivatives, of many margins at a time.
 
 use std::f64::consts::LN_2;
 
-use super::exp_log::{LANES, Lanes, exp_minus_abs, log_one_plus, per_lane};
+use super::exp_log::{LANES, Lanes, exp_minus_abs, log_one_plus};
 use crate::problem::Loss;
 
 impl Loss {
@@ -19,54 +19,38 @@ impl Loss {
 
     /// Returns `L(z)`.
     pub fn value(&self, z: f64) -> f64 {
-        let mut lanes = [z; LANES];
-        self.values(&mut lanes);
-        lanes[0]
+        let mut margins = [z];
+        self.values(&mut margins);
+        margins[0]
     }
 
     /// Returns `(L'(z), L''(z))`.
     pub fn slope_and_curvature(&self, z: f64) -> (f64, f64) {
-        let (mut slopes, mut curvatures) = ([z; LANES], [z; LANES]);
+        let (mut slopes, mut curvatures) = ([z], [z]);
         self.slopes(&mut slopes, 1.0);
         self.curvatures(&mut curvatures, 1.0);
         (slopes[0], curvatures[0])
     }
 
-    /// Overwrites margins, whose number is a multiple of eight, with `L`.
+    /// Overwrites margins with `L`.
     #[inline(always)]
     pub(in crate::curator) fn values(&self, margins: &mut [f64]) {
-        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
-            Self::Logistic => {
-                for z in groups {
-                    // For z < 0 this is −z + ln(1 + e^z), so that the exponential cannot overflow.
-                    let log = log_one_plus(&exp_minus_abs(z));
-                    *z = per_lane(|k| (if z[k] < 0.0 { -z[k] } else { 0.0 }) + log[k]);
-                }
-            }
-            Self::CutLogistic => {
-                for z in groups {
-                    let log = log_one_plus(&exp_minus_abs(z));
-                    *z = per_lane(|k| {
-                        if z[k] < 0.0 {
-                            LN_2 - 0.5 * z[k]
-                        } else {
-                            log[k]
-                        }
-                    });
-                }
-            }
-            Self::SmoothHinge { width: h } => {
-                for z in groups {
-                    *z = per_lane(|k| {
-                        let u = 1.0 - z[k];
-                        let v = u / h;
-                        let bend = h * (3.0 / 16.0 + v * (0.5 + v * (3.0 / 8.0 - v * v / 16.0)));
-                        let line = if v >= 1.0 { u } else { bend };
-                        if v <= -1.0 { 0.0 } else { line }
-                    });
-                }
-            }
+            Self::Logistic => apply(margins, |z| {
+                // For z < 0 this is −z + ln(1 + e^z), so that the exponential cannot overflow.
+                (if z < 0.0 { -z } else { 0.0 }) + log_one_plus(exp_minus_abs(z))
+            }),
+            Self::CutLogistic => apply(margins, |z| {
+                let log = log_one_plus(exp_minus_abs(z));
+                if z < 0.0 { LN_2 - 0.5 * z } else { log }
+            }),
+            Self::SmoothHinge { width: h } => apply(margins, |z| {
+                let u = 1.0 - z;
+                let v = u / h;
+                let bend = h * (3.0 / 16.0 + v * (0.5 + v * (3.0 / 8.0 - v * v / 16.0)));
+                let line = if v >= 1.0 { u } else { bend };
+                if v <= -1.0 { 0.0 } else { line }
+            }),
         }
     }
 
@@ -84,80 +68,67 @@ impl Loss {
             }
         };
         let lines = fold(margins, 0.0, |sum, z| sum + if z < 0.0 { -z } else { 0.0 });
-        for z in margins.as_chunks_mut::<LANES>().0 {
-            let e = exp_minus_abs(z);
-            *z = match *self {
-                Self::Logistic => per_lane(|k| 1.0 + e[k]),
-                _ => per_lane(|k| if z[k] < 0.0 { 2.0 } else { 1.0 + e[k] }),
-            };
+        match *self {
+            Self::Logistic => apply(margins, |z| 1.0 + exp_minus_abs(z)),
+            _ => apply(margins, |z| {
+                let factor = 1.0 + exp_minus_abs(z);
+                if z < 0.0 { 2.0 } else { factor }
+            }),
         }
         let products = fold(margins, 1.0, |product, factor| product * factor);
         line * lines.iter().sum::<f64>() + libm::log(products.iter().product())
     }
 
-    /// Overwrites margins, whose number is a multiple of eight, with `weight·L'`.
+    /// Overwrites margins with `weight·L'`.
     #[inline(always)]
     pub(in crate::curator) fn slopes(&self, margins: &mut [f64], weight: f64) {
-        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
-            Self::Logistic => {
-                for z in groups {
-                    let e = exp_minus_abs(z);
-                    // 1/(1 + e^z), the probability of the other label.
-                    *z = per_lane(|k| {
-                        weight * -((if z[k] >= 0.0 { e[k] } else { 1.0 }) / (1.0 + e[k]))
-                    });
-                }
-            }
-            Self::CutLogistic => {
-                for z in groups {
-                    let e = exp_minus_abs(z);
-                    *z = per_lane(|k| weight * -if z[k] < 0.0 { 0.5 } else { e[k] / (1.0 + e[k]) });
-                }
-            }
-            Self::SmoothHinge { width: h } => {
-                for z in groups {
-                    *z = per_lane(|k| {
-                        let v = (1.0 - z[k]) / h;
-                        let bend = 0.5 + v * (0.75 - 0.25 * v * v);
-                        let line = if v >= 1.0 { 1.0 } else { bend };
-                        weight * if v <= -1.0 { 0.0 } else { -line }
-                    });
-                }
-            }
+            Self::Logistic => apply(margins, |z| {
+                let e = exp_minus_abs(z);
+                // 1/(1 + e^z), the probability of the other label.
+                weight * -((if z >= 0.0 { e } else { 1.0 }) / (1.0 + e))
+            }),
+            Self::CutLogistic => apply(margins, |z| {
+                let e = exp_minus_abs(z);
+                let slope = e / (1.0 + e);
+                weight * -if z < 0.0 { 0.5 } else { slope }
+            }),
+            Self::SmoothHinge { width: h } => apply(margins, |z| {
+                let v = (1.0 - z) / h;
+                let bend = 0.5 + v * (0.75 - 0.25 * v * v);
+                let line = if v >= 1.0 { 1.0 } else { bend };
+                weight * if v <= -1.0 { 0.0 } else { -line }
+            }),
         }
     }
 
-    /// Overwrites margins, whose number is a multiple of eight, with `weight·L''`.
+    /// Overwrites margins with `weight·L''`.
     #[inline(always)]
     pub(in crate::curator) fn curvatures(&self, margins: &mut [f64], weight: f64) {
-        let (groups, _) = margins.as_chunks_mut::<LANES>();
         match *self {
-            Self::Logistic => {
-                for z in groups {
-                    let e = exp_minus_abs(z);
-                    *z = per_lane(|k| weight * (e[k] / ((1.0 + e[k]) * (1.0 + e[k]))));
-                }
-            }
-            Self::CutLogistic => {
-                for z in groups {
-                    let e = exp_minus_abs(z);
-                    *z = per_lane(|k| {
-                        let bend = e[k] / ((1.0 + e[k]) * (1.0 + e[k]));
-                        weight * if z[k] < 0.0 { 0.0 } else { bend }
-                    });
-                }
-            }
-            Self::SmoothHinge { width: h } => {
-                for z in groups {
-                    *z = per_lane(|k| {
-                        let v = (1.0 - z[k]) / h;
-                        let bend = 0.75 / h * (1.0 - v * v);
-                        weight * if v <= -1.0 || v >= 1.0 { 0.0 } else { bend }
-                    });
-                }
-            }
+            Self::Logistic => apply(margins, |z| {
+                let e = exp_minus_abs(z);
+                weight * (e / ((1.0 + e) * (1.0 + e)))
+            }),
+            Self::CutLogistic => apply(margins, |z| {
+                let e = exp_minus_abs(z);
+                let bend = e / ((1.0 + e) * (1.0 + e));
+                weight * if z < 0.0 { 0.0 } else { bend }
+            }),
+            Self::SmoothHinge { width: h } => apply(margins, |z| {
+                let v = (1.0 - z) / h;
+                let bend = 0.75 / h * (1.0 - v * v);
+                weight * if v <= -1.0 || v >= 1.0 { 0.0 } else { bend }
+            }),
         }
+    }
+}
+
+/// Applies a function to each number.
+#[inline(always)]
+fn apply(numbers: &mut [f64], function: impl Fn(f64) -> f64) {
+    for number in numbers {
+        *number = function(*number);
     }
 }
 

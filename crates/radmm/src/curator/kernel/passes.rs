@@ -34,42 +34,6 @@ impl CompensatedSum {
         self.correction[k] += error;
     }
 
-    /// Returns, of sums by number, those by its last digit.
-    #[inline(always)]
-    fn by_last_digit(&self, base: usize) -> Self {
-        let mut by_digit = Self::zero(base);
-        let numbers = self
-            .sum
-            .chunks_exact(base)
-            .zip(self.correction.chunks_exact(base));
-        for (sums, corrections) in numbers {
-            let totals = by_digit.sum.iter_mut().zip(&mut by_digit.correction);
-            for ((total, correction), (own, error)) in totals.zip(sums.iter().zip(corrections)) {
-                let (sum, sum_error) = two_sum(*total, *own);
-                *total = sum;
-                *correction += sum_error + error;
-            }
-        }
-        by_digit
-    }
-
-    /// Returns, of sums by number, those by its other digits.
-    #[inline(always)]
-    fn by_other_digits(&self, base: usize) -> Self {
-        let mut rest = Self::zero(self.sum.len() / base);
-        let numbers = self
-            .sum
-            .chunks_exact(base)
-            .zip(self.correction.chunks_exact(base));
-        for (k, (sums, corrections)) in numbers.enumerate() {
-            sums.iter().for_each(|sum| rest.add(k, *sum));
-            corrections
-                .iter()
-                .for_each(|error| rest.correction[k] += error);
-        }
-        rest
-    }
-
     /// Adds another sum.
     pub(in crate::curator) fn add_all(&mut self, other: &Self) {
         for k in 0..self.sum.len() {
@@ -363,26 +327,75 @@ impl<'a> WeightedRowSum<'a> {
     #[inline(always)]
     fn finish(mut self) -> CompensatedSum {
         self.close_plain_sums();
+        let mut digits = CompensatedTable::zero();
         let tables = self.code_sums.iter().zip(&self.code_corrections);
-        for ((sums, corrections), code) in tables.zip(&self.chunk.layout().codes) {
-            let count = code.value_count();
-            let mut by_value = CompensatedSum {
-                sum: sums[..count].to_vec(),
-                correction: corrections[..count].to_vec(),
+        for ((sum, correction), code) in tables.zip(&self.chunk.layout().codes) {
+            let mut values = CompensatedTable {
+                sum: *sum,
+                correction: *correction,
             };
-            for (k, group) in code.groups.iter().enumerate() {
-                let by_digit = by_value.by_last_digit(group.len() + 1);
-                let digits = by_digit.sum.iter().zip(&by_digit.correction).skip(1);
-                for (column, (sum, correction)) in group.clone().zip(digits) {
-                    self.total.add(column as usize, *sum);
-                    self.total.correction[column as usize] += correction;
+            let mut count = code.value_count();
+            for group in &code.groups {
+                let base = group.len() + 1;
+                values.sum_by_last_digit(count, base, &mut digits);
+                // Digit zero stands for no column.
+                for (digit, column) in (1..).zip(group.clone()) {
+                    self.total.add(column as usize, digits.sum[digit]);
+                    self.total.correction[column as usize] += digits.correction[digit];
                 }
-                if k + 1 < code.groups.len() {
-                    by_value = by_value.by_other_digits(group.len() + 1);
-                }
+                values.drop_last_digit(count, base);
+                count /= base;
             }
         }
         self.total
+    }
+}
+
+/// Compensated sums by value of a code.
+struct CompensatedTable {
+    sum: CodeTable,
+    correction: CodeTable,
+}
+
+impl CompensatedTable {
+    fn zero() -> Self {
+        Self {
+            sum: [0.0; CODE_VALUES],
+            correction: [0.0; CODE_VALUES],
+        }
+    }
+
+    /// Overwrites `digits` with the sums by last digit of the first `count` values.
+    #[inline(always)]
+    fn sum_by_last_digit(&self, count: usize, base: usize, digits: &mut Self) {
+        let (totals, corrections) = (&mut digits.sum[..base], &mut digits.correction[..base]);
+        totals.fill(0.0);
+        corrections.fill(0.0);
+        for first in (0..count).step_by(base) {
+            let (sums, errors) = (
+                &self.sum[first..][..base],
+                &self.correction[first..][..base],
+            );
+            for k in 0..base {
+                let (sum, error) = two_sum(totals[k], sums[k]);
+                totals[k] = sum;
+                corrections[k] += error + errors[k];
+            }
+        }
+    }
+
+    /// Overwrites the first `count` values with the sums by their other digits.
+    #[inline(always)]
+    fn drop_last_digit(&mut self, count: usize, base: usize) {
+        for k in 0..count / base {
+            let (mut total, mut correction) = (0.0, 0.0);
+            for value in k * base..(k + 1) * base {
+                let (sum, error) = two_sum(total, self.sum[value]);
+                total = sum;
+                correction += error + self.correction[value];
+            }
+            (self.sum[k], self.correction[k]) = (total, correction);
+        }
     }
 }
 
@@ -615,13 +628,8 @@ pub(in crate::curator) fn losses(
 /// Returns twice the number of positive margins, plus the number of zeros.
 #[inline(always)]
 fn correct_half_rows(margins: &[f64]) -> u64 {
-    let mut halves = [0; LANES];
-    for margins in margins.as_chunks::<LANES>().0 {
-        for k in 0..LANES {
-            halves[k] += u64::from(margins[k] > 0.0) + u64::from(margins[k] >= 0.0);
-        }
-    }
-    halves.iter().sum()
+    let halves = |margin: &f64| u64::from(*margin > 0.0) + u64::from(*margin >= 0.0);
+    margins.iter().map(halves).sum()
 }
 
 #[cfg(test)]
