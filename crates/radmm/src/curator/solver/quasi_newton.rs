@@ -19,6 +19,9 @@ use crate::linalg::dot::{dot, norm};
 
 /// The largest number of secant pairs that update the Hessian.
 const MAX_PAIRS: usize = 12;
+/// The estimated number of steps saved by a Hessian, per step that it costs, from which on it is computed. Secant pairs
+/// speed a search up, so that fewer steps are left than the last one lets expect.
+const PATIENCE: f64 = 1.5;
 /// The number of steps that a query takes even with an up-to-date Hessian.
 const BASELINE_STEPS: f64 = 2.0;
 /// The largest ratio of gradient norms at which a step is accepted.
@@ -201,9 +204,9 @@ impl<'a> QuasiNewton<'a> {
         if self.steps >= MAX_STEPS {
             return self.fail();
         }
-        // A new Hessian pays if it saves as many steps as it costs, including those that it could have saved before.
+        // A new Hessian pays if it saves more steps than it costs, including those that it could have saved before.
         let saved = self.warm_start.excess_steps + steps_left;
-        if steps_left > 1.0 && saved > self.objective.gradients_per_hessian() {
+        if steps_left > 1.0 && saved > PATIENCE * self.objective.gradients_per_hessian() {
             return self.compute_hessian();
         }
         self.propose_step(ratio);
