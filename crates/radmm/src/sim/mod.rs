@@ -107,12 +107,12 @@ pub struct Snapshot {
 /// The replicas whose mean model is measured after each iteration. That takes as long as measuring all models on their own rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MeanModels {
-    /// Those of all replicas.
+    /// The mean models of all replicas.
     #[default]
     All,
-    /// That of the first replica.
+    /// The mean model of the first replica.
     First,
-    /// None.
+    /// No mean model.
     Unmeasured,
 }
 

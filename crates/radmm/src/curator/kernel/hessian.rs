@@ -187,11 +187,11 @@ struct IndicatorProducts {
     block: BlockScratch,
 }
 
-/// What is computed of a block before it is added.
+/// Products and positions of a block's rows, which are computed before they are added.
 struct BlockScratch {
     /// `c·scale·number` by row: of the first four numbers, then of the next four.
     products: Vec<[[f64; HALF]; BLOCK_ROWS]>,
-    /// Of eight rows: the value of each code, the digit of each group, and the cell of each crossing.
+    /// The value of each code, the digit of each crossed group and the cell of each crossing, for eight rows.
     values: Vec<Positions>,
     digits: Vec<Positions>,
     cells: Vec<Positions>,
