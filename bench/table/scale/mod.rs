@@ -8,9 +8,7 @@ mod sweep;
 use radmm_bench::report::{Found, Ratio, Target, duration, thousands};
 
 use crate::table_file::Table;
-use sweep::{Curve, ExponentRange, Sweep};
-
-pub use sweep::{Algorithm, Setting};
+use sweep::{Curve, ExponentRange, Setting, Sweep};
 
 /// The rows of a party where the number of parties grows with that of rows.
 const ROWS_PER_PARTY: usize = 100;
