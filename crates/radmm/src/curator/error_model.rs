@@ -7,9 +7,9 @@
 //! ```text
 //! E(p) = u·( 32·C(1 + c₁) + 256·C + C·B²u + 8‖l‖ + 8m‖p‖ ) + C·c₁·ϑ·‖p‖         l = b + e the linear term
 //! ```
-//! of the exact one. Slopes have an error of at most `8u(1 + c₁)`, and their products with values one of `2u`. Sums
-//! over the 256 rows of a block are plain. Sums over blocks are compensated, so that only the sum of their corrections
-//! is rounded, `(Bu)²·C`. The rest is a handful of additions per coordinate. A margin has an error of at most `ϑ‖p‖`,
+//! of the exact one. Slopes have an error of at most `8u(1 + c₁)`, and their products with values one of `2u`. Plain
+//! sums have 256 roundings at most: 255 of 256 rows, at even or at odd positions of two blocks, and one of both together.
+//! Sums over further blocks are compensated, so that only the sum of their corrections is rounded, `(Bu)²·C`. The rest is a handful of additions per coordinate. A margin has an error of at most `ϑ‖p‖`,
 //! with `ϑ = (d + 1)u` for plain sums and `(d + 2)(d + 3)u²` for doubled ones, and moves its slope by `c₁` as much.
 //! (The last rounding of a doubled margin is relative to the margin itself, and `|z·L''(z)| ≤ 1 + c₁`.)
 //!

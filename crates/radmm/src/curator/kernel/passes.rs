@@ -224,6 +224,8 @@ impl<'a> MarginKernel<'a> {
 
 /// The number of blocks whose sums by code are plain. Each is one of two sums over [`BLOCK_ROWS`] rows.
 const PLAIN_BLOCKS: usize = 2;
+// Privacy: the error model allows for 256 roundings of a plain sum.
+const _: () = assert!(PLAIN_BLOCKS * BLOCK_ROWS / 2 <= 256);
 
 /// Accumulates `Σ_n w_n z_n` of a chunk: plain sums within a few blocks, compensated ones over them.
 struct WeightedRowSum<'a> {
