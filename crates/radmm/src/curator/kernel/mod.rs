@@ -2,5 +2,6 @@
 
 pub(super) mod exp_log;
 pub(super) mod hessian;
+mod indicator_products;
 pub(super) mod loss;
 pub(super) mod passes;
