@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use radmm::graph::GraphError;
 use radmm_data::DataError;
@@ -146,7 +145,7 @@ impl From<StoreError> for CommandError {
 
 impl CommandError {
     /// Returns 2 for wrong use, which the user can correct in the arguments or files, and 1 for all other failures.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> u8 {
         let wrong_use = match self {
             Self::Study(_)
             | Self::Unreadable { .. }
@@ -181,7 +180,7 @@ impl CommandError {
             Self::Key(error) => !matches!(error, KeyError::Entropy),
             _ => false,
         };
-        ExitCode::from(if wrong_use { 2 } else { 1 })
+        if wrong_use { 2 } else { 1 }
     }
 
     /// Returns whether the message may quote values of a row.

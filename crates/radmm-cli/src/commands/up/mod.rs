@@ -2,6 +2,7 @@
 
 mod supervisor;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use radmm::privacy::Guarantee;
@@ -23,7 +24,8 @@ const CLINIC: &str = include_str!("../../../studies/clinic.toml");
 /// The most processes for one machine.
 const MOST_PROCESSES: u32 = 64;
 
-pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
+/// Runs the command. `program` starts this program, with its leading arguments.
+pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandError> {
     let source = match &args.study {
         Some(path) => SourceText::read(path)?,
         None => SourceText::built_in(CLINIC, "clinic.toml"),
@@ -60,7 +62,7 @@ pub(crate) fn run(args: &UpArgs) -> Result<(), CommandError> {
         limit: (!unprotected).then(|| (20.0 * bill.total.epsilon).ceil() / 10.0),
     };
     let network = LocalNetwork::prepare(&text, &study, &dir, options)?;
-    let finished = Supervisor::new(&network, &folder, &study, args.quiet).run()?;
+    let finished = Supervisor::new(program, &network, &folder, &study, args.quiet).run()?;
     if !finished {
         if !args.quiet {
             stderr::line("stopped; the same command resumes");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::env;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,6 +27,8 @@ const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// The processes of all parties.
 pub(super) struct Supervisor<'a> {
+    /// The command that starts this program, with its leading arguments.
+    program: &'a [OsString],
     network: &'a LocalNetwork,
     /// The folder that the study's own table is relative to.
     folder: &'a Path,
@@ -60,6 +62,7 @@ impl Drop for Process {
 
 impl<'a> Supervisor<'a> {
     pub(super) fn new(
+        program: &'a [OsString],
         network: &'a LocalNetwork,
         folder: &'a Path,
         study: &Study,
@@ -84,6 +87,7 @@ impl<'a> Supervisor<'a> {
             bar
         };
         Self {
+            program,
             bars: network.sites.iter().map(bar).collect(),
             network,
             folder,
@@ -171,20 +175,25 @@ impl<'a> Supervisor<'a> {
             name: name.clone(),
             cause,
         };
-        let mut child = Command::new(env::current_exe().map_err(failed)?)
-            .arg("node")
-            .arg("--study")
-            .arg(&self.network.study)
-            .arg("--site")
-            .arg(site)
-            .arg("--table-in")
-            .arg(self.folder)
-            .args(["--log", "json", "--json"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+        let mut child = Command::new(
+            self.program
+                .first()
+                .map_or("radmm".as_ref(), OsString::as_os_str),
+        )
+        .args(self.program.iter().skip(1))
+        .arg("node")
+        .arg("--study")
+        .arg(&self.network.study)
+        .arg("--site")
+        .arg(site)
+        .arg("--table-in")
+        .arg(self.folder)
+        .args(["--log", "json", "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
         let log = child.stderr.take();
         let child = Arc::new(Mutex::new(child));
         let (process, reports) = (Process(child.clone()), reports.clone());

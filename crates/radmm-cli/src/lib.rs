@@ -1,0 +1,69 @@
+//! The command line of radmm, as a library: the binary `radmm` and the Python package run the same commands.
+//!
+//! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: wrong use
+//! ([`CommandError::exit_code`](error::CommandError::exit_code)).
+
+mod args;
+mod commands;
+mod error;
+mod input;
+mod inspect;
+mod output;
+
+use std::ffi::OsString;
+use std::panic;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::output::stderr;
+
+/// Parses arguments, runs one command and returns its exit code.
+///
+/// `program` is the command that starts this program, with its leading arguments: `radmm up` starts it again for every party.
+/// `args` are the arguments after it.
+pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> u8 {
+    silence_caught_panics();
+    let args = match Args::try_parse_from([OsString::from("radmm")].into_iter().chain(args)) {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are no errors. A closed pipe is nobody's fault.
+            let _ = error.print();
+            return error.exit_code() as u8;
+        }
+    };
+    let result = match args.command {
+        Command::Init(args) => commands::init::run(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Certify(args) => commands::certify::run(&args),
+        Command::Privacy(args) => commands::privacy::run(&args),
+        Command::Audit(args) => commands::audit::run(&args),
+        Command::Node(args) => commands::node::run(&args),
+        Command::Up(args) => commands::up::run(&args, &program),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
+        Command::Data(command) => commands::data::run(&command),
+        Command::Key(command) => commands::key::run(&command),
+        Command::Ledger(command) => commands::ledger::run(&command),
+    };
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            stderr::line(format!("error: {error}"));
+            error.exit_code()
+        }
+    }
+}
+
+/// Suppresses the panic message of decoders: damaged files make them panic, which is caught and reported as an error.
+fn silence_caught_panics() {
+    let default_hook = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !radmm_data::is_decoding() {
+            default_hook(panic);
+        }
+    }));
+}
