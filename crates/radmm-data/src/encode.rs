@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
-use crate::formats::named_columns::{Column, Record, is_missing};
+use crate::formats::named_columns::{Column, Record};
 use crate::schema::{Categorical, Numeric, NumericScale, Schema, Spacing};
 
 /// The features of a schema, mapped to the columns of one file.
@@ -97,12 +97,15 @@ impl<'a> Encoder<'a> {
         clipped.clear();
         for (k, (column, numeric)) in (0..).zip(&self.numeric) {
             let NumericFeature { schema, first } = numeric;
-            if schema.missing_category && is_missing(record, &[*column], self.missing)? {
+            if schema.missing_category && record.is_missing(*column, self.missing)? {
                 entries.push((first + schema.width() - 1, 1.0));
                 continue;
             }
-            let number =
-                parse(record.field(*column)?).map_err(|p| record.field_error(*column, p))?;
+            let number = match record.number(*column) {
+                Some(number) => check_finite(number, || number.to_string()),
+                None => parse(record.field(*column)?),
+            };
+            let number = number.map_err(|cause| record.field_error(*column, cause))?;
             let [low, high] = match schema.scale {
                 NumericScale::Bins { ref edges } => {
                     entries.push((first + bin(number, edges), 1.0));
@@ -132,7 +135,7 @@ impl<'a> Encoder<'a> {
             }
         }
         for (column, one_hot) in &self.categorical {
-            if one_hot.schema.missing_category && is_missing(record, &[*column], self.missing)? {
+            if one_hot.schema.missing_category && record.is_missing(*column, self.missing)? {
                 entries.push((one_hot.last, 1.0));
                 continue;
             }
@@ -159,9 +162,16 @@ impl OneHot<'_> {
 fn parse(field: &str) -> Result<f64, FieldError> {
     let value = || excerpt(field);
     match field.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number),
-        Ok(_) => Err(FieldError::NotFinite { value: value() }),
+        Ok(number) => check_finite(number, value),
         Err(_) => Err(FieldError::NotANumber { value: value() }),
+    }
+}
+
+/// Checks that a number is finite; `value` is its text.
+fn check_finite(number: f64, value: impl FnOnce() -> String) -> Result<f64, FieldError> {
+    match number.is_finite() {
+        true => Ok(number),
+        false => Err(FieldError::NotFinite { value: value() }),
     }
 }
 

@@ -45,6 +45,12 @@ pub enum DataError {
         /// The error of the source.
         cause: io::Error,
     },
+    /// The caller interrupted the reading.
+    #[error("reading {file} was interrupted")]
+    Interrupted {
+        /// The name of the table, as the caller gave it.
+        file: String,
+    },
     /// The file has no header.
     #[error("{file} is empty: its first line must name the columns")]
     Empty {
@@ -152,13 +158,13 @@ pub enum DataError {
         /// The cause.
         cause: FieldError,
     },
-    /// A line of a LIBSVM file is not a label followed by pairs.
-    #[error("{file}:{line}: {cause}")]
+    /// A line of a LIBSVM file is not a label followed by pairs, or a row of a sparse matrix is invalid.
+    #[error("{file}{position}: {cause}")]
     Line {
         /// The name of the file, as the caller gave it.
         file: String,
-        /// The line.
-        line: u64,
+        /// The line, or the row.
+        position: FilePosition,
         /// The cause.
         cause: LineError,
     },

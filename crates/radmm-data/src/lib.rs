@@ -2,7 +2,7 @@
 //!
 //! A [`Schema`] declares the meaning of the columns in public facts only: bounds and vocabularies agreed on beforehand,
 //! never taken from the rows. A [`Split`] assigns rows to nodes, and a [`Holdout`] keeps some rows for testing.
-//! [`read_partition`] does it all in one pass over a file in one of three [formats](Format). Whatever the split and the
+//! [`read_partition`] does it all in one pass over a file in one of three [formats](Format), or over a [table in memory](MemoryTable). Whatever the split and the
 //! holdout, it needs at most twice the memory of the encoded rows.
 //!
 //! ```
@@ -53,8 +53,11 @@ pub use self::error_kinds::{
 pub use self::formats::catch_panic::is_decoding;
 pub use self::formats::csv::{partition_csv, test_set_csv};
 pub use self::formats::libsvm::{partition_libsvm, test_set_libsvm};
+pub use self::formats::memory::{
+    CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
+};
 pub use self::formats::parquet::{partition_parquet, test_set_parquet};
-pub use self::formats::{Format, TableFile, read_partition, read_test_set};
+pub use self::formats::{Format, TableFile, TableSource, read_partition, read_test_set};
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};
 pub use self::profile::{

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::error::{DataError, FilePosition, excerpt, separator};
-use crate::error_kinds::ColumnError;
+use crate::error_kinds::{ColumnError, FormatError};
 use crate::formats::libsvm::LibsvmRows;
 use crate::formats::named_columns::{Column, Header, Record, Records};
 use crate::formats::parquet::ParquetTable;
-use crate::formats::{Format, TableFile, csv};
+use crate::formats::{Format, TableFile, TableSource, csv};
 
 /// Fields that usually mean "not known".
 pub const MISSING_MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
@@ -41,7 +41,7 @@ const MAX_PATTERNS: usize = 4096;
 /// The profile of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableProfile {
-    /// The format of the file.
+    /// The format of the file. A table in memory has columns with names and types, as a Parquet file.
     pub format: Format,
     /// The number of rows.
     pub rows: usize,
@@ -221,9 +221,22 @@ pub struct NonNumbers {
     pub distinct: Option<Vec<String>>,
 }
 
-/// Profiles a file in one pass, in memory that does not grow with the rows.
-pub fn profile(table: TableFile) -> Result<TableProfile, DataError> {
-    let TableFile { file, name, format } = table;
+/// Profiles a table in one pass, in memory that does not grow with the rows. A sparse matrix has nothing to profile.
+pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, DataError> {
+    let TableFile { file, name, format } = match table.into() {
+        TableSource::File(table) => table,
+        TableSource::Memory(table) => {
+            if table.is_numbered() {
+                return Err(DataError::format(table.name(), FormatError::Matrix));
+            }
+            let header = table.header();
+            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
+            let stats = new_stats(&header, obstacle);
+            let used: Vec<_> = usable(&header, &stats).collect();
+            let records = table.records(&used)?;
+            return profile_records(&header, records, stats, Format::Parquet);
+        }
+    };
     match format {
         Format::Csv => {
             let (header, records) = csv::open(file, &name)?;

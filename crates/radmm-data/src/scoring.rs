@@ -5,7 +5,7 @@
 use crate::error::DataError;
 use crate::error_kinds::{FieldError, FormatError, LineError};
 use crate::formats::parquet::ParquetTable;
-use crate::formats::{Format, TableFile, csv, libsvm, named_columns};
+use crate::formats::{Format, TableFile, TableSource, csv, libsvm, memory, named_columns};
 use crate::schema::Schema;
 
 /// A row as a model sees it. Neither `Debug`, `Clone` nor `Serialize`: only its score should leave it.
@@ -59,15 +59,19 @@ pub(crate) enum ScoringRow<'a> {
 /// Rows are encoded as [`read_partition`](crate::read_partition) encodes them. The column of the label may be
 /// missing, and so may the label of a row, which is encoded all the same. A LIBSVM file may omit labels. A table
 /// without rows is not an error, unless it is a LIBSVM file.
-pub fn score_each<E: From<DataError>>(
-    table: TableFile,
+pub fn score_each<'a, E: From<DataError>>(
+    table: impl Into<TableSource<'a>>,
     schema: &Schema,
     mut take: impl FnMut(Option<EncodedRow<'_>>) -> Result<(), E>,
 ) -> Result<ScoreCounts, E> {
-    let TableFile { file, name, format } = table;
-    let mismatch = match (format, schema.numbered) {
-        (Format::Libsvm, 0) => Some(FormatError::ModelNamed),
-        (Format::Csv | Format::Parquet, 1..) => Some(FormatError::ModelNumbered),
+    let table = table.into();
+    let (name, numbered) = match &table {
+        TableSource::File(table) => (table.name.clone(), table.format == Format::Libsvm),
+        TableSource::Memory(table) => (table.name().to_owned(), table.is_numbered()),
+    };
+    let mismatch = match (numbered, schema.numbered) {
+        (true, 0) => Some(FormatError::ModelNamed),
+        (false, 1..) => Some(FormatError::ModelNumbered),
         _ => None,
     };
     if let Some(cause) = mismatch {
@@ -88,21 +92,27 @@ pub fn score_each<E: From<DataError>>(
         let entries = &scaled;
         take(Some(EncodedRow { entries, positive })).map_err(Stopped::ByCaller)
     };
-    let scored = match format {
-        Format::Csv => csv::open(file, &name)
-            .map_err(Stopped::ByReader)
-            .and_then(|(header, rows)| named_columns::score(&header, |_| Ok(rows), schema, take)),
-        Format::Parquet => ParquetTable::open(file, &name)
-            .map_err(Stopped::ByReader)
-            .and_then(|table| {
-                named_columns::score(&table.header(), |used| table.rows(used), schema, take)
-            }),
-        Format::Libsvm => libsvm::score(file, &name, schema, take),
+    let is_libsvm = matches!(&table, TableSource::File(table) if table.format == Format::Libsvm);
+    let scored = match table {
+        TableSource::Memory(table) => memory::score(table, schema, take),
+        TableSource::File(TableFile { file, format, .. }) => match format {
+            Format::Csv => {
+                csv::open(file, &name)
+                    .map_err(Stopped::ByReader)
+                    .and_then(|(header, rows)| {
+                        named_columns::score(&header, |_| Ok(rows), schema, take)
+                    })
+            }
+            Format::Parquet => ParquetTable::open(file, &name)
+                .map_err(Stopped::ByReader)
+                .and_then(|table| {
+                    named_columns::score(&table.header(), |used| table.rows(used), schema, take)
+                }),
+            Format::Libsvm => libsvm::score(file, &name, schema, take),
+        },
     };
     match scored {
-        Ok(()) if counts.rows == 0 && format == Format::Libsvm => {
-            Err(DataError::NoLines { file: name }.into())
-        }
+        Ok(()) if counts.rows == 0 && is_libsvm => Err(DataError::NoLines { file: name }.into()),
         Ok(()) => Ok(counts),
         Err(Stopped::ByReader(error)) => Err(for_model(error).into()),
         Err(Stopped::ByCaller(error)) => Err(error),

@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::error::{DataError, excerpt};
+use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{FormatError, LineError};
 use crate::ingest::Ingest;
 use crate::ingest::holdout::{TestFile, TestSet};
@@ -107,18 +107,18 @@ pub(crate) fn score<E: From<DataError>>(
 }
 
 /// The label of the positive class.
-struct PositiveLabel<'a> {
+pub(crate) struct PositiveLabel<'a> {
     text: &'a str,
     number: Option<f64>,
 }
 
 impl<'a> PositiveLabel<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let number = text.trim().parse().ok();
         Self { text, number }
     }
 
-    fn matches(&self, label: &str) -> bool {
+    pub(crate) fn matches(&self, label: &str) -> bool {
         // Two texts that are not numbers are both `None`.
         self.text == label || (self.number.is_some() && self.number == label.parse().ok())
     }
@@ -185,7 +185,7 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
             if self.line.trim_ascii().is_empty() {
                 continue;
             }
-            let (file, line) = (self.file.to_owned(), self.number);
+            let (file, position) = (self.file.to_owned(), FilePosition::Line(self.number));
             let parsed = parse(&self.line, self.first, columns, &mut self.entries);
             let within = |label| check_nonzeros(&self.entries, self.nonzeros).map(|()| label);
             return match parsed.and_then(within) {
@@ -193,7 +193,11 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
                     label,
                     entries: &mut self.entries,
                 })),
-                Err(cause) => Err(DataError::Line { file, line, cause }),
+                Err(cause) => Err(DataError::Line {
+                    file,
+                    position,
+                    cause,
+                }),
             };
         }
         Ok(None)
@@ -212,7 +216,7 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
 }
 
 /// Checks that not too many entries differ from zero.
-fn check_nonzeros(entries: &[(u32, f64)], limit: Option<u32>) -> Result<(), LineError> {
+pub(crate) fn check_nonzeros(entries: &[(u32, f64)], limit: Option<u32>) -> Result<(), LineError> {
     let Some(limit) = limit else { return Ok(()) };
     let found = entries.iter().filter(|entry| entry.1 != 0.0).count();
     match found <= limit as usize {

@@ -1,11 +1,12 @@
-//! The file formats of tables.
+//! The formats of tables: files, and tables in memory.
 //!
-//! A new format is a module here, a variant of [`Format`], and an arm in [`read_partition`], [`read_test_set`],
+//! A new file format is a module here, a variant of [`Format`], and an arm in [`read_partition`], [`read_test_set`],
 //! [`score_each`](crate::score_each) and [`profile`](crate::profile()).
 
 pub(crate) mod catch_panic;
 pub(crate) mod csv;
 pub(crate) mod libsvm;
+pub(crate) mod memory;
 pub(crate) mod named_columns;
 pub(crate) mod parquet;
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 use self::csv::{partition_csv, test_set_csv};
 use self::libsvm::{partition_libsvm, test_set_libsvm};
+use self::memory::{MemoryTable, partition_memory, test_set_memory};
 use self::parquet::{partition_parquet, test_set_parquet};
 use crate::error::DataError;
 use crate::ingest::holdout::TestSet;
@@ -84,15 +86,38 @@ impl TableFile {
     }
 }
 
+/// The rows to read: those of a file, or of a table in memory.
+pub enum TableSource<'a> {
+    /// An open file.
+    File(TableFile),
+    /// A table in memory.
+    Memory(&'a MemoryTable<'a>),
+}
+
+impl From<TableFile> for TableSource<'_> {
+    fn from(file: TableFile) -> Self {
+        Self::File(file)
+    }
+}
+
+impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
+    fn from(table: &'a MemoryTable<'a>) -> Self {
+        Self::Memory(table)
+    }
+}
+
 /// Reads a table in one pass: encodes its rows, holds some out and assigns the others to nodes.
 ///
-/// For what each format may hold see [`partition_csv`], [`partition_parquet`] and [`partition_libsvm`].
-pub fn read_partition(
-    table: TableFile,
+/// For what each file format may hold see [`partition_csv`], [`partition_parquet`] and [`partition_libsvm`].
+pub fn read_partition<'a>(
+    table: impl Into<TableSource<'a>>,
     schema: &Schema,
     spec: PartitionSpec<'_>,
 ) -> Result<Partition, DataError> {
-    let TableFile { file, name, format } = table;
+    let TableFile { file, name, format } = match table.into() {
+        TableSource::File(table) => table,
+        TableSource::Memory(table) => return partition_memory(table, schema, spec),
+    };
     match format {
         Format::Csv => partition_csv(file, &name, schema, spec),
         Format::Parquet => partition_parquet(file, &name, schema, spec),
@@ -101,8 +126,14 @@ pub fn read_partition(
 }
 
 /// Reads a table whose rows are all for testing. The column of a split may be missing.
-pub fn read_test_set(table: TableFile, schema: &Schema) -> Result<TestSet, DataError> {
-    let TableFile { file, name, format } = table;
+pub fn read_test_set<'a>(
+    table: impl Into<TableSource<'a>>,
+    schema: &Schema,
+) -> Result<TestSet, DataError> {
+    let TableFile { file, name, format } = match table.into() {
+        TableSource::File(table) => table,
+        TableSource::Memory(table) => return test_set_memory(table, schema),
+    };
     match format {
         Format::Csv => test_set_csv(file, &name, schema),
         Format::Parquet => test_set_parquet(file, &name, schema),

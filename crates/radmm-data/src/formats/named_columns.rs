@@ -33,6 +33,19 @@ pub(crate) trait Record {
         Ok(self.value(column)?.unwrap_or_default())
     }
 
+    /// Returns a field that the source holds as a number; `None` if it is text, which may be that of a number.
+    fn number(&self, _column: Column<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Returns whether a field has no value, or is one of these markers of a missing one.
+    fn is_missing(&self, column: Column<'_>, markers: &[String]) -> Result<bool, DataError> {
+        Ok(match self.value(column)? {
+            Some(field) => markers.iter().any(|value| value == field),
+            None => true,
+        })
+    }
+
     /// Returns the error of a field of this record.
     fn field_error(&self, column: Column<'_>, cause: FieldError) -> DataError {
         DataError::Field {
@@ -220,9 +233,8 @@ pub(crate) fn is_missing(
     missing: &[String],
 ) -> Result<bool, DataError> {
     for column in used {
-        match record.value(*column)? {
-            Some(field) if missing.iter().all(|value| value != field) => {}
-            _ => return Ok(true),
+        if record.is_missing(*column, missing)? {
+            return Ok(true);
         }
     }
     Ok(false)
