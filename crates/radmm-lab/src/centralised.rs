@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use radmm::algorithm::baseline::Local;
 use radmm::algorithm::dry_run;
@@ -142,7 +143,7 @@ impl CentralisedParty {
             .map(|settings| Ok(vec![self.node(study, settings)?]))
             .collect();
         let mut replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
-        let traces = Recording::EveryIteration.run(&mut replicas, &|_| ());
+        let traces = Recording::EveryIteration.run(&mut replicas, &AtomicBool::new(false), &|_| ());
         let loss = study.problem.loss;
         let table = &self.table;
         Ok(experiment::finish(replicas, traces, table, loss, settings))

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -31,6 +32,8 @@ pub struct Experiment {
     /// Whether [`run`](Self::run) leaves the baselines out.
     alone: bool,
     mean_models: MeanModels,
+    /// Whether runs are to end.
+    interrupted: Arc<AtomicBool>,
 }
 
 /// The reason why a study cannot be prepared.
@@ -48,9 +51,24 @@ impl Experiment {
     /// Builds the graph and reads the rows; `folder` is the folder of the study file.
     pub fn prepare(study: Study, folder: &Path) -> Result<Self, PrepareError> {
         // The graph first: its errors show at once, a table may take minutes.
-        let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
+        let graph = study.network.graph()?;
         let table = Arc::new(StudyRows::read(&study, folder)?);
         Ok(Self::new(study, graph, table))
+    }
+
+    /// Builds the graph for rows that are in memory.
+    pub fn with_rows(study: Study, rows: StudyRows) -> Result<Self, GraphError> {
+        let graph = study.network.graph()?;
+        Ok(Self::new(study, graph, Arc::new(rows)))
+    }
+
+    /// Returns the same experiment, whose runs end in [`RunError::Interrupted`] after the iteration in which `interrupted` is
+    /// set.
+    pub fn interrupted_by(self, interrupted: Arc<AtomicBool>) -> Self {
+        Self {
+            interrupted,
+            ..self
+        }
     }
 
     /// Returns another study on the same rows, which are not read again. It takes over this study's `[data]` and its number of
@@ -58,14 +76,22 @@ impl Experiment {
     pub fn on_same_rows(&self, mut study: Study) -> Result<Self, GraphError> {
         study.data = self.study.data.clone();
         study.network.nodes = self.study.network.nodes;
-        let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
-        let experiment = Self::new(study, graph, self.table.clone());
-        Ok(experiment.with_mean_models(self.mean_models))
+        let graph = study.network.graph()?;
+        Ok(self.with_study(study, graph))
     }
 
     /// Returns another study on the same network and rows. It may differ in its problem, algorithm, noise and repetitions alone.
     pub fn on_same_network(&self, study: Study) -> Self {
-        Self::new(study, self.graph.clone(), self.table.clone()).with_mean_models(self.mean_models)
+        self.with_study(study, self.graph.clone())
+    }
+
+    /// Returns another study on these rows, measured and interrupted as this one.
+    fn with_study(&self, study: Study, graph: Graph) -> Self {
+        Self {
+            mean_models: self.mean_models,
+            interrupted: self.interrupted.clone(),
+            ..Self::new(study, graph, self.table.clone())
+        }
     }
 
     /// Returns a study on its graph with rows that are in memory.
@@ -77,6 +103,7 @@ impl Experiment {
             noise: OnceLock::new(),
             alone: false,
             mean_models: MeanModels::All,
+            interrupted: Arc::default(),
         }
     }
 
@@ -201,7 +228,7 @@ impl Experiment {
     ) -> Result<RepeatedRuns, RunError> {
         let runs = self.run_groups(noise, limit, |settings, mut replicas| {
             let start = Instant::now();
-            let traces = Recording::EveryIteration.run(&mut replicas, progress);
+            let traces = Recording::EveryIteration.run(&mut replicas, &self.interrupted, progress);
             let loss = self.study.problem.loss;
             let runs = finish(replicas, traces, &self.table, loss, settings);
             let share = start.elapsed() / settings.len() as u32;
@@ -221,7 +248,7 @@ impl Experiment {
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<FinalState>, RunError> {
         self.run_groups(noise, None, |_, mut replicas| {
-            let traces = Recording::FirstAndLast.run(&mut replicas, progress);
+            let traces = Recording::FirstAndLast.run(&mut replicas, &self.interrupted, progress);
             self.states(&mut replicas, &traces)
         })
     }
@@ -239,7 +266,9 @@ impl Experiment {
                 Recording::EveryIteration.step(&mut replicas, &mut traces, progress);
             }
             let after_answer = self.states(&mut replicas, &traces);
-            while Recording::FirstAndLast.step(&mut replicas, &mut traces, progress) {}
+            while !self.is_interrupted()
+                && Recording::FirstAndLast.step(&mut replicas, &mut traces, progress)
+            {}
             let at_end = self.states(&mut replicas, &traces);
             after_answer.into_iter().zip(at_end).collect()
         })
@@ -284,10 +313,18 @@ impl Experiment {
                 MeanModels::First if settings[0].repetition > 0 => MeanModels::Unmeasured,
                 wanted => wanted,
             };
-            Ok(run(&settings, replicas.with_mean_models(mean_models)))
+            let made = run(&settings, replicas.with_mean_models(mean_models));
+            match self.is_interrupted() {
+                true => Err(RunError::Interrupted),
+                false => Ok(made),
+            }
         };
         let (parties, columns) = (self.graph.len(), self.table.columns.len());
         ReplicaGroups::new(self.study.run.repetitions, parties, columns).run(run_group)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// Returns the noise of each node: as the study says, or the least that keeps every party within the study's total. It is
@@ -360,14 +397,17 @@ pub(crate) struct ReplicaTrace {
 }
 
 impl Recording {
-    /// Runs replicas to their end. `progress` is called for every iteration of each, with the latest measurement.
+    /// Runs replicas to their end, or until `interrupted` is set. `progress` is called for every iteration of each, with the
+    /// latest measurement.
     pub(crate) fn run(
         self,
         replicas: &mut Replicas,
+        interrupted: &AtomicBool,
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Vec<ReplicaTrace> {
         let mut traces = vec![ReplicaTrace::default(); replicas.count()];
-        while self.step(replicas, &mut traces, progress) {}
+        // Iteration 0 is always made, so that every trace has one.
+        while self.step(replicas, &mut traces, progress) && !interrupted.load(Ordering::Relaxed) {}
         traces
     }
 

@@ -33,6 +33,9 @@ pub enum RunError {
     /// A party cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] InvalidSimulation),
+    /// The caller interrupted the run.
+    #[error("the run was interrupted")]
+    Interrupted,
 }
 
 /// The settings in which runs of one study differ.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use radmm::curator::Shard;
 use radmm_data::{
-    DataError, Format, Partition, PartitionSpec, TableFile, TestSet, partition_csv, read_partition,
-    read_test_set,
+    DataError, Format, MemoryTable, Partition, PartitionSpec, TableFile, TestSet, partition_csv,
+    read_partition, read_test_set,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -96,26 +96,39 @@ pub enum StudyRowsError {
 impl StudyRows {
     /// Reads the rows of a study; `folder` is where the study file is.
     pub fn read(study: &Study, folder: &Path) -> Result<Self, StudyRowsError> {
-        let data = &study.data;
-        let schema = &data.schema;
-        let spec = PartitionSpec {
-            split: &data.split,
-            nodes: study.network.nodes as usize,
-            holdout: match &data.test {
-                Some(TestRows::Held(holdout)) => Some(holdout),
-                Some(TestRows::File { .. }) | None => None,
-            },
-        };
-        let mut partition = match &data.source {
+        let (data, spec) = (&study.data, partition_spec(study));
+        let partition = match &data.source {
             RowSource::File(name) => {
                 let file = open(folder, name, data.format, "[data] path")?;
-                read_partition(file, schema, spec)?
+                read_partition(file, &data.schema, spec)?
             }
             RowSource::Builtin(table) => {
-                partition_csv(table.csv().as_bytes(), table.name(), schema, spec)?
+                partition_csv(table.csv().as_bytes(), table.name(), &data.schema, spec)?
             }
             RowSource::Parties => return Err(StudyRowsError::Parties),
         };
+        Self::with_test_rows(study, folder, partition)
+    }
+
+    /// Reads the rows of a table in memory, in place of those that the study names. Test rows in a file of their own are
+    /// relative to `folder`.
+    pub fn from_memory(
+        study: &Study,
+        table: &MemoryTable<'_>,
+        folder: &Path,
+    ) -> Result<Self, StudyRowsError> {
+        let partition = read_partition(table, &study.data.schema, partition_spec(study))?;
+        Self::with_test_rows(study, folder, partition)
+    }
+
+    /// Adds the test rows that have a file of their own, and names the parties.
+    fn with_test_rows(
+        study: &Study,
+        folder: &Path,
+        mut partition: Partition,
+    ) -> Result<Self, StudyRowsError> {
+        let data = &study.data;
+        let schema = &data.schema;
         if let Some(TestRows::File { path, format }) = &data.test {
             let file = open(folder, path, *format, "[data.test] path")?;
             let TestSet {
@@ -174,6 +187,18 @@ impl StudyRows {
     /// Returns the number of rows that are trained on.
     pub fn rows(&self) -> usize {
         self.counts.read - self.counts.dropped
+    }
+}
+
+/// Returns who gets which row, and which rows are held out.
+fn partition_spec(study: &Study) -> PartitionSpec<'_> {
+    PartitionSpec {
+        split: &study.data.split,
+        nodes: study.network.nodes as usize,
+        holdout: match &study.data.test {
+            Some(TestRows::Held(holdout)) => Some(holdout),
+            Some(TestRows::File { .. }) | None => None,
+        },
     }
 }
 

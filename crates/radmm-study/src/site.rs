@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use radmm::privacy::{DatasetLimits, SiteAccounting};
+use radmm::privacy::{DatasetLimits, InvalidLimits, SiteAccounting};
 use radmm_data::Format;
 
 use crate::error::{Note, StudyError};
@@ -100,6 +100,25 @@ pub struct Limit {
     pub relaxed: Option<(f64, f64)>,
     /// Both limits.
     pub limits: DatasetLimits,
+}
+
+impl Limit {
+    /// Creates a limit on ε at a δ, which is kept by the rule for answers with Gaussian noise; a pure one if δ is 0.
+    pub fn for_gradients(epsilon: f64, delta: f64) -> Result<Self, InvalidLimits> {
+        let (pure, relaxed) = match delta > 0.0 {
+            true => (None, Some((epsilon, delta))),
+            false => (Some(epsilon), None),
+        };
+        let limits = DatasetLimits::new(pure, relaxed)?;
+        Ok(Self {
+            pure,
+            relaxed,
+            limits: match relaxed {
+                Some(_) => limits.kept_by(SiteAccounting::Gaussian),
+                None => limits,
+            },
+        })
+    }
 }
 
 impl SiteFile {

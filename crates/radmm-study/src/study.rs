@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use radmm::graph::Topology;
+use radmm::graph::{Graph, GraphError, Topology};
 use radmm::privacy::{Bound, Mechanism};
 use radmm::problem::{Loss, RowCount};
 use radmm_data::{Builtin, Format, Holdout, Schema, Split};
@@ -91,10 +91,20 @@ pub enum RowSource {
 /// `[network]`: the graph of the parties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkSection {
-    /// The number of nodes, at least two.
+    /// The number of nodes: at least two, or the one of [`Study::parse_for_one_party`].
     pub nodes: u32,
     /// The shape of the graph.
     pub topology: Topology,
+}
+
+impl NetworkSection {
+    /// Builds the graph.
+    pub fn graph(&self) -> Result<Graph, GraphError> {
+        match self.nodes {
+            1 => Ok(Graph::single()),
+            nodes => Graph::new(&self.topology, nodes as usize),
+        }
+    }
 }
 
 /// A party of `[[parties]]`.
@@ -204,16 +214,49 @@ impl Study {
     ///
     /// Notes come in the order of their lines.
     pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
+        Self::parse_with(text, file, None)
+    }
+
+    /// Reads the study of a party that trains on its own rows alone. The text has neither `[[parties]]` nor `[network]`.
+    pub fn parse_for_one_party(
+        text: &str,
+        file: &str,
+        party: StudyParty,
+    ) -> Result<(Self, Vec<Note>), StudyError> {
+        Self::parse_with(text, file, Some(party))
+    }
+
+    /// Reads a study, whose only party is `alone` if there is one.
+    fn parse_with(
+        text: &str,
+        file: &str,
+        alone: Option<StudyParty>,
+    ) -> Result<(Self, Vec<Note>), StudyError> {
         let document = Document { file, text };
         let table = document.table()?;
         let top = Section::top(document, &table, &KNOWN)?;
 
         let mut notes = Vec::new();
-        let parties = parties::read(&top)?;
+        let is_alone = alone.is_some();
+        if let Some(entry) = ["parties", "network"].iter().find_map(|name| top.get(name))
+            && is_alone
+        {
+            return Err(entry.wrong("has no place in the study of one party; remove it"));
+        }
+        let parties = match alone {
+            Some(party) => vec![party],
+            None => parties::read(&top)?,
+        };
         let name = name(&top, file, &parties)?;
         let (source, format, schema) = data::read(&top, &parties, &mut notes)?;
         let mut choices = Vec::new();
-        let network = network::read(&top, parties.len(), &mut notes, &mut choices)?;
+        let network = match is_alone {
+            true => NetworkSection {
+                nodes: 1,
+                topology: Topology::Path,
+            },
+            false => network::read(&top, parties.len(), &mut notes, &mut choices)?,
+        };
         let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
         let test = test_rows::read(&top, &source, format, &mut notes)?;
         let problem = problem::read(&top, network.nodes, &mut notes, &mut choices)?;

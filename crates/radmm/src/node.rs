@@ -244,6 +244,8 @@ impl Node {
     /// not asked again: its charge, which the curator's ledger must hold already, and its answer are those on record, and there
     /// is no [`Output::Record`] for it. So a restarted party replays its journal.
     ///
+    /// One iteration is closed and no more, also of a node without neighbours, which never waits for a value.
+    ///
     /// # Panics
     ///
     /// If there is not one value of the study's dimension for each neighbour.
@@ -262,7 +264,9 @@ impl Node {
                 .collect();
             self.missing = 0;
         }
-        self.run_ready(record)
+        let mut outputs = self.repeated_stop();
+        self.advance_if_ready(&mut outputs, record);
+        outputs
     }
 
     fn is_stopped(&self) -> bool {
@@ -271,16 +275,32 @@ impl Node {
 
     /// Advances as far as the messages received allow.
     fn run_ready(&mut self, record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>) -> Vec<Output> {
-        if let Phase::Stopped(stop) = &self.phase {
-            return vec![Output::Stopped(stop.clone())];
-        }
-        let mut outputs = Vec::new();
-        while self.is_ready() {
-            if let Err(stop) = self.advance(&mut outputs, record) {
-                outputs.push(Output::Stopped(stop));
-            }
-        }
+        let mut outputs = self.repeated_stop();
+        while self.advance_if_ready(&mut outputs, record) {}
         outputs
+    }
+
+    /// Returns the reason why the node has stopped as an output, if it has.
+    fn repeated_stop(&self) -> Vec<Output> {
+        match &self.phase {
+            Phase::Stopped(stop) => vec![Output::Stopped(stop.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Closes one iteration if all values of it are here. Returns whether they were.
+    fn advance_if_ready(
+        &mut self,
+        outputs: &mut Vec<Output>,
+        record: &mut dyn FnMut(u32) -> Option<ChargedAnswer>,
+    ) -> bool {
+        if !self.is_ready() {
+            return false;
+        }
+        if let Err(stop) = self.advance(outputs, record) {
+            outputs.push(Output::Stopped(stop));
+        }
+        true
     }
 
     /// Takes the neighbours' values of this iteration from those of all nodes, by number, without advancing. A simulator, which

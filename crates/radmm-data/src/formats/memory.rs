@@ -122,7 +122,7 @@ impl<'a> MemoryTable<'a> {
     }
 
     /// Returns its name in errors.
-    pub(crate) fn name(&self) -> &'a str {
+    pub fn name(&self) -> &'a str {
         self.name
     }
 

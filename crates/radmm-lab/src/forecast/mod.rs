@@ -235,7 +235,7 @@ impl Forecaster {
         sizes: &[usize],
         source: &ForecastSource,
     ) -> Result<Self, ForecastError> {
-        let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
+        let graph = study.network.graph()?;
         if sizes.len() != graph.len() {
             return Err(ForecastError::Sizes {
                 sizes: sizes.len(),

@@ -6,6 +6,7 @@
 //! | file | task |
 //! |---|---|
 //! | `party` | state, recovery from the journal, dispatch of events |
+//! | `alone` | a party without neighbours |
 //! | `handshake` | hello frames: same protocol, same study, how far each side is |
 //! | `receive` | values of neighbours: signature, form, order, equivocation |
 //! | `send` | persist first, then send what each neighbour is due |
@@ -15,6 +16,7 @@
 //! | `frame` | encoding of frames |
 //! | `link` | the interface to whatever carries frames |
 
+mod alone;
 mod frame;
 mod handshake;
 mod link;

@@ -1,5 +1,6 @@
 //! The setup of a party: study, site file, key and rows, brought together and checked against each other before anything is sent.
 
+mod alone;
 mod balance;
 mod bill;
 mod data_check;
@@ -10,17 +11,19 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use radmm::curator::Shard;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
+use radmm_data::MemoryTable;
 use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
 
 use crate::key::SecretKey;
 use crate::machine::Peer;
 use crate::public_facts::PublicFacts;
+pub use alone::{OnePartyConfig, OnePartyError};
 pub use balance::{Balance, BalanceTotal};
 pub use bill::PartyBill;
 pub(crate) use bill::plan_party;
@@ -49,6 +52,19 @@ pub struct PartySetup {
     plan: Vec<(u32, PrivacyEvent)>,
 }
 
+/// The parts of a setup, checked against each other.
+struct Parts<'a> {
+    study: Study,
+    study_name: &'a str,
+    graph: Graph,
+    site: SiteFile,
+    site_name: &'a str,
+    site_folder: &'a Path,
+    me: NodeId,
+    key: SecretKey,
+    rows: LocalRows,
+}
+
 impl PartySetup {
     /// Reads key and rows, and finds out which party this is and which noise it needs. `names` are those of the study and the
     /// site file in messages.
@@ -58,11 +74,23 @@ impl PartySetup {
         folders: Folders<'_>,
         names: (&str, &str),
     ) -> Result<Self, SetupError> {
+        Self::with_rows(study, site, folders, names, None)
+    }
+
+    /// Brings everything together, with the rows of a table in memory if there is one, in place of those that the site file
+    /// names.
+    pub fn with_rows(
+        study: Study,
+        site: SiteFile,
+        folders: Folders<'_>,
+        names: (&str, &str),
+        table: Option<&MemoryTable<'_>>,
+    ) -> Result<Self, SetupError> {
         let (study_name, site_name) = names;
         if study.parties.is_empty() {
             return Err(SetupError::NoParties(study_name.to_owned()));
         }
-        let graph = Graph::new(&study.network.topology, study.network.nodes as usize);
+        let graph = study.network.graph();
         let graph = graph.map_err(|cause| SetupError::Graph {
             study: study_name.to_owned(),
             cause,
@@ -86,17 +114,42 @@ impl PartySetup {
         if site.limit.is_none() && site.noise == NoiseOrigin::Secret {
             return Err(SetupError::NoLimit);
         }
-        let rows = LocalRows::read(&study, &site.data.rows, folders, me)?;
-        let plan = plan_party(&study, &graph, me, rows.shard.rows());
+        let rows = match table {
+            Some(table) => {
+                let rows = LocalRows::from_memory(&study, table)?;
+                rows.check_declared(&study, me, table.name().into())?;
+                rows
+            }
+            None => LocalRows::read(&study, &site.data.rows, folders, me)?,
+        };
+        Self::assemble(Parts {
+            study,
+            study_name,
+            graph,
+            site,
+            site_name,
+            site_folder: folders.site,
+            me,
+            key,
+            rows,
+        })
+    }
+
+    /// Plans the questions to the rows, and the noise that the study's total takes.
+    fn assemble(parts: Parts<'_>) -> Result<Self, SetupError> {
+        let Parts {
+            study, graph, rows, ..
+        } = parts;
+        let plan = plan_party(&study, &graph, parts.me, rows.shard.rows());
         let (mechanism, plan) = plan.map_err(|cause| SetupError::UnattainableBudget {
-            study: study_name.to_owned(),
+            study: parts.study_name.to_owned(),
             cause: Box::new(cause),
         })?;
         Ok(Self {
-            site_folder: folders.site.to_owned(),
-            site_name: site_name.to_owned(),
-            me,
-            key: Arc::new(key),
+            site_folder: parts.site_folder.to_owned(),
+            site_name: parts.site_name.to_owned(),
+            me: parts.me,
+            key: Arc::new(parts.key),
             shard: rows.shard,
             hash: rows.hash,
             data_check: rows.data_check,
@@ -104,7 +157,7 @@ impl PartySetup {
             plan,
             study,
             graph,
-            site,
+            site: parts.site,
         })
     }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use radmm::curator::Shard;
 use radmm::graph::NodeId;
-use radmm_data::{DataError, PartitionSpec, Split, TableFile, read_partition};
+use radmm_data::{
+    DataError, MemoryTable, Partition, PartitionSpec, Split, TableFile, read_partition,
+};
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
 use radmm_study::{RowSource, SiteRows, Study};
@@ -15,6 +17,9 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::DataCheck;
+
+/// The number of bytes that are hashed at a time.
+const HASH_BLOCK: usize = 1 << 16;
 
 /// The rows of a party.
 pub(super) struct LocalRows {
@@ -84,37 +89,68 @@ impl LocalRows {
                 };
                 let hash = hash_of(&path).map_err(open)?;
                 let file = TableFile::open(&path, *format).map_err(open)?;
-                let spec = PartitionSpec {
-                    split: &Split::RoundRobin,
-                    nodes: 1,
-                    holdout: None,
-                };
+                let spec = PartitionSpec::new(&Split::RoundRobin, 1);
                 let partition = read_partition(file, &study.data.schema, spec)?;
                 if hash_of(&path).map_err(open)? != hash {
                     return Err(RowsError::Changed(path));
                 }
-                let data_check = DataCheck::new(&partition, &study.data.schema);
-                let mut parts = partition.parts.into_iter();
-                let part = parts
-                    .next()
-                    .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
-                let party = &study.parties[me.0 as usize];
-                let found = part.shard.rows();
-                if let Some(declared) = party.rows.filter(|rows| *rows != found) {
-                    return Err(RowsError::OtherCount {
-                        path,
-                        found,
-                        declared,
-                        party: party.name.clone(),
-                    });
-                }
-                Ok(Self {
-                    shard: part.shard,
-                    hash,
-                    data_check: Some(data_check),
-                })
+                let rows = Self::new(study, partition, hash)?;
+                rows.check_declared(study, me, path)?;
+                Ok(rows)
             }
             SiteRows::Share => Self::share(study, folders, me),
+        }
+    }
+
+    /// Reads the rows of a table in memory.
+    pub(super) fn from_memory(study: &Study, table: &MemoryTable<'_>) -> Result<Self, RowsError> {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm rows in memory v1\0");
+        let mut buffer = Vec::with_capacity(HASH_BLOCK);
+        table.each_piece(&mut |piece| {
+            buffer.extend_from_slice(piece);
+            if buffer.len() >= HASH_BLOCK {
+                hash.update(&buffer);
+                buffer.clear();
+            }
+        });
+        hash.update(&buffer);
+        let spec = PartitionSpec::new(&Split::RoundRobin, 1);
+        let partition = read_partition(table, &study.data.schema, spec)?;
+        Self::new(study, partition, hash.finalize().into())
+    }
+
+    /// Takes the only part of a partition.
+    fn new(study: &Study, partition: Partition, hash: [u8; 32]) -> Result<Self, RowsError> {
+        let data_check = DataCheck::new(&partition, &study.data.schema);
+        let mut parts = partition.parts.into_iter();
+        let part = parts
+            .next()
+            .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
+        Ok(Self {
+            shard: part.shard,
+            hash,
+            data_check: Some(data_check),
+        })
+    }
+
+    /// Checks that there are as many rows as the study declares for the party; `path` is where they are.
+    pub(super) fn check_declared(
+        &self,
+        study: &Study,
+        me: NodeId,
+        path: PathBuf,
+    ) -> Result<(), RowsError> {
+        let party = &study.parties[me.0 as usize];
+        let found = self.shard.rows();
+        match party.rows.filter(|rows| *rows != found) {
+            None => Ok(()),
+            Some(declared) => Err(RowsError::OtherCount {
+                path,
+                found,
+                declared,
+                party: party.name.clone(),
+            }),
         }
     }
 
@@ -159,7 +195,7 @@ pub struct Folders<'a> {
 fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffer = vec![0; HASH_BLOCK];
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hash.finalize().into()),

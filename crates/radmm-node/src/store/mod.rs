@@ -51,7 +51,7 @@ use index::{
 use journal::{Journal, JournalError};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
-use storage::{LockedFile, Storage};
+use storage::{LockedFile, MemoryStorage, Storage};
 
 /// The name of the journal in the state folder.
 const FILE: &str = "state.journal";
@@ -141,6 +141,11 @@ impl Store {
             Ok(None) => Err(StoreError::InUse(folder.to_owned())),
             Err(cause) => Err(StoreError::Folder { path: file, cause }),
         }
+    }
+
+    /// Creates a store that is forgotten with the process, for a party that nobody else relies on.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::create(Path::new("(in memory)"), Box::new(MemoryStorage::default()))
     }
 
     /// Opens or creates a store on other storage than a file, for tests of storage that fails.

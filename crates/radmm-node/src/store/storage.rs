@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
 
 /// A file, or something like it, that one process has open.
 pub(crate) trait Storage: Send {
@@ -17,6 +18,46 @@ pub(crate) trait Storage: Send {
 
     /// Makes everything that was written durable: when this returns, it survives a power failure.
     fn sync(&self) -> io::Result<()>;
+}
+
+/// Storage that is forgotten with the process.
+#[derive(Default)]
+pub(super) struct MemoryStorage(Mutex<Vec<u8>>);
+
+impl MemoryStorage {
+    fn bytes(&self) -> io::Result<MutexGuard<'_, Vec<u8>>> {
+        let poisoned = |_| io::Error::other("a thread failed while it wrote");
+        self.0.lock().map_err(poisoned)
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes()?.len() as u64)
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let bytes = self.bytes()?;
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        let found = bytes.get(start..).and_then(|tail| tail.get(..into.len()));
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write(&self, at: u64, new: &[u8]) -> io::Result<()> {
+        let mut bytes = self.bytes()?;
+        let start = usize::try_from(at).map_err(io::Error::other)?;
+        let end = start + new.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[start..end].copy_from_slice(new);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A file that is locked until this is dropped.

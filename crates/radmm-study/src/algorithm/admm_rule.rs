@@ -10,8 +10,6 @@
 //! data steps. Linearised steps need a damping of the order of the curvature, or they overshoot. A pure total pays for every data
 //! step in full. No row is read.
 
-use radmm::graph::Graph;
-
 use super::registry::Asks;
 use crate::{NetworkSection, ProblemSection};
 
@@ -37,7 +35,7 @@ impl AdmmRule {
     ) -> Self {
         let nodes = network.nodes as usize;
         // A graph that cannot be built is reported when it is needed.
-        let edges = Graph::new(&network.topology, nodes).map_or(nodes, |graph| graph.edge_count());
+        let edges = network.graph().map_or(nodes, |graph| graph.edge_count());
         Self {
             weight: problem.weight,
             curvature: problem.loss.curvature(),

@@ -2,7 +2,7 @@
 
 use radmm::algorithm::consensus::period;
 use radmm::algorithm::schedule::Schedule;
-use radmm::graph::{Graph, SpanningTree};
+use radmm::graph::SpanningTree;
 use radmm::protocol::metric::MAX_METRIC_COLUMNS;
 use radmm_data::Schema;
 
@@ -173,8 +173,7 @@ fn tree_iterations(
     network: &NetworkSection,
     data_steps: u32,
 ) -> Result<u32, StudyError> {
-    let nodes = network.nodes as usize;
-    let graph = Graph::new(&network.topology, nodes);
+    let graph = network.graph();
     // A graph that cannot be built is reported when it is needed.
     let depth = graph.map_or(1, |graph| SpanningTree::of(&graph).depth());
     let computed = u64::from(data_steps) * u64::from(period(depth));

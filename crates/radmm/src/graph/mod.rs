@@ -246,9 +246,17 @@ impl Graph {
         }
     }
 
+    /// The graph of one node, which has no neighbours.
+    pub fn single() -> Self {
+        Self {
+            starts: vec![0, 0],
+            adjacent: Vec::new(),
+        }
+    }
+
     /// The graph of these edges if it is connected, or else its components.
     ///
-    /// The one place where a graph is made. The caller sees to it that the edges are simple and
+    /// The one place where a graph with edges is made. The caller sees to it that the edges are simple and
     /// that their nodes exist.
     pub(super) fn connected(nodes: u32, edges: &[[u32; 2]]) -> Result<Self, Vec<Vec<NodeId>>> {
         let n = nodes as usize;

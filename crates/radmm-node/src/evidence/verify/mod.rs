@@ -29,7 +29,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use radmm::graph::{Graph, GraphError};
+use radmm::graph::GraphError;
 use radmm::privacy::Guarantee;
 use radmm::protocol::release::Release;
 use radmm_study::Study;
@@ -202,7 +202,7 @@ pub fn verify(
     if study.parties.is_empty() {
         return Err(VerifyError::NoParties);
     }
-    let graph = Graph::new(&study.network.topology, study.network.nodes as usize)?;
+    let graph = study.network.graph()?;
     let mut verification = Verification::default();
     let mut sent = SentMessages::default();
     let mut replayed: Vec<ReplayedTranscript> = Vec::new();

@@ -1,0 +1,122 @@
+//! The setup of a party that trains on its own rows alone, without a network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use radmm::graph::NodeId;
+use radmm_data::{Format, MemoryTable};
+use radmm_study::{
+    Limit, NoiseOrigin, SiteData, SiteFile, SiteRows, Study, StudyError, StudyParty,
+};
+use thiserror::Error;
+
+use super::rows::LocalRows;
+use super::{Parts, PartySetup, SetupError};
+use crate::key::SecretKey;
+use crate::store::{Store, StoreError, StudyRecord};
+
+/// The name of a party that nobody else talks to.
+const UNNAMED_PARTY: &str = "this party";
+
+/// The parts of a party that trains on its own rows alone.
+pub struct OnePartyConfig<'a> {
+    /// The study as text, without `[[parties]]` and `[network]`. Fits with different numbers must be different studies.
+    pub study: &'a dyn Fn(usize) -> String,
+    /// The name of the study in messages.
+    pub study_name: &'a str,
+    /// The rows.
+    pub table: &'a MemoryTable<'a>,
+    /// The key that signs statements.
+    pub key: SecretKey,
+    /// The limit of everything that is ever asked of these rows.
+    pub limit: Limit,
+    /// The name of the limit's origin in messages.
+    pub site_name: &'a str,
+}
+
+impl PartySetup {
+    /// Brings together a party without neighbours. Its noise is secret.
+    ///
+    /// A store that holds an unfinished fit with the same parameters on the same rows resumes it: what was charged is used, and
+    /// nothing is charged twice. Every other fit is a new study, which is charged on top of all earlier ones.
+    pub fn alone(config: OnePartyConfig<'_>, store: &Store) -> Result<Self, OnePartyError> {
+        let parse = |number: usize, rows: usize| {
+            let party = StudyParty {
+                name: UNNAMED_PARTY.to_owned(),
+                key: config.key.identity(),
+                rows: Some(rows),
+                address: None,
+            };
+            let text = (config.study)(number);
+            let parsed = Study::parse_for_one_party(&text, config.study_name, party);
+            parsed.map(|(study, _)| study)
+        };
+        let mut study = parse(1, config.table.rows())?;
+        let rows = LocalRows::from_memory(&study, config.table).map_err(SetupError::from)?;
+        let fingerprint = store.row_fingerprint(&rows.hash).to_string();
+        let records = store.studies();
+        for number in 1.. {
+            // Rows with a missing value are not trained on.
+            study = parse(number, rows.shard.rows())?;
+            let sha256 = study.sha256();
+            let before = records.iter().find(|record| record.sha256 == sha256);
+            let resumable =
+                |record: &StudyRecord| !record.finished && record.fingerprint == fingerprint;
+            if before.is_none_or(resumable) {
+                break;
+            }
+        }
+        let graph = study.network.graph().map_err(|cause| SetupError::Graph {
+            study: config.study_name.to_owned(),
+            cause,
+        })?;
+        let site = SiteFile {
+            key: String::new(),
+            party: None,
+            state: String::new(),
+            out: String::new(),
+            listen: None,
+            metrics: None,
+            noise: NoiseOrigin::Secret,
+            data: SiteData {
+                rows: SiteRows::File {
+                    path: config.table.name().to_owned(),
+                    format: Format::Parquet,
+                },
+                // Privacy: everything that was ever asked in this folder counts, on whichever rows.
+                continues: earlier_fingerprints(store).map_err(SetupError::from)?,
+            },
+            limit: Some(config.limit),
+            addresses: BTreeMap::new(),
+        };
+        Ok(Self::assemble(Parts {
+            study,
+            study_name: config.study_name,
+            graph,
+            site,
+            site_name: config.site_name,
+            site_folder: Path::new(""),
+            me: NodeId(0),
+            key: config.key,
+            rows,
+        })?)
+    }
+}
+
+/// The reason why a party cannot train alone.
+#[derive(Debug, Error)]
+pub enum OnePartyError {
+    /// The study is invalid.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// The parts do not go together, or the limit is reached.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+}
+
+/// Returns the fingerprints of all rows that were ever charged in a folder.
+fn earlier_fingerprints(store: &Store) -> Result<Vec<[u8; 32]>, StoreError> {
+    let charges = store.charges()?;
+    let distinct: BTreeSet<[u8; 32]> = charges.iter().map(|charge| charge.rows.0).collect();
+    Ok(distinct.into_iter().collect())
+}
