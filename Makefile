@@ -1,3 +1,6 @@
+# Everything but the Python package, which needs a Python interpreter.
+RUST := --workspace --exclude radmm-py
+
 .PHONY: run test bench instructions tables figures reproduce mutants book
 
 run: ## runs the built-in study and writes its report
@@ -5,9 +8,9 @@ run: ## runs the built-in study and writes its report
 
 test: ## checks formatting, lints and documentation, and runs all tests
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
-	cargo test --workspace
+	cargo clippy $(RUST) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps
+	cargo test $(RUST)
 
 bench: ## makes all measurements and writes them into docs/benchmarks.md and docs/scale.md; ONLY="steps scale" makes some, and writes docs/scale.md alone
 	cargo bench -p radmm-table --bench table -- $(ONLY)

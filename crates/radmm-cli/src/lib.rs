@@ -9,14 +9,31 @@ mod error;
 mod input;
 mod inspect;
 mod output;
+pub mod text;
 
 use std::ffi::OsString;
 use std::panic;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use radmm_lab::{Experiment, Outcome};
 
 use crate::args::{Args, Command};
 use crate::output::stderr;
+
+pub use commands::plan::planned_epsilons;
+pub use inspect::{DraftTerms, DraftedStudy, draft_columns, draft_from_memory};
+
+/// Writes the files of `radmm run --out` into the folder `out`, and returns their paths. `folder` is that of the study.
+pub fn write_results(
+    out: &Path,
+    folder: &Path,
+    experiment: &Experiment,
+    outcome: &Outcome,
+) -> Result<Vec<PathBuf>, String> {
+    let written = commands::run::write_results(out, folder, experiment, outcome);
+    written.map_err(|error| error.to_string())
+}
 
 /// Parses arguments, runs one command and returns its exit code.
 ///
@@ -59,7 +76,7 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
 }
 
 /// Suppresses the panic message of decoders: damaged files make them panic, which is caught and reported as an error.
-fn silence_caught_panics() {
+pub fn silence_caught_panics() {
     let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if !radmm_data::is_decoding() {

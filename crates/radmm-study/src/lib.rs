@@ -77,6 +77,7 @@ mod study;
 
 pub use algorithm::Method;
 pub use canonical::diff::{Difference, first_difference};
+pub use canonical::write_toml::toml_of_json;
 pub use choice::Choice;
 pub use error::{Note, StudyError};
 pub use identity::{Identity, IdentityError};

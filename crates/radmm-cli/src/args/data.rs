@@ -73,21 +73,8 @@ pub(crate) struct InitArgs {
     #[command(flatten)]
     pub table: LabelledTable,
 
-    /// The number of parties among which a simulation deals out the rows
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
-    pub parties: u32,
-
-    /// A column that tells whose a row is, such as a hospital: a party for each of its values
-    #[arg(long, value_name = "COLUMN", conflicts_with = "parties")]
-    pub by: Option<String>,
-
-    /// ε, the total of every party over the whole run
-    #[arg(long, value_name = "EPSILON", default_value_t = 1.0, value_parser = values::total_epsilon, allow_negative_numbers = true)]
-    pub epsilon: f64,
-
-    /// δ of the total; 0 for a pure one [default: 1e-6, or less where rows are many]
-    #[arg(long, value_name = "DELTA", value_parser = values::delta, allow_negative_numbers = true)]
-    pub delta: Option<f64>,
+    #[command(flatten)]
+    pub terms: StudyTerms,
 
     /// The study file to write
     #[arg(long, value_name = "FILE", default_value = "study.toml")]
@@ -104,6 +91,26 @@ pub(crate) struct InitArgs {
     /// Suppress the table of columns, notes and warnings
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The parties of a study that is to be drafted, and their total.
+#[derive(clap::Args)]
+pub(crate) struct StudyTerms {
+    /// The number of parties among which a simulation deals out the rows
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub parties: u32,
+
+    /// A column that tells whose a row is, such as a hospital: a party for each of its values
+    #[arg(long, value_name = "COLUMN", conflicts_with = "parties")]
+    pub by: Option<String>,
+
+    /// ε, the total of every party over the whole run
+    #[arg(long, value_name = "EPSILON", default_value_t = 1.0, value_parser = values::total_epsilon, allow_negative_numbers = true)]
+    pub epsilon: f64,
+
+    /// δ of the total; 0 for a pure one [default: 1e-6, or less where rows are many]
+    #[arg(long, value_name = "DELTA", value_parser = values::delta, allow_negative_numbers = true)]
+    pub delta: Option<f64>,
 }
 
 /// Apply a trained model to rows of your own

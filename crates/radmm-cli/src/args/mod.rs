@@ -7,7 +7,9 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use self::data::{DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs};
+pub(crate) use self::data::{
+    DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
+};
 pub(crate) use self::party::{
     KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs, UpArgs, VerifyArgs,
     VerifyLedgerArgs,

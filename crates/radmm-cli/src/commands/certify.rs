@@ -29,7 +29,7 @@ pub(crate) fn run(args: &CertifyArgs) -> Result<(), CommandError> {
 }
 
 /// Formats the certification, in lines of eighty columns.
-fn page(certified: &Certification) -> String {
+pub(crate) fn page(certified: &Certification) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(certified));

@@ -88,7 +88,7 @@ fn distinguish(studies: &mut [LoadedStudy]) {
     }
 }
 
-fn page(comparison: &Comparison, compared: &ComparisonResult) -> String {
+pub(crate) fn page(comparison: &Comparison, compared: &ComparisonResult) -> String {
     let experiment = &comparison.candidates()[0].experiment;
     let studies = comparison.candidates().len();
     let baselines = compared.candidates.len() + compared.unattainable.len() - studies;

@@ -11,7 +11,7 @@ use radmm_study::{Noise, Study};
 use crate::args::InitArgs;
 use crate::error::CommandError;
 use crate::input::relative_path::relative_to;
-use crate::inspect::{self, Agreement, Parties};
+use crate::inspect;
 use crate::output::tables::paragraph;
 use crate::output::{files, stderr};
 
@@ -23,33 +23,12 @@ pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
         return Err(CommandError::Exists(args.out.clone()));
     }
     let profile = inspect::read(&args.table)?;
-    let mut draft = inspect::draft(&args.table, &profile)?;
-    if args.delta == Some(0.0) {
-        draft = draft.for_pure_total(&args.table);
-    }
-    let parties = match &args.by {
-        Some(name) => {
-            draft = draft.split_by(name).map_err(CommandError::Inspect)?;
-            Parties::Column {
-                name: name.clone(),
-                values: draft.split_values(),
-            }
-        }
-        None => {
-            inspect::check_parties(&args.table, profile.rows, args.parties)?;
-            Parties::Count(args.parties)
-        }
-    };
+    let (mut draft, agreement) = inspect::draft_study(&args.table, &args.terms, &profile)?;
     if args.ask {
         draft
             .ask(io::stdin().lock(), io::stderr())
             .map_err(|cause| CommandError::Inspect(format!("cannot ask: {cause}")))?;
     }
-    let agreement = Agreement {
-        parties,
-        epsilon: args.epsilon,
-        delta: args.delta.unwrap_or(inspect::default_delta(profile.rows)),
-    };
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let path = relative_to(folder, &args.table.file);
     let text = inspect::study(&draft, &path, &agreement);

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     if let Some(out) = &args.out {
         files::create_folder(out)?;
     }
-    let epsilons = epsilons(args, &loaded.study);
+    let epsilons = planned_epsilons(&args.epsilon, &loaded.study);
     let pool = args.work.thread_pool()?;
     let forecast = pool.install(|| {
         let forecaster = Forecaster::new(&loaded.study, &sizes, &source)?;
@@ -134,13 +134,13 @@ fn set_delta(study: &mut Study, delta: Option<f64>) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Returns the totals, ascending.
-fn epsilons(args: &PlanArgs, study: &Study) -> Vec<f64> {
-    let mut all = match args.epsilon.as_slice() {
+/// Returns the totals to plan for, ascending: those given, or else the usual ones and the study's own.
+pub fn planned_epsilons(given: &[f64], study: &Study) -> Vec<f64> {
+    let mut all = match given {
         [] => EPSILONS.to_vec(),
         given => given.to_vec(),
     };
-    if let (Noise::Total(total), true) = (study.privacy.noise, args.epsilon.is_empty()) {
+    if let (Noise::Total(total), true) = (study.privacy.noise, given.is_empty()) {
         all.push(total.epsilon);
     }
     all.sort_unstable_by(f64::total_cmp);
@@ -179,7 +179,7 @@ fn party_sizes(args: &PlanArgs, loaded: &LoadedStudy) -> Result<Vec<usize>, Comm
 }
 
 /// Formats the forecast, in lines of eighty columns.
-fn page(forecast: &Forecast) -> String {
+pub(crate) fn page(forecast: &Forecast) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(

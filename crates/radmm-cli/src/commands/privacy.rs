@@ -56,7 +56,7 @@ fn rows(args: &PrivacyArgs, study: &Study) -> Option<Vec<usize>> {
 }
 
 /// Formats the bill, in lines of eighty columns as far as names allow.
-fn page(bill: &StudyBill) -> String {
+pub(crate) fn page(bill: &StudyBill) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(page, "{}\n", headline(bill));

@@ -1,6 +1,6 @@
 //! `radmm run`: runs a study in simulation.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use radmm_lab::report;
 use radmm_lab::{Experiment, MeanModels, Outcome, PrivacyStatement, ResultFile, final_model};
@@ -77,31 +77,47 @@ fn write_and_print(
     experiment: &Experiment,
     outcome: &Outcome,
 ) -> Result<(), CommandError> {
-    let result = ResultFile::new(experiment, outcome);
     if let Some(out) = &args.out {
-        let quiet = args.work.quiet;
-        let path = out.join("result.json");
-        files::write_with(&path, |file| result.write_json(file))?;
-        stderr::wrote(&path, quiet);
-        let report = report::run_page(experiment, outcome).to_html();
-        let statement = PrivacyStatement::new(experiment, outcome).to_json();
-        let texts = [
-            ("report.html", report),
-            ("privacy-statement.json", statement),
-        ];
-        files::write_all(out, quiet, texts)?;
-        files::write_all(
-            out,
-            quiet,
-            [("study.toml", chosen_study(folder, out, experiment))],
-        )?;
-        // A run that stopped early has no model.
-        let model = final_model(experiment.study(), &outcome.repetitions[0]);
-        let model = model.map(|model| ("model.json", model.to_json()));
-        files::write_all(out, quiet, model)?;
+        for path in write_results(out, folder, experiment, outcome)? {
+            stderr::wrote(&path, args.work.quiet);
+        }
     }
     match args.json {
-        true => files::print_with(|stdout| result.write_json(stdout)),
+        true => {
+            let result = ResultFile::new(experiment, outcome);
+            files::print_with(|stdout| result.write_json(stdout))
+        }
         false => files::print(&tables::outcome(experiment, outcome)),
     }
+}
+
+/// Writes the files of a result into the folder `out`, and returns their paths. `folder` is that of the study.
+pub(crate) fn write_results(
+    out: &Path,
+    folder: &Path,
+    experiment: &Experiment,
+    outcome: &Outcome,
+) -> Result<Vec<PathBuf>, CommandError> {
+    files::create_folder(out)?;
+    let result = out.join("result.json");
+    files::write_with(&result, |file| {
+        ResultFile::new(experiment, outcome).write_json(file)
+    })?;
+    let mut written = vec![result];
+    let report = report::run_page(experiment, outcome).to_html();
+    let statement = PrivacyStatement::new(experiment, outcome).to_json();
+    let mut texts = vec![
+        ("report.html", report),
+        ("privacy-statement.json", statement),
+        ("study.toml", chosen_study(folder, out, experiment)),
+    ];
+    // A run that stopped early has no model.
+    let model = final_model(experiment.study(), &outcome.repetitions[0]);
+    texts.extend(model.map(|model| ("model.json", model.to_json())));
+    for (name, text) in texts {
+        let path = out.join(name);
+        files::write_with(&path, |file| file.write_all(text.as_bytes()))?;
+        written.push(path);
+    }
+    Ok(written)
 }

@@ -35,11 +35,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
         verdict.check_model(&study, model)?;
     }
     match args.json {
-        true => files::print(&files::json(&JsonVerdict {
-            holds: verdict.holds(),
-            verdict: &verdict,
-            not_checked: NOT_CHECKED,
-        }))?,
+        true => files::print(&json(&verdict))?,
         false => files::print(&page(&verdict, study.privacy.delta))?,
     }
     match verdict.faults.len() {
@@ -51,7 +47,16 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
     }
 }
 
-fn page(verdict: &Verification, delta: f64) -> String {
+/// Formats a verdict as JSON.
+pub(crate) fn json(verdict: &Verification) -> String {
+    files::json(&JsonVerdict {
+        holds: verdict.holds(),
+        verdict,
+        not_checked: NOT_CHECKED,
+    })
+}
+
+pub(crate) fn page(verdict: &Verification, delta: f64) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
     if !verdict.transcripts.is_empty() {

@@ -3,6 +3,7 @@
 mod ask;
 mod binning;
 mod column_roles;
+mod draft_memory;
 mod label_guess;
 mod round_bounds;
 mod schema_draft;
@@ -12,9 +13,10 @@ mod toml_writer;
 use radmm_data::{Format, TableProfile, profile};
 
 pub(crate) use self::binning::NumericEncoding;
+pub use self::draft_memory::{DraftTerms, DraftedStudy, draft_columns, draft_from_memory};
 use self::schema_draft::{LEAST_PARTY_ROWS, SchemaDraft, WARNING};
 pub(crate) use self::study_draft::{Agreement, Parties, TEST_SHARE, default_delta, write as study};
-use crate::args::{InspectArgs, LabelledTable};
+use crate::args::{InspectArgs, LabelledTable, StudyTerms};
 use crate::error::CommandError;
 use crate::input::load;
 use crate::output::{files, stderr};
@@ -32,12 +34,39 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Checks that every party of a simulation would have some rows.
-pub(crate) fn check_parties(
+/// Drafts the meaning of the columns and the terms of a study.
+pub(crate) fn draft_study<'a>(
     table: &LabelledTable,
-    rows: usize,
-    parties: u32,
-) -> Result<(), CommandError> {
+    terms: &StudyTerms,
+    profile: &'a TableProfile,
+) -> Result<(SchemaDraft<'a>, Agreement), CommandError> {
+    let mut draft = draft(table, profile)?;
+    if terms.delta == Some(0.0) {
+        draft = draft.for_pure_total(table);
+    }
+    let parties = match &terms.by {
+        Some(name) => {
+            draft = draft.split_by(name).map_err(CommandError::Inspect)?;
+            Parties::Column {
+                name: name.clone(),
+                values: draft.split_values(),
+            }
+        }
+        None => {
+            check_parties(table, profile.rows, terms.parties)?;
+            Parties::Count(terms.parties)
+        }
+    };
+    let agreement = Agreement {
+        parties,
+        epsilon: terms.epsilon,
+        delta: terms.delta.unwrap_or(default_delta(profile.rows)),
+    };
+    Ok((draft, agreement))
+}
+
+/// Checks that every party of a simulation would have some rows.
+fn check_parties(table: &LabelledTable, rows: usize, parties: u32) -> Result<(), CommandError> {
     if rows >= LEAST_PARTY_ROWS * parties as usize {
         return Ok(());
     }

@@ -215,7 +215,7 @@ impl<'a> MemoryTable<'a> {
     /// Checks for an interruption, now and then.
     fn check_interruption(&self, row: usize) -> Result<(), DataError> {
         match self.is_interrupted {
-            Some(is_interrupted) if row % CHECK_EVERY == 0 && is_interrupted() => {
+            Some(is_interrupted) if row.is_multiple_of(CHECK_EVERY) && is_interrupted() => {
                 Err(DataError::Interrupted {
                     file: self.name.to_owned(),
                 })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use radmm::curator::{RowError, Shard, ShardBuilder};
-use radmm_data::{DataError, Schema, TableFile, score_each};
+use radmm_data::{DataError, Schema, TableSource, score_each};
 use radmm_study::rows::{PartyRows, RowCounts, StudyRows};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -33,9 +33,9 @@ const TEST_SHARE: f64 = 0.3;
 
 impl PublicRows {
     /// Reads rows by a schema. Rows with a missing field or without a label are left out.
-    pub fn read(table: TableFile, schema: &Schema) -> Result<Self, DataError> {
+    pub fn read<'a>(table: impl Into<TableSource<'a>>, schema: &Schema) -> Result<Self, DataError> {
         let mut examples = Vec::new();
-        score_each::<DataError>(table, schema, |row| {
+        score_each(table, schema, |row| -> Result<(), DataError> {
             let labelled = row.and_then(|row| Some((row.positive()?, row)));
             examples.extend(labelled.map(|(positive, row)| Example {
                 entries: row.entries().to_vec(),

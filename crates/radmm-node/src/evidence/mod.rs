@@ -18,7 +18,7 @@ pub use account_report::{
     AccountError, AccountReport, ChargeReport, CheckedAccount, SiteReport, StudyReport,
     check_account,
 };
-pub use results::{ResultsError, write_evidence, write_result_files};
+pub use results::{ResultsError, trained_model, write_evidence, write_result_files};
 pub use statement::{SignedStatement, StatementError};
 pub use transcript::{Transcript, TranscriptError};
 pub use verify::{

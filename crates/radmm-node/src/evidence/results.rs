@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use radmm_study::{ModelFile, ModelGuarantee, Trained};
+use radmm_study::{BadWeights, ModelFile, ModelGuarantee, Trained};
 use thiserror::Error;
 
 use super::statement::PartyStatement;
@@ -45,6 +45,16 @@ pub fn write_result_files(
     if !party.is_finished() {
         return Ok(files);
     }
+    let path = out.join("model.json");
+    let model =
+        trained_model(party, facts).map_err(|error| failed(&path)(io::Error::other(error)))?;
+    write_text(&path, &model.to_json())?;
+    files.push(path);
+    Ok(files)
+}
+
+/// Returns the model of a party that has finished.
+pub fn trained_model(party: &Party, facts: &PublicFacts) -> Result<ModelFile, BadWeights> {
     let trained = Trained {
         party: facts.name().to_owned(),
         iterations: party.iterations(),
@@ -55,12 +65,7 @@ pub fn write_result_files(
         }),
         weights: party.node().model().values().to_vec(),
     };
-    let path = out.join("model.json");
-    let model = ModelFile::new(&facts.study, trained)
-        .map_err(|error| failed(&path)(io::Error::other(error)))?;
-    write_text(&path, &model.to_json())?;
-    files.push(path);
-    Ok(files)
+    ModelFile::new(&facts.study, trained)
 }
 
 /// Writes `transcript.jsonl` and `privacy-statement.json` into a folder, which is made if need be.

@@ -4,4 +4,4 @@ pub(crate) mod diff;
 mod digest;
 pub(crate) mod serialize_data;
 mod serialize_network;
-mod write_toml;
+pub(crate) mod write_toml;

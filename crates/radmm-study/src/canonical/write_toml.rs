@@ -29,6 +29,13 @@ impl Study {
     }
 }
 
+/// Returns JSON of the form of a study file as TOML, unchecked.
+pub fn toml_of_json(map: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    section(&mut text, "", map, &[]);
+    text
+}
+
 /// Appends a table: first its plain keys, then its sub-tables under headers of their own.
 fn section(text: &mut String, path: &str, map: &Map<String, Value>, choices: &[Choice]) {
     for (key, value) in map.iter().filter(|(_, value)| !is_section(value, path)) {
