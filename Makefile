@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test bench instructions tables figures reproduce mutants book
+.PHONY: run test wheel test-python bench instructions tables figures reproduce mutants book
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -11,6 +11,26 @@ test: ## checks formatting, lints and documentation, and runs all tests
 	cargo clippy $(RUST) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps
 	cargo test $(RUST)
+
+WHEELS := target/wheels
+PYTHON := target/python/bin/python
+
+wheel: ## builds the Python package into target/wheels; needs Python 3.11 or later
+	python3 -m venv target/python-build
+	target/python-build/bin/pip install --quiet -r crates/radmm-py/requirements-build.txt
+	rm -f $(WHEELS)/radmm-*.whl
+	target/python-build/bin/maturin build --release --locked --manifest-path crates/radmm-py/Cargo.toml --out $(WHEELS)
+
+test-python: wheel ## checks the Python package in a fresh virtual environment: lints, types, tests, notebooks
+	cargo clippy -p radmm-py --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc -p radmm-py --no-deps --document-private-items
+	rm -rf target/python
+	python3 -m venv target/python
+	$(PYTHON) -m pip install --quiet -r crates/radmm-py/requirements-test.txt
+	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
+	cd crates/radmm-py && ../../$(PYTHON) -m ruff check . && ../../$(PYTHON) -m ruff format --check .
+	cd crates/radmm-py && ../../$(PYTHON) -m mypy python/radmm && ../../$(PYTHON) -m mypy.stubtest radmm._radmm --mypy-config-file pyproject.toml
+	cd crates/radmm-py && ../../$(PYTHON) -m pytest
 
 bench: ## makes all measurements and writes them into docs/benchmarks.md and docs/scale.md; ONLY="steps scale" makes some, and writes docs/scale.md alone
 	cargo bench -p radmm-table --bench table -- $(ONLY)

@@ -8,7 +8,7 @@ use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;
 use radmm_node::setup::{OnePartyConfig, OnePartyError, PartySetup, SetupError};
 use radmm_node::store::{Store, StoreError};
-use radmm_study::Limit;
+use radmm_study::{Limit, NoiseOrigin};
 
 const ROWS: usize = 400;
 
@@ -60,6 +60,7 @@ impl Fit {
             study_name: "fit",
             table: &table(self.age),
             key: SecretKey::read(key).unwrap(),
+            noise: NoiseOrigin::Secret,
             limit: Limit::for_gradients(self.limit, 1e-5).unwrap(),
             site_name: "ledger",
         };
@@ -202,6 +203,7 @@ fn a_study_of_one_party_has_no_network() {
             study_name: "fit",
             table: &table(age),
             key: SecretKey::read(&key(folder.path())).unwrap(),
+            noise: NoiseOrigin::Secret,
             limit: Limit::for_gradients(1.0, 1e-5).unwrap(),
             site_name: "ledger",
         };

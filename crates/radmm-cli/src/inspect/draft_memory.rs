@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use radmm_data::{MemoryTable, profile};
 
+use super::binning::NumericEncoding;
 use super::schema_draft::SchemaDraft;
 use super::{WARNING, draft_study, study};
 use crate::args::{LabelledTable, StudyTerms};
@@ -63,25 +65,22 @@ pub fn draft_from_memory(
     })
 }
 
-/// Drafts `[data]` of a study from a table in memory, whose label has two values. There may be no column to learn from. With
-/// `is_pure` it is that of a study with a pure total.
+/// Drafts `[data]` of a study from a table in memory, whose label has two values. There may be no column to learn from. Numbers become
+/// columns as `--numeric` of the command line names it.
 pub fn draft_columns(
     table: &MemoryTable<'_>,
     label: &str,
     positive: &str,
-    is_pure: bool,
+    numeric: &str,
 ) -> Result<String, String> {
     let labelled = LabelledTable {
         file: PathBuf::from(table.name()),
         label: Some(label.to_owned()),
         positive: Some(positive.to_owned()),
         format: None,
-        numeric: None,
+        numeric: Some(NumericEncoding::from_str(numeric, false)?),
     };
     let profile = profile(table).map_err(|error| error.to_string())?;
-    let mut draft = SchemaDraft::new(&labelled.file, &profile, &labelled)?;
-    if is_pure {
-        draft = draft.for_pure_total(&labelled);
-    }
+    let draft = SchemaDraft::new(&labelled.file, &profile, &labelled)?;
     Ok(draft.section(&labelled.file))
 }

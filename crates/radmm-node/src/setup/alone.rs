@@ -28,6 +28,8 @@ pub struct OnePartyConfig<'a> {
     pub table: &'a MemoryTable<'a>,
     /// The key that signs statements.
     pub key: SecretKey,
+    /// The source of the noise.
+    pub noise: NoiseOrigin,
     /// The limit of everything that is ever asked of these rows.
     pub limit: Limit,
     /// The name of the limit's origin in messages.
@@ -35,7 +37,7 @@ pub struct OnePartyConfig<'a> {
 }
 
 impl PartySetup {
-    /// Brings together a party without neighbours. Its noise is secret.
+    /// Brings together a party without neighbours.
     ///
     /// A store that holds an unfinished fit with the same parameters on the same rows resumes it: what was charged is used, and
     /// nothing is charged twice. Every other fit is a new study, which is charged on top of all earlier ones.
@@ -77,7 +79,7 @@ impl PartySetup {
             out: String::new(),
             listen: None,
             metrics: None,
-            noise: NoiseOrigin::Secret,
+            noise: config.noise,
             data: SiteData {
                 rows: SiteRows::File {
                     path: config.table.name().to_owned(),

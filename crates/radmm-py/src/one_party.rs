@@ -1,0 +1,180 @@
+//! A private classifier on one party's rows, with a durable ledger.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use radmm::privacy::Guarantee;
+use radmm_node::evidence::{trained_model, write_result_files};
+use radmm_node::key::SecretKey;
+use radmm_node::machine::Party;
+use radmm_node::setup::{OnePartyConfig, PartySetup};
+use radmm_node::store::Store;
+use radmm_study::{Limit, ModelFile, NoiseOrigin};
+
+use crate::background;
+use crate::failure::Failure;
+use crate::model::Model;
+use crate::table::Table;
+
+/// The file of the key that signs statements, in the folder of a ledger.
+const KEY_FILE: &str = "key.pem";
+
+/// The folder of results, in the folder of a ledger.
+const RESULTS: &str = "fits";
+
+/// The name of the limit's origin in messages.
+const LIMIT_NAME: &str = "the ledger";
+
+/// A finished fit.
+#[pyclass(frozen, module = "radmm._radmm")]
+pub(crate) struct OnePartyFit {
+    model: ModelFile,
+    #[pyo3(get)]
+    epsilon: f64,
+    #[pyo3(get)]
+    delta: f64,
+    #[pyo3(get)]
+    protects: bool,
+    #[pyo3(get)]
+    caveat: String,
+    /// The number of rows that were trained on.
+    #[pyo3(get)]
+    rows: usize,
+    /// The number of steps that asked the rows.
+    #[pyo3(get)]
+    data_steps: usize,
+    /// The number of iterations.
+    #[pyo3(get)]
+    iterations: u32,
+    /// What all fits with this ledger have cost, as `(epsilon, delta, limit)`.
+    #[pyo3(get)]
+    ledger: Vec<(f64, f64, f64)>,
+    /// The study of the fit, with everything that rules chose.
+    #[pyo3(get)]
+    study: String,
+    /// The folder with model, statement and transcript; `None` without a durable ledger.
+    #[pyo3(get)]
+    folder: Option<PathBuf>,
+}
+
+#[pymethods]
+impl OnePartyFit {
+    /// The model.
+    #[getter]
+    fn model(&self) -> Model {
+        Model(self.model.clone())
+    }
+}
+
+/// Fits a classifier on the rows of a table, by a study without `name`, `[[parties]]` and `[network]`.
+///
+/// `ledger` is the folder of the durable ledger; without one the charges of this fit are forgotten when the process ends. `limit` is
+/// the most that all fits with the ledger may cost, as `(epsilon, delta)`. With a `seed`, which must be the study's, noise repeats and
+/// protects nobody; there must be no ledger then.
+#[pyfunction]
+#[pyo3(signature = (study, table, ledger, limit, seed, threads, progress))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn fit_one_party(
+    py: Python<'_>,
+    study: String,
+    table: &Table,
+    ledger: Option<PathBuf>,
+    limit: (f64, f64),
+    seed: Option<u64>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> Result<OnePartyFit, Failure> {
+    if seed.is_some() && ledger.is_some() {
+        return Err(Failure::Value(
+            "noise that repeats has no place in a ledger".to_owned(),
+        ));
+    }
+    let (epsilon_limit, delta) = limit;
+    let limit = Limit::for_gradients(epsilon_limit, delta);
+    let limit = limit.map_err(|error| Failure::Value(format!("limit: {error}")))?;
+    let store = match &ledger {
+        Some(folder) => Store::open(folder)?,
+        None => Store::in_memory()?,
+    };
+    // The store is locked: no other fit writes a key meanwhile.
+    let key = match &ledger {
+        Some(folder) => key_in(folder)?,
+        None => SecretKey::generate()?,
+    };
+    let (setup, store) = table.read(py, move |rows| {
+        let numbered = |number: usize| format!("name = \"fit {number}\"\n{study}");
+        let config = OnePartyConfig {
+            study: &numbered,
+            study_name: "the study of this fit",
+            table: rows,
+            key,
+            limit,
+            noise: match seed {
+                None => NoiseOrigin::Secret,
+                Some(_) => NoiseOrigin::Seeded,
+            },
+            site_name: LIMIT_NAME,
+        };
+        let setup = PartySetup::alone(config, &store)?;
+        Ok::<_, Failure>((setup, store))
+    })?;
+    let facts = setup.public_facts();
+    background::run(py, threads, progress, move |work| {
+        let (mut party, bill) = setup.open(store).map_err(Failure::from)?;
+        work.set_total(u64::from(party.iterations()));
+        (0..party.iteration()).for_each(|_| work.step(String::new));
+        while party.advance_alone()? {
+            if work.is_interrupted() {
+                return Err(Failure::Interrupted);
+            }
+            let spent = party.spent();
+            work.step(|| progress_text(spent));
+        }
+        let folder = match &ledger {
+            Some(folder) => {
+                let out = folder.join(RESULTS).join(&facts.study.name);
+                write_result_files(&party, &facts, &out)?;
+                Some(out)
+            }
+            None => None,
+        };
+        let Guarantee { epsilon, delta } = party.spent();
+        let model = trained_model(&party, &facts);
+        Ok(OnePartyFit {
+            model: model.map_err(|error| Failure::Party(error.to_string()))?,
+            epsilon,
+            delta,
+            protects: facts.protects(),
+            caveat: facts.caveat(),
+            rows: facts.rows,
+            data_steps: bill.data_steps,
+            iterations: party.iterations(),
+            ledger: totals(&party, epsilon_limit),
+            study: facts.study.to_toml(),
+            folder,
+        })
+    })
+}
+
+fn progress_text(spent: Guarantee) -> String {
+    // Rounded up: never less than was spent.
+    let shown = (1e4 * spent.epsilon).ceil() / 1e4;
+    format!("total ε {shown:.4}")
+}
+
+/// Returns the total of all fits, with the only limit.
+fn totals(party: &Party, limit: f64) -> Vec<(f64, f64, f64)> {
+    let spent = party.spent_on_rows().into_iter();
+    spent
+        .map(|total| (total.epsilon, total.delta, limit))
+        .collect()
+}
+
+/// Reads the key in the folder of a ledger, or makes one.
+fn key_in(folder: &Path) -> Result<SecretKey, Failure> {
+    let path = folder.join(KEY_FILE);
+    if !path.exists() {
+        SecretKey::generate()?.write_new(&path)?;
+    }
+    Ok(SecretKey::read(&path)?)
+}
