@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -41,10 +42,15 @@ def _bar(progress: Literal["auto"] | bool, title: str) -> Any:
     if progress is False or (progress == "auto" and not _is_seen()):
         return None
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            # Without ipywidgets a notebook gets a bar of text, which needs no word.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         if progress is True:
-            raise ImportError("progress=True needs tqdm: install it with pip install tqdm, or give a function") from None
+            raise ImportError(
+                "progress=True needs tqdm: install it with pip install tqdm, or give a function"
+            ) from None
         return None
     return tqdm(total=None, desc=title, leave=False, unit="step")
 

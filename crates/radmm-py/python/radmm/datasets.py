@@ -64,6 +64,10 @@ def load_clinic(*, library: Library = "auto") -> Dataset:
     return _dataset("clinic", records, int(_CLINIC_TRAINING_SHARE * len(records)), library)
 
 
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
 def _records(name: str) -> list[dict[str, Any]]:
     return list(csv.DictReader(io.StringIO(builtin_csv(name)), skipinitialspace=True))
 
@@ -75,7 +79,7 @@ def _dataset(name: str, records: list[dict[str, Any]], training: int, library: L
     categories: dict[str, list[str]] = {column: list(values) for column, values in data["categorical"].items()}
     for row in records:
         for column in bounds:
-            row[column] = float(row[column])
+            row[column] = _number(row[column])
     for column, values in categories.items():
         if any(row[column] == "?" for row in records):
             values.append("?")

@@ -3,7 +3,7 @@
 >>> import radmm
 >>> study = radmm.Study({"data": {"builtin": "clinic"}, "network": {"nodes": 5}, "privacy": {"epsilon": 1.0, "delta": 1e-5}})
 >>> [figure.id for figure in radmm.plot.figures(study.run(progress=False))]
-['accuracy', 'loss', 'objective', 'consensus']
+['accuracy', 'loss']
 """
 
 from __future__ import annotations
