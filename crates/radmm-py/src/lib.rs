@@ -25,6 +25,8 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
+use crate::failure::{Failure, guarded};
+
 /// The functions and classes that the Python half uses.
 #[pymodule]
 mod _radmm {
@@ -55,6 +57,6 @@ mod _radmm {
 
 /// Runs the command `radmm` and returns its exit code; `program` is the command that starts it again.
 #[pyfunction]
-fn run_command(py: Python<'_>, program: Vec<OsString>, args: Vec<OsString>) -> u8 {
-    py.detach(|| radmm_cli::run(program, args))
+fn run_command(py: Python<'_>, program: Vec<OsString>, args: Vec<OsString>) -> Result<u8, Failure> {
+    guarded(py, || Ok(radmm_cli::run(program, args)))
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use radmm_data::{DataError, score_each};
 use radmm_study::ModelFile;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, guarded};
 use crate::table::Table;
 
 /// A trained linear model with the meaning of its columns.
@@ -16,8 +16,8 @@ pub(crate) struct Model(pub(crate) ModelFile);
 impl Model {
     /// Reads the text of a model file; `name` is that of the file in messages.
     #[staticmethod]
-    fn parse(text: &str, name: &str) -> Result<Self, Failure> {
-        Ok(Self(ModelFile::parse(text, name)?))
+    fn parse(py: Python<'_>, text: &str, name: &str) -> Result<Self, Failure> {
+        guarded(py, || Ok(Self(ModelFile::parse(text, name)?)))
     }
 
     /// Returns the text of the model file.

@@ -12,7 +12,7 @@ use radmm_lab::{
 use radmm_node::evidence::Verification;
 use radmm_report::{Block, Figure, Page};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, guarded};
 use crate::model::Model;
 
 /// A figure as `(id, title, svg, csv)`.
@@ -52,40 +52,46 @@ pub(crate) struct Simulated {
 #[pymethods]
 impl Simulated {
     /// Returns the text that `radmm run` prints.
-    fn text(&self) -> String {
-        text::outcome(&self.experiment, &self.outcome)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::outcome(&self.experiment, &self.outcome)))
     }
 
     /// Returns `result.json`.
-    fn json(&self) -> String {
-        ResultFile::new(&self.experiment, &self.outcome).to_json()
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || {
+            Ok(ResultFile::new(&self.experiment, &self.outcome).to_json())
+        })
     }
 
     /// Returns `privacy-statement.json`.
-    fn statement(&self) -> String {
-        PrivacyStatement::new(&self.experiment, &self.outcome).to_json()
+    fn statement(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || {
+            Ok(PrivacyStatement::new(&self.experiment, &self.outcome).to_json())
+        })
     }
 
     /// Returns `report.html`.
-    fn html(&self) -> String {
-        self.page().to_html()
+    fn html(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.page().to_html()))
     }
 
     /// Returns the figures of the report.
-    fn figures(&self) -> Vec<DrawnFigure> {
-        figures_of(&self.page())
+    fn figures(&self, py: Python<'_>) -> Result<Vec<DrawnFigure>, Failure> {
+        guarded(py, || Ok(figures_of(&self.page())))
     }
 
     /// Returns the headlines of the report.
-    fn headlines(&self) -> Vec<(String, String, String)> {
-        headlines_of(&self.page())
+    fn headlines(&self, py: Python<'_>) -> Result<Vec<(String, String, String)>, Failure> {
+        guarded(py, || Ok(headlines_of(&self.page())))
     }
 
     /// The model of the first repetition; `None` if it stopped early.
     #[getter]
-    fn model(&self) -> Option<Model> {
+    fn model(&self, py: Python<'_>) -> Result<Option<Model>, Failure> {
         let first = &self.outcome.repetitions[0];
-        final_model(self.experiment.study(), first).map(Model)
+        guarded(py, || {
+            Ok(final_model(self.experiment.study(), first).map(Model))
+        })
     }
 
     /// The reason for which a repetition stopped early, if one did.
@@ -115,13 +121,13 @@ pub(crate) struct Priced(pub(crate) StudyBill);
 #[pymethods]
 impl Priced {
     /// Returns the text that `radmm privacy` prints.
-    fn text(&self) -> String {
-        text::bill(&self.0)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::bill(&self.0)))
     }
 
     /// Returns what `radmm privacy --json` prints.
-    fn json(&self) -> String {
-        self.0.to_json()
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.0.to_json()))
     }
 }
 
@@ -132,23 +138,23 @@ pub(crate) struct Forecasted(pub(crate) Forecast);
 #[pymethods]
 impl Forecasted {
     /// Returns the text that `radmm plan` prints.
-    fn text(&self) -> String {
-        text::forecast(&self.0)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::forecast(&self.0)))
     }
 
     /// Returns what `radmm plan --json` prints.
-    fn json(&self) -> Result<String, Failure> {
-        to_json(&self.0)
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || to_json(&self.0))
     }
 
     /// Returns the page that `radmm plan --out` writes.
-    fn html(&self) -> String {
-        self.0.page().to_html()
+    fn html(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.0.page().to_html()))
     }
 
     /// Returns the figures of the page.
-    fn figures(&self) -> Vec<DrawnFigure> {
-        vec![drawn(&self.0.figure())]
+    fn figures(&self, py: Python<'_>) -> Result<Vec<DrawnFigure>, Failure> {
+        guarded(py, || Ok(vec![drawn(&self.0.figure())]))
     }
 }
 
@@ -159,13 +165,13 @@ pub(crate) struct Certified(pub(crate) Certification);
 #[pymethods]
 impl Certified {
     /// Returns the text that `radmm certify` prints.
-    fn text(&self) -> String {
-        text::certification(&self.0)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::certification(&self.0)))
     }
 
     /// Returns what `radmm certify --json` prints.
-    fn json(&self) -> String {
-        self.0.to_json()
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.0.to_json()))
     }
 }
 
@@ -179,23 +185,23 @@ pub(crate) struct Compared {
 #[pymethods]
 impl Compared {
     /// Returns the text that `radmm compare` prints.
-    fn text(&self) -> String {
-        text::comparison(&self.comparison, &self.result)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::comparison(&self.comparison, &self.result)))
     }
 
     /// Returns what `radmm compare --json` prints.
-    fn json(&self) -> Result<String, Failure> {
-        to_json(&self.result)
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || to_json(&self.result))
     }
 
     /// Returns the page that `radmm compare --out` writes.
-    fn html(&self) -> String {
-        self.result.page(&self.comparison).to_html()
+    fn html(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.result.page(&self.comparison).to_html()))
     }
 
     /// Returns the figures of the page.
-    fn figures(&self) -> Vec<DrawnFigure> {
-        vec![drawn(&self.result.figure())]
+    fn figures(&self, py: Python<'_>) -> Result<Vec<DrawnFigure>, Failure> {
+        guarded(py, || Ok(vec![drawn(&self.result.figure())]))
     }
 }
 
@@ -210,13 +216,15 @@ pub(crate) struct Verified {
 #[pymethods]
 impl Verified {
     /// Returns the text that `radmm verify` prints.
-    fn text(&self) -> String {
-        text::verification(&self.verification, self.delta)
+    fn text(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || {
+            Ok(text::verification(&self.verification, self.delta))
+        })
     }
 
     /// Returns what `radmm verify --json` prints.
-    fn json(&self) -> String {
-        text::verification_json(&self.verification)
+    fn json(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(text::verification_json(&self.verification)))
     }
 }
 

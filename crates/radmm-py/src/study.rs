@@ -13,7 +13,7 @@ use radmm_study::{RowSource, Study};
 use serde_json::Value;
 
 use crate::background::{self, Work};
-use crate::failure::Failure;
+use crate::failure::{Failure, guarded};
 use crate::outcome::{Certified, Compared, Forecasted, Priced, Simulated, Verified};
 use crate::table::Table;
 
@@ -32,8 +32,8 @@ pub(crate) struct StudyFile {
 impl StudyFile {
     /// Reads the text of a study file; `name` is that of the file in messages.
     #[staticmethod]
-    fn parse(text: &str, name: &str, folder: PathBuf) -> Result<Self, Failure> {
-        let (study, notes) = Study::parse(text, name)?;
+    fn parse(py: Python<'_>, text: &str, name: &str, folder: PathBuf) -> Result<Self, Failure> {
+        let (study, notes) = guarded(py, || Ok(Study::parse(text, name)?))?;
         Ok(Self {
             study,
             notes: notes.iter().map(ToString::to_string).collect(),
@@ -73,8 +73,8 @@ impl StudyFile {
     }
 
     /// Returns the study as a file, with its defaults filled in.
-    fn to_toml(&self) -> String {
-        self.study.to_toml()
+    fn to_toml(&self, py: Python<'_>) -> Result<String, Failure> {
+        guarded(py, || Ok(self.study.to_toml()))
     }
 
     /// Returns the bill: with the given numbers of rows, those that parties declare, or those of the table or the study's own.
@@ -376,12 +376,12 @@ pub(crate) fn draft_columns(
 
 /// Returns JSON of the form of a study or site file as TOML, unchecked.
 #[pyfunction]
-pub(crate) fn toml_of_json(json: &str) -> Result<String, Failure> {
-    match serde_json::from_str(json) {
+pub(crate) fn toml_of_json(py: Python<'_>, json: &str) -> Result<String, Failure> {
+    guarded(py, || match serde_json::from_str(json) {
         Ok(Value::Object(map)) => Ok(radmm_study::toml_of_json(&map)),
         Ok(_) => Err(Failure::Value("a study is a dictionary".to_owned())),
         Err(error) => Err(Failure::Value(error.to_string())),
-    }
+    })
 }
 
 /// Checks the files that the parties of a study show.
