@@ -1,7 +1,7 @@
 //! The command line of radmm, as a library: the binary `radmm` and the Python package run the same commands.
 //!
 //! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: wrong use
-//! ([`CommandError::exit_code`](error::CommandError::exit_code)).
+//! (`CommandError::exit_code` in `error.rs`).
 
 mod args;
 mod commands;
