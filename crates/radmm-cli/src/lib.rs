@@ -13,7 +13,7 @@ mod output;
 use std::ffi::OsString;
 use std::panic;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::args::{Args, Command};
 use crate::output::stderr;
@@ -56,6 +56,14 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
             error.exit_code()
         }
     }
+}
+
+/// Returns the definition of the command line, from which examples/manual writes man pages and shell completions.
+///
+/// Hidden, because clap's types are no part of this library's interface: their version may change at any time.
+#[doc(hidden)]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// Suppresses the panic message of decoders: damaged files make them panic, which is caught and reported as an error.
