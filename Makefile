@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test wheel test-python bench instructions tables figures reproduce mutants book
+.PHONY: run test wheel test-python bench instructions tables figures reproduce mutants book deb test-deb test-service static container
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -59,3 +59,18 @@ book: ## builds docs/ as a book in target/book
 	mdbook build
 	@# Links that leave docs/ lead to the files of this repository.
 	@perl -pi -e 's{href="\.\./(.*?)"}{"href=\"../../" . ($$1 =~ s/\.html$$/.md/r) . "\""}ge' target/book/*.html
+
+deb: ## builds the Debian package in target/package
+	scripts/package/deb
+
+test-deb: ## builds the Debian package and checks it: bytes, contents, man pages, completions, service, lintian
+	scripts/package/test-deb
+
+test-service: ## boots a Debian system in a container, installs the package and runs three parties as services; needs root
+	scripts/package/test-service
+
+static: ## builds a binary that needs no library, and checks it in an empty root
+	scripts/package/static
+
+container: ## builds the container image with podman, docker or buildah; BINARY=prebuilt takes the binary of `make static`
+	scripts/package/container $(BINARY)

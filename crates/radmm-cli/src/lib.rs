@@ -1,7 +1,7 @@
 //! The command line of radmm, as a library: the binary `radmm` and the Python package run the same commands.
 //!
 //! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: wrong use
-//! ([`CommandError::exit_code`](error::CommandError::exit_code)).
+//! (`CommandError::exit_code` in `error.rs`).
 
 mod args;
 mod commands;
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::panic;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use radmm_lab::{Experiment, Outcome};
 
 use crate::args::{Args, Command};
@@ -73,6 +73,14 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
             error.exit_code()
         }
     }
+}
+
+/// Returns the definition of the command line, from which examples/manual writes man pages and shell completions.
+///
+/// Hidden, because clap's types are no part of this library's interface: their version may change at any time.
+#[doc(hidden)]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// Suppresses the panic message of decoders: damaged files make them panic, which is caught and reported as an error.
