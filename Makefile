@@ -16,10 +16,7 @@ WHEELS := target/wheels
 PYTHON := target/python/bin/python
 
 wheel: ## builds the Python package into target/wheels; needs Python 3.11 or later
-	python3 -m venv target/python-build
-	target/python-build/bin/pip install --quiet -r crates/radmm-py/requirements-build.txt
-	rm -f $(WHEELS)/radmm-*.whl
-	target/python-build/bin/maturin build --release --locked --manifest-path crates/radmm-py/Cargo.toml --out $(WHEELS)
+	scripts/package/build wheel
 
 test-python: wheel ## checks the Python package in a fresh virtual environment: lints, types, tests, notebooks
 	cargo clippy -p radmm-py --all-targets -- -D warnings

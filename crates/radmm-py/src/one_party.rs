@@ -46,7 +46,7 @@ pub(crate) struct OnePartyFit {
     /// The number of iterations.
     #[pyo3(get)]
     iterations: u32,
-    /// What all fits with this ledger have cost, as `(epsilon, delta, limit)`.
+    /// The total of all fits with this ledger, as `(epsilon, delta, limit)`.
     #[pyo3(get)]
     ledger: Vec<(f64, f64, f64)>,
     /// The study of the fit, with everything that rules chose.
