@@ -48,9 +48,7 @@ def _bar(progress: Literal["auto"] | bool, title: str) -> Any:
             from tqdm.auto import tqdm
     except ImportError:
         if progress is True:
-            raise ImportError(
-                "progress=True needs tqdm: install it with pip install tqdm, or give a function"
-            ) from None
+            raise ImportError("progress=True needs tqdm: install it with pip install tqdm, or give a function") from None
         return None
     return tqdm(total=None, desc=title, leave=False, unit="step")
 
