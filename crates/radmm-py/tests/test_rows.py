@@ -174,3 +174,19 @@ def test_a_table_that_is_no_table_is_an_error(study: radmm.Study, tmp_path: Path
     for rows in ("rows.csv", [1, 2], tmp_path, 3):
         with pytest.raises((radmm.DataError, ValueError)):
             study.run(rows=rows, progress=False)
+
+
+def test_a_panic_does_not_cross(capfd: pytest.CaptureFixture[str]) -> None:
+    """Rust panics where a matrix is changed after it was handed over and checked. Python sees an exception like any other."""
+    dense = np.resize([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], (1000, 3))
+    model = fitted(sparse.csr_array(dense), dense[:, 0] > 0)
+    starts = np.array([0, 1, 2])
+    table = Table.from_sparse(starts, np.array([0, 1], dtype=np.int32), np.ones(2), 3, "X")
+    assert len(model.model_._native.scores(table)) == 2
+    starts[2] = 100
+    with pytest.raises(RuntimeError, match="a mistake of its own"):
+        model.model_._native.scores(table)
+    assert "panicked" in capfd.readouterr().err
+    # Nothing is left locked.
+    starts[2] = 2
+    assert len(model.model_._native.scores(table)) == 2

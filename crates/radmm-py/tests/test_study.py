@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import signal
 import subprocess
@@ -290,15 +289,3 @@ def test_a_network_of_processes_runs_by_the_command_of_the_package(study: radmm.
     assert not verified and verified.faults
     with pytest.raises(radmm.VerificationError):
         radmm.verify(radmm.Study.read(network / "study.toml"), [tmp_path / "nothing.jsonl"])
-
-
-def test_a_mistake_of_ours_never_crosses_as_a_panic() -> None:
-    """A panic in Rust becomes an exception that asks to be reported: here one of a progress function's caller."""
-    ran = subprocess.run(
-        [sys.executable, "-c", "import radmm; radmm.Study.parse('[data', name='x.toml')"],
-        env={**os.environ, "RUST_BACKTRACE": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "StudyError" in ran.stderr and "panicked" not in ran.stderr
