@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test wheel test-python bench instructions tables figures reproduce mutants book
+.PHONY: run test wheel test-python bench instructions tables compare-python figures reproduce mutants book
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -47,6 +47,17 @@ tables: ## measures accuracy on twelve public tables beside scikit-learn and dif
 	python3 -m venv target/tables-venv
 	target/tables-venv/bin/pip install --quiet -r bench/peers/requirements-private.txt
 	python3 scripts/tables/accuracy.py target/release/radmm target/tables target/tables-venv/bin/python
+
+COMPARISON := target/compare-python
+
+compare-python: ## measures the Python package beside diffprivlib on four tables, and writes the results into docs/accuracy.md; needs Python 3.11 or 3.12 and takes the wheel of `make wheel`
+	@ls $(WHEELS)/radmm-*.whl > /dev/null 2>&1 || $(MAKE) wheel
+	python3 -m venv $(COMPARISON)/radmm
+	$(COMPARISON)/radmm/bin/pip install --quiet -r bench/python/requirements.txt
+	$(COMPARISON)/radmm/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
+	python3 -m venv $(COMPARISON)/diffprivlib
+	$(COMPARISON)/diffprivlib/bin/pip install --quiet -r bench/peers/requirements-private.txt
+	python3 bench/python/compare.py $(COMPARISON)/radmm/bin/python $(COMPARISON)/diffprivlib/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
 
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures
