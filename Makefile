@@ -52,12 +52,12 @@ COMPARISON := target/compare-python
 
 compare-python: ## measures the Python package beside diffprivlib on four tables, and writes the results into docs/accuracy.md; needs Python 3.11 or 3.12 and takes the wheel of `make wheel`
 	@ls $(WHEELS)/radmm-*.whl > /dev/null 2>&1 || $(MAKE) wheel
-	python3 -m venv $(COMPARISON)/radmm
-	$(COMPARISON)/radmm/bin/pip install --quiet -r bench/python/requirements.txt
-	$(COMPARISON)/radmm/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
-	python3 -m venv $(COMPARISON)/diffprivlib
-	$(COMPARISON)/diffprivlib/bin/pip install --quiet -r bench/peers/requirements-private.txt
-	python3 bench/python/compare.py $(COMPARISON)/radmm/bin/python $(COMPARISON)/diffprivlib/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
+	python3 -m venv $(COMPARISON)/new
+	$(COMPARISON)/new/bin/pip install --quiet -r bench/python/requirements.txt
+	$(COMPARISON)/new/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
+	python3 -m venv $(COMPARISON)/old
+	$(COMPARISON)/old/bin/pip install --quiet -r bench/peers/requirements-private.txt
+	python3 bench/python/compare.py $(COMPARISON)/new/bin/python $(COMPARISON)/old/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
 
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures

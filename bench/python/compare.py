@@ -1,9 +1,10 @@
 """radmm's Python package beside diffprivlib: accuracy and time on four tables, measured in turns in one run.
 
-    python compare.py RADMM_PYTHON DIFFPRIVLIB_PYTHON FOLDER [--page PAGE] [--json FILE]
+    python compare.py PYTHON OLD_PYTHON FOLDER [--page PAGE] [--json FILE]
 
-The first two are interpreters with the packages of requirements.txt and the wheel, and of ../peers/requirements-private.txt. FOLDER
-gets the tables. The results are printed, and replace what is between two marks in PAGE. `make compare-python` does all of it.
+PYTHON has the packages of requirements.txt and the wheel, OLD_PYTHON those of ../peers/requirements-private.txt: the diffprivlib that
+needs scikit-learn 1.3. FOLDER gets the tables. The results are printed, and replace what is between two marks in PAGE.
+`make compare-python` does all of it.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from report import Setting, markdown, replace_section, summary
 
@@ -65,6 +66,14 @@ class Side:
         self._process.communicate()
 
 
+class Sides(NamedTuple):
+    """The processes of a comparison."""
+
+    radmm: Side
+    diffprivlib: Side
+    diffprivlib_old: Side
+
+
 def prepare(folder: Path, radmm: Side) -> None:
     """Writes all tables with their splits and what is public of their columns."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,31 +88,33 @@ def prepare(folder: Path, radmm: Side) -> None:
         radmm.ask("write_bounds", folder=str(folder), name=name)
 
 
-def measure_table(name: str, folder: Path, radmm: Side, peer: Side, repetitions: int) -> dict[str, Any]:
+def measure_table(name: str, folder: Path, sides: Sides, repetitions: int) -> dict[str, Any]:
     """Returns the facts of a table, and what was measured at each ε."""
-    facts = radmm.ask("load", folder=str(folder), name=name)
-    facts |= peer.ask("load", folder=str(folder), name=name)
+    loaded = [side.ask("load", folder=str(folder), name=name) for side in sides]
+    facts = loaded[0] | loaded[1]
     # The first fits load libraries, and do not count.
-    first = radmm.ask("fit", name=name, epsilon=1.0, delta=DELTA)
-    if first["columns"] != facts["columns"]:
-        sys.exit(f"{name}: radmm has {first['columns']} columns, and the other side {facts['columns']}")
-    peer.ask("fit", name=name, epsilon=1.0, **NOTHING_CHOSEN)
-    facts["without_privacy"] = peer.ask("without_privacy", name=name)
-    facts["settings"] = [measure_setting(name, epsilon, radmm, peer, repetitions) for epsilon in EPSILONS]
+    first = sides.radmm.ask("fit", name=name, epsilon=1.0, delta=DELTA)
+    if any(first["columns"] != peer["columns"] for peer in loaded[1:]):
+        sys.exit(f"{name}: radmm has {first['columns']} columns, and the other sides {[peer['columns'] for peer in loaded[1:]]}")
+    for peer in sides[1:]:
+        peer.ask("fit", name=name, epsilon=1.0, **NOTHING_CHOSEN)
+    facts["without_privacy"] = sides.diffprivlib.ask("without_privacy", name=name)
+    facts["settings"] = [measure_setting(name, epsilon, sides, repetitions) for epsilon in EPSILONS]
     return facts
 
 
-def measure_setting(name: str, epsilon: float, radmm: Side, peer: Side, repetitions: int) -> Setting:
+def measure_setting(name: str, epsilon: float, sides: Sides, repetitions: int) -> Setting:
     """Fits all models at one ε, in turns."""
-    chosen = peer.ask("choose", name=name, epsilon=epsilon)
-    configuration = {key: chosen[key] for key in ("layout", "ridge")}
-    print(f"{name}, ε = {epsilon:g}: diffprivlib's best of {chosen['tried']} is {configuration}", file=sys.stderr)
     contenders = {
-        "radmm": (radmm, {"delta": DELTA}),
-        "radmm_pure": (radmm, {"delta": 0.0}),
-        "diffprivlib": (peer, NOTHING_CHOSEN),
-        "diffprivlib_best": (peer, configuration),
+        "radmm": (sides.radmm, {"delta": DELTA}),
+        "radmm_pure": (sides.radmm, {"delta": 0.0}),
+        "diffprivlib": (sides.diffprivlib, NOTHING_CHOSEN),
     }
+    chosen = {}
+    for contender, side in [("diffprivlib_best", sides.diffprivlib), ("diffprivlib_old_best", sides.diffprivlib_old)]:
+        chosen[contender] = side.ask("choose", name=name, epsilon=epsilon)
+        contenders[contender] = side, {key: chosen[contender][key] for key in ("layout", "ridge")}
+        print(f"{name}, ε = {epsilon:g}: the best of {chosen[contender]['tried']} is {contenders[contender][1]}", file=sys.stderr)
     fits: dict[str, list[dict[str, float]]] = {contender: [] for contender in contenders}
     for _ in range(repetitions):
         for contender, (side, parameters) in contenders.items():
@@ -124,8 +135,8 @@ def machine() -> str:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("radmm_python")
-    parser.add_argument("diffprivlib_python")
+    parser.add_argument("python")
+    parser.add_argument("old_python")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", type=Path, help="the page between whose marks the results are written")
     parser.add_argument("--json", type=Path, help="a file for the results")
@@ -142,9 +153,12 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     asked = arguments()
     load = os.getloadavg()[0]
-    radmm = Side(asked.radmm_python, "radmm_side.py")
-    peer = Side(asked.diffprivlib_python, "diffprivlib_side.py")
-    prepare(asked.folder, radmm)
+    sides = Sides(
+        radmm=Side(asked.python, "radmm_side.py"),
+        diffprivlib=Side(asked.python, "diffprivlib_side.py"),
+        diffprivlib_old=Side(asked.old_python, "diffprivlib_side.py"),
+    )
+    prepare(asked.folder, sides.radmm)
     names = asked.only or (ADULT, *FETCHED)
     results = {
         "machine": machine(),
@@ -152,11 +166,11 @@ def main() -> None:
         "date": datetime.date.today().isoformat(),
         "repetitions": asked.repetitions,
         "delta": DELTA,
-        "versions": {"radmm": radmm.ask("versions"), "diffprivlib": peer.ask("versions")},
-        "tables": {name: measure_table(name, asked.folder, radmm, peer, asked.repetitions) for name in names},
+        "versions": [side.ask("versions") for side in sides],
+        "tables": {name: measure_table(name, asked.folder, sides, asked.repetitions) for name in names},
     }
-    radmm.close()
-    peer.close()
+    for side in sides:
+        side.close()
     text = markdown(results)
     print(text)
     if asked.json:

@@ -1,6 +1,7 @@
-"""The side of diffprivlib, with scikit-learn 1.3: its private logistic regression, and a plain one without privacy."""
+"""The side of a diffprivlib: its private logistic regression, and scikit-learn's without privacy."""
 
 import warnings
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ _TRIALS = 6
 
 #: L-BFGS mostly needs fewer; diffprivlib's default of 100 is too few for some layouts.
 _MOST_ITERATIONS = 1000
+
+#: Whether C is what scikit-learn documents.
+_IS_RIDGE_OF_SUM = metadata.version("diffprivlib") != "0.6.5"
 
 _tables: dict[str, tuple[Rows, dict[str, tuple[Any, Any]]]] = {}
 
@@ -85,9 +89,11 @@ def load(folder: str, name: str) -> dict[str, Any]:
 def _inverse(ridge: float | None, rows: int) -> float:
     """Returns the parameter C for a ridge; None is the default of diffprivlib.
 
-    With scikit-learn 1.3 the ridge of diffprivlib is 1/(C n) for a sum of n losses.
+    For a sum of n losses the ridge is 1/C since diffprivlib 0.6.6. Before, with scikit-learn 1.3, it was 1/(C n).
     """
-    return 1.0 if ridge is None else 1.0 / (ridge * rows**2)
+    if ridge is None:
+        return 1.0
+    return 1.0 / (ridge * rows) if _IS_RIDGE_OF_SUM else 1.0 / (ridge * rows**2)
 
 
 def _model(epsilon: float, ridge: float | None, rows: int, seed: int | None) -> PrivateRegression:
@@ -117,7 +123,8 @@ def choose(name: str, epsilon: float) -> dict[str, Any]:
     tried = [(layout, ridge) for layout in _tables[name][1] for ridge in (None, *RIDGES)]
     accuracies = [_trial(name, epsilon, layout, ridge) for layout, ridge in tried]
     layout, ridge = tried[int(np.argmax(accuracies))]
-    return {"layout": layout, "ridge": ridge, "tried": len(tried)}
+    inverse = _inverse(ridge, len(_tables[name][0].train.labels))
+    return {"layout": layout, "ridge": ridge, "C": inverse, "tried": len(tried)}
 
 
 def fit(name: str, epsilon: float, layout: str, ridge: float | None) -> dict[str, Any]:
@@ -140,7 +147,7 @@ def without_privacy(name: str) -> dict[str, Any]:
 
 serve(
     {
-        "versions": lambda: versions("diffprivlib", "scikit-learn", "numpy", "scipy"),
+        "versions": lambda: versions("diffprivlib", "scikit-learn", "numpy"),
         "load": load,
         "choose": choose,
         "fit": fit,
