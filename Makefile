@@ -57,7 +57,7 @@ compare-python: ## measures the Python package beside diffprivlib on four tables
 	$(COMPARISON)/new/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
 	python3 -m venv $(COMPARISON)/old
 	$(COMPARISON)/old/bin/pip install --quiet -r bench/peers/requirements-private.txt
-	python3 bench/python/compare.py $(COMPARISON)/new/bin/python $(COMPARISON)/old/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
+	python3 -B bench/python/compare.py $(COMPARISON)/new/bin/python $(COMPARISON)/old/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
 
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures

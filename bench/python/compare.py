@@ -42,7 +42,7 @@ class Side:
 
     def __init__(self, python: str, script: str) -> None:
         self._name = script
-        command = [python, "-W", "ignore", str(HERE / script)]
+        command = [python, "-B", "-W", "ignore", str(HERE / script)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=os.environ | ONE_THREAD
         )
