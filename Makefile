@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test wheel test-python bench instructions tables figures reproduce mutants book deb test-deb test-service static container
+.PHONY: run test wheel test-python bench instructions tables compare-python figures reproduce mutants book deb test-deb test-service static container
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -44,6 +44,17 @@ tables: ## measures accuracy on twelve public tables beside scikit-learn and dif
 	python3 -m venv target/tables-venv
 	target/tables-venv/bin/pip install --quiet -r bench/peers/requirements-private.txt
 	python3 scripts/tables/accuracy.py target/release/radmm target/tables target/tables-venv/bin/python
+
+COMPARISON := target/compare-python
+
+compare-python: ## measures the Python package beside diffprivlib on four tables, and writes the results into docs/accuracy.md; needs Python 3.11 or 3.12 and takes the wheel of `make wheel`
+	@ls $(WHEELS)/radmm-*.whl > /dev/null 2>&1 || $(MAKE) wheel
+	python3 -m venv $(COMPARISON)/new
+	$(COMPARISON)/new/bin/pip install --quiet -r bench/python/requirements.txt
+	$(COMPARISON)/new/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/radmm-*.whl
+	python3 -m venv $(COMPARISON)/old
+	$(COMPARISON)/old/bin/pip install --quiet -r bench/peers/requirements-private.txt
+	python3 -B bench/python/compare.py $(COMPARISON)/new/bin/python $(COMPARISON)/old/bin/python $(COMPARISON)/tables --page docs/accuracy.md --json $(COMPARISON)/results.json
 
 figures: ## draws the pictures in docs/ from runs
 	cargo run --release -p radmm-lab --example figures
