@@ -22,6 +22,9 @@ const KEY_FILE: &str = "key.pem";
 /// The folder of results, in the folder of a ledger.
 const RESULTS: &str = "fits";
 
+/// The model, in the folder of a fit's results.
+const MODEL_FILE: &str = "model.json";
+
 /// The name of the limit's origin in messages.
 const LIMIT_NAME: &str = "the ledger";
 
@@ -101,7 +104,13 @@ pub(crate) fn fit_one_party(
         Some(folder) => key_in(folder)?,
         None => SecretKey::generate()?,
     };
+    let results = ledger.as_ref().map(|folder| folder.join(RESULTS));
     let (setup, store) = table.read(py, move |rows| {
+        // The model is written last.
+        let is_delivered = |name: &str| match &results {
+            Some(results) => results.join(name).join(MODEL_FILE).is_file(),
+            None => true,
+        };
         let numbered = |number: usize| format!("name = \"fit {number}\"\n{study}");
         let config = OnePartyConfig {
             study: &numbered,
@@ -114,6 +123,7 @@ pub(crate) fn fit_one_party(
                 Some(_) => NoiseOrigin::Seeded,
             },
             site_name: LIMIT_NAME,
+            is_delivered: &is_delivered,
         };
         let setup = PartySetup::alone(config, &store)?;
         Ok::<_, Failure>((setup, store))

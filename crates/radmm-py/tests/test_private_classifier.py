@@ -144,6 +144,29 @@ def test_a_fit_with_a_ledger_leaves_signed_evidence(numbers: Any, ledger: Path) 
     assert (ledger / "key.pem").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_fit_leaves_the_results_of_others_alone(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    first = radmm.PrivateLinearClassifier(0.5, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    second = radmm.PrivateLinearClassifier(0.7, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    for number, model in ((1, first), (2, second)):
+        assert radmm.Model.read(ledger / "fits" / f"fit {number}" / "model.json") == model.model_
+
+
+def test_a_fit_whose_results_could_not_be_written_is_not_paid_for_twice(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    ledger.mkdir()
+    in_the_way = ledger / "fits"
+    in_the_way.write_text("")
+    model = radmm.PrivateLinearClassifier(bounds=BOUNDS, ledger=ledger)
+    with pytest.raises(radmm.RadmmError, match="fits"):
+        model.fit(X, y)
+    before = charges(ledger)
+    in_the_way.unlink()
+    model.fit(X, y)
+    assert charges(ledger) == before
+    assert radmm.Model.read(ledger / "fits" / "fit 1" / "model.json") == model.model_
+
+
 TWO_FITS = """
     import sys
     import numpy as np

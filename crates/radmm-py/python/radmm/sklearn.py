@@ -48,7 +48,8 @@ class PrivateLinearClassifier(LinearClassifier):
 
     All rows belong to one party. Noise is drawn from the operating system, and nobody can repeat it. Every question to the rows is
     on disk in the ledger before it is answered: a second fit on the same rows is charged on top, and refused at the limit. A fit that
-    is killed is resumed by the same fit, with the answers that were charged.
+    is killed is resumed by the same fit, with the answers that were charged; one that has finished is in the folder ``fits`` of the
+    ledger.
 
     Parameters
     ----------
