@@ -89,12 +89,15 @@ def test_less_epsilon_means_more_noise(numbers: Any) -> None:
     assert accuracy[0.05] < 0.8 < accuracy[0.5] - 0.02 < accuracy[4.0] - 0.02, accuracy
 
 
-def test_bounds_that_are_read_off_the_rows_protect_nobody(numbers: Any) -> None:
+def test_bounds_that_are_read_off_the_rows_protect_nobody(numbers: Any, ledger: Path) -> None:
     X, y = numbers
     with pytest.warns(radmm.PublicBoundsWarning, match="not public"):
-        model = radmm.PrivateLinearClassifier().fit(X, y)
-    assert not model.guarantee_.protects
-    assert "read off the rows" in model.guarantee_.reason
+        model = radmm.PrivateLinearClassifier(ledger=ledger).fit(X, y)
+    saved = radmm.Model.read(ledger / "fits" / "fit 1" / "model.json")
+    for guarantee in (model.guarantee_, model.model_.guarantee, saved.guarantee):
+        assert guarantee is not None and not guarantee.protects
+        assert "read off the rows" in guarantee.reason
+    assert {path.name for path in (ledger / "fits" / "fit 1").iterdir()} == {"model.json"}
 
 
 def test_without_a_ledger_a_warning_says_what_is_not_counted(numbers: Any) -> None:
