@@ -11,7 +11,7 @@ use radmm_node::evidence::{trained_model, write_result_files};
 use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;
 use radmm_node::setup::{OnePartyConfig, PartySetup};
-use radmm_node::store::Store;
+use radmm_node::store::{JOURNAL_FILE, Store};
 use radmm_study::{Limit, ModelFile, ModelGuarantee, NoiseOrigin, Study};
 
 use crate::background;
@@ -105,7 +105,10 @@ pub(crate) fn fit_one_party(
     let limit = Limit::for_gradients(epsilon_limit, delta);
     let limit = limit.map_err(|error| Failure::Value(format!("limit: {error}")))?;
     let store = match &ledger {
-        Some(folder) => Store::open(folder)?,
+        Some(folder) => {
+            check_not_lost(folder)?;
+            Store::open(folder)?
+        }
         None => Store::in_memory()?,
     };
     // The store is locked: no other fit writes a key meanwhile.
@@ -217,6 +220,19 @@ fn totals(party: &Party, limit: f64) -> Vec<(f64, f64, f64)> {
     spent
         .map(|total| (total.epsilon, total.delta, limit))
         .collect()
+}
+
+/// Checks that a ledger is not begun anew where one was: its key is made after its journal.
+// Privacy: an account that started from zero would not count what was released before.
+fn check_not_lost(folder: &Path) -> Result<(), Failure> {
+    let was_there = folder.join(KEY_FILE).exists();
+    match was_there && fs::symlink_metadata(folder.join(JOURNAL_FILE)).is_err() {
+        true => Err(Failure::Ledger(format!(
+            "{}: the key of a ledger is here, and its {JOURNAL_FILE} is gone, which holds what was spent: put it back",
+            folder.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Reads the key in the folder of a ledger, or makes one.

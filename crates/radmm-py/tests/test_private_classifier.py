@@ -170,6 +170,15 @@ def test_a_fit_whose_results_could_not_be_written_is_not_paid_for_twice(numbers:
     assert radmm.Model.read(ledger / "fits" / "fit 1" / "model.json") == model.model_
 
 
+def test_a_ledger_whose_journal_is_gone_does_not_start_from_zero(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    model = radmm.PrivateLinearClassifier(bounds=BOUNDS, ledger=ledger).fit(X, y)
+    (ledger / "state.journal").unlink()
+    with pytest.raises(radmm.LedgerError, match="is gone"):
+        model.fit(X, y)
+    assert not (ledger / "state.journal").exists()
+
+
 TWO_FITS = """
     import sys
     import numpy as np
