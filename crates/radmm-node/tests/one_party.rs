@@ -45,12 +45,15 @@ struct Fit {
     epsilon: f64,
     limit: f64,
     age: fn(usize) -> f64,
+    /// Whether the results of finished fits were handed over.
+    delivered: bool,
 }
 
 const USUAL: Fit = Fit {
     epsilon: 1.0,
     limit: 3.0,
     age,
+    delivered: true,
 };
 
 impl Fit {
@@ -63,6 +66,7 @@ impl Fit {
             noise: NoiseOrigin::Secret,
             limit: Limit::for_gradients(self.limit, 1e-5).unwrap(),
             site_name: "ledger",
+            is_delivered: &|_| self.delivered,
         };
         let setup = PartySetup::alone(config, &store)?;
         Ok(setup.open(store)?.0)
@@ -182,6 +186,51 @@ fn other_rows_in_the_same_folder_count_as_the_same_people() {
 }
 
 #[test]
+fn fits_with_other_parameters_have_other_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let less = Fit {
+        epsilon: 0.5,
+        ..USUAL
+    };
+    finish(in_folder(folder.path(), &USUAL).unwrap());
+    // Unfinished, and resumed after another fit was begun.
+    let mut party = in_folder(folder.path(), &less).unwrap();
+    party.advance_alone().unwrap();
+    drop(party);
+    finish(in_folder(folder.path(), &USUAL).unwrap());
+    finish(in_folder(folder.path(), &less).unwrap());
+    let store = Store::open(&folder.path().join("state")).unwrap();
+    let names: Vec<String> = { store.studies().into_iter() }
+        .map(|study| study.name)
+        .collect();
+    assert_eq!(names, ["fit 1", "fit 2", "fit 3"]);
+    assert_eq!(store.charges().unwrap().len(), 3 * 26);
+}
+
+#[test]
+fn a_fit_that_was_paid_for_and_not_handed_over_is_taken_up_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let lost = Fit {
+        limit: 1.02,
+        delivered: false,
+        ..USUAL
+    };
+    let first = finish(in_folder(folder.path(), &lost).unwrap());
+    // The limit admits no second fit: this is the first one, and the rows are not asked again.
+    let again = in_folder(folder.path(), &lost).unwrap();
+    assert!(again.is_finished());
+    assert_eq!(finish(again), first);
+    let store = Store::open(&folder.path().join("state")).unwrap();
+    assert_eq!(store.charges().unwrap().len(), 26);
+    drop(store);
+    let other = Fit {
+        age: |row| ((7 * row) % 100) as f64,
+        ..lost
+    };
+    assert!(in_folder(folder.path(), &other).is_err());
+}
+
+#[test]
 fn a_folder_admits_one_fit_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let first = in_folder(folder.path(), &USUAL).unwrap();
@@ -206,6 +255,7 @@ fn a_study_of_one_party_has_no_network() {
             noise: NoiseOrigin::Secret,
             limit: Limit::for_gradients(1.0, 1e-5).unwrap(),
             site_name: "ledger",
+            is_delivered: &|_| true,
         };
         let refused = PartySetup::alone(config, &Store::in_memory().unwrap());
         let message = refused.err().unwrap().to_string();

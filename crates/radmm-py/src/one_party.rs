@@ -1,15 +1,18 @@
 //! A private classifier on one party's rows, with a durable ledger.
 
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use radmm::privacy::Guarantee;
+use radmm_node::atomic_file::AtomicFile;
 use radmm_node::evidence::{trained_model, write_result_files};
 use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;
 use radmm_node::setup::{OnePartyConfig, PartySetup};
-use radmm_node::store::Store;
-use radmm_study::{Limit, ModelFile, NoiseOrigin};
+use radmm_node::store::{JOURNAL_FILE, Store};
+use radmm_study::{Limit, ModelFile, ModelGuarantee, NoiseOrigin, Study};
 
 use crate::background;
 use crate::failure::Failure;
@@ -22,8 +25,15 @@ const KEY_FILE: &str = "key.pem";
 /// The folder of results, in the folder of a ledger.
 const RESULTS: &str = "fits";
 
+/// The model, in the folder of a fit's results.
+const MODEL_FILE: &str = "model.json";
+
 /// The name of the limit's origin in messages.
 const LIMIT_NAME: &str = "the ledger";
+
+/// The caveat of a fit whose bounds or vocabularies are not public.
+const READ_OFF: &str =
+    "bounds or vocabularies were read off the rows, and no guarantee covers what they tell";
 
 /// A finished fit.
 #[pyclass(frozen, module = "radmm._radmm")]
@@ -70,9 +80,10 @@ impl OnePartyFit {
 ///
 /// `ledger` is the folder of the durable ledger; without one the charges of this fit are forgotten when the process ends. `limit` is
 /// the most that all fits with the ledger may cost, as `(epsilon, delta)`. With a `seed`, which must be the study's, noise repeats and
-/// protects nobody; there must be no ledger then.
+/// protects nobody; there must be no ledger then. Nor does a fit protect whose bounds or vocabularies were `read_off` the rows; it has
+/// a model and no signed statement.
 #[pyfunction]
-#[pyo3(signature = (study, table, ledger, limit, seed, threads, progress))]
+#[pyo3(signature = (study, table, ledger, limit, seed, read_off, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn fit_one_party(
     py: Python<'_>,
@@ -81,6 +92,7 @@ pub(crate) fn fit_one_party(
     ledger: Option<PathBuf>,
     limit: (f64, f64),
     seed: Option<u64>,
+    read_off: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> Result<OnePartyFit, Failure> {
@@ -93,7 +105,10 @@ pub(crate) fn fit_one_party(
     let limit = Limit::for_gradients(epsilon_limit, delta);
     let limit = limit.map_err(|error| Failure::Value(format!("limit: {error}")))?;
     let store = match &ledger {
-        Some(folder) => Store::open(folder)?,
+        Some(folder) => {
+            check_not_lost(folder)?;
+            Store::open(folder)?
+        }
         None => Store::in_memory()?,
     };
     // The store is locked: no other fit writes a key meanwhile.
@@ -101,7 +116,13 @@ pub(crate) fn fit_one_party(
         Some(folder) => key_in(folder)?,
         None => SecretKey::generate()?,
     };
+    let results = ledger.as_ref().map(|folder| folder.join(RESULTS));
     let (setup, store) = table.read(py, move |rows| {
+        // The model is written last.
+        let is_delivered = |name: &str| match &results {
+            Some(results) => results.join(name).join(MODEL_FILE).is_file(),
+            None => true,
+        };
         let numbered = |number: usize| format!("name = \"fit {number}\"\n{study}");
         let config = OnePartyConfig {
             study: &numbered,
@@ -114,6 +135,7 @@ pub(crate) fn fit_one_party(
                 Some(_) => NoiseOrigin::Seeded,
             },
             site_name: LIMIT_NAME,
+            is_delivered: &is_delivered,
         };
         let setup = PartySetup::alone(config, &store)?;
         Ok::<_, Failure>((setup, store))
@@ -130,30 +152,60 @@ pub(crate) fn fit_one_party(
             let spent = party.spent();
             work.step(|| progress_text(spent));
         }
-        let folder = match &ledger {
-            Some(folder) => {
-                let out = folder.join(RESULTS).join(&facts.study.name);
-                write_result_files(&party, &facts, &out)?;
-                Some(out)
-            }
-            None => None,
-        };
-        let Guarantee { epsilon, delta } = party.spent();
         let model = trained_model(&party, &facts);
+        let mut model = model.map_err(|error| Failure::Party(error.to_string()))?;
+        if read_off {
+            model = without_protection(&facts.study, &model)?;
+        }
+        let results = ledger.map(|folder| folder.join(RESULTS).join(&facts.study.name));
+        match &results {
+            // What is signed is for others: a fit that protects nobody has nothing to tell them.
+            Some(out) if read_off => write_model(&model, out)?,
+            Some(out) => drop(write_result_files(&party, &facts, out)?),
+            None => {}
+        }
+        let Guarantee { epsilon, delta } = party.spent();
+        let (protects, caveat) = match &model.trained().guarantee {
+            Some(guarantee) => (guarantee.protects, guarantee.caveat.clone()),
+            None => (false, String::new()),
+        };
         Ok(OnePartyFit {
-            model: model.map_err(|error| Failure::Party(error.to_string()))?,
+            model,
             epsilon,
             delta,
-            protects: facts.protects(),
-            caveat: facts.caveat(),
+            protects,
+            caveat,
             rows: facts.rows,
             data_steps: bill.data_steps,
             iterations: party.iterations(),
             ledger: totals(&party, epsilon_limit),
             study: facts.study.to_toml(),
-            folder,
+            folder: results,
         })
     })
+}
+
+/// Returns a model that says that it protects nobody.
+fn without_protection(study: &Study, model: &ModelFile) -> Result<ModelFile, Failure> {
+    let mut trained = model.trained().clone();
+    trained.guarantee = trained.guarantee.map(|guarantee| ModelGuarantee {
+        protects: false,
+        caveat: READ_OFF.to_owned(),
+        ..guarantee
+    });
+    ModelFile::new(study, trained).map_err(|error| Failure::Party(error.to_string()))
+}
+
+/// Writes `model.json` alone into a folder, which is made if need be.
+fn write_model(model: &ModelFile, out: &Path) -> Result<(), Failure> {
+    let path = out.join(MODEL_FILE);
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(out)?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(model.to_json().as_bytes())?;
+        file.commit()
+    };
+    write().map_err(|error| Failure::Ledger(format!("{}: {error}", path.display())))
 }
 
 fn progress_text(spent: Guarantee) -> String {
@@ -168,6 +220,19 @@ fn totals(party: &Party, limit: f64) -> Vec<(f64, f64, f64)> {
     spent
         .map(|total| (total.epsilon, total.delta, limit))
         .collect()
+}
+
+/// Checks that a ledger is not begun anew where one was: its key is made after its journal.
+// Privacy: an account that started from zero would not count what was released before.
+fn check_not_lost(folder: &Path) -> Result<(), Failure> {
+    let was_there = folder.join(KEY_FILE).exists();
+    match was_there && fs::symlink_metadata(folder.join(JOURNAL_FILE)).is_err() {
+        true => Err(Failure::Ledger(format!(
+            "{}: the key of a ledger is here, and its {JOURNAL_FILE} is gone, which holds what was spent: put it back",
+            folder.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Reads the key in the folder of a ledger, or makes one.

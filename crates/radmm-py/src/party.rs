@@ -8,16 +8,19 @@
 //! 1 ‖ link (16 bytes) ‖ frame
 //! ```
 //! Of two neighbours the one with the lower number draws the link, at random, whenever it starts or is asked to; messages of
-//! earlier links are ignored. So a party that was restarted needs nothing from its carrier.
+//! earlier links are ignored. So a party that was restarted needs nothing from its carrier. Of the frames of a link only the first,
+//! its hello, must not be handled twice; a carrier that does not know whether it has delivered a message may deliver it again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use radmm::graph::NodeId;
 use radmm_node::evidence::write_result_files;
-use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
+use radmm_node::machine::{Credit, Frame, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
 use radmm_node::setup::{Folders, PartySetup};
 use radmm_node::store::Store;
@@ -49,6 +52,8 @@ pub(crate) struct PartyMachine {
     facts: PublicFacts,
     out: PathBuf,
     pool: ThreadPool,
+    /// The process that opened it. A fork has none of the threads, and must not answer beside the party that it is a copy of.
+    process: u32,
 }
 
 /// The party, until it is closed.
@@ -69,6 +74,8 @@ struct Edge {
     /// Whether this side draws the link.
     draws: bool,
     link: Option<(LinkId, Serial)>,
+    /// The hello of that link, once it has come.
+    hello: Option<Vec<u8>>,
 }
 
 /// A link that queues frames for the carrier.
@@ -129,6 +136,7 @@ impl PartyMachine {
             peer: peer.id,
             name: peer.name,
             link: None,
+            hello: None,
         });
         let edges = edges.collect();
         let party = guarded(py, || {
@@ -148,6 +156,7 @@ impl PartyMachine {
             facts,
             out,
             pool,
+            process: process::id(),
         })
     }
 
@@ -305,8 +314,12 @@ impl PartyMachine {
             if let Some(reason) = &running.failed {
                 return Err(Failure::Party(reason.clone()));
             }
-            let done = work(running);
-            if let Err(Failure::Party(reason) | Failure::Ledger(reason)) = &done {
+            let done = catch_unwind(AssertUnwindSafe(|| work(running)));
+            // What panicked may have stopped halfway.
+            let done = done.unwrap_or_else(|payload| Err(Failure::from_panic(&*payload)));
+            if let Err(Failure::Party(reason) | Failure::Ledger(reason) | Failure::Bug(reason)) =
+                &done
+            {
                 running.failed = Some(reason.clone());
             }
             done
@@ -319,6 +332,12 @@ impl PartyMachine {
         py: Python<'_>,
         work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
+        if self.process != process::id() {
+            return Err(Failure::Party(format!(
+                "{}: the party belongs to the process that opened it, and this is a fork of it",
+                self.facts.name()
+            )));
+        }
         guarded(py, || {
             let mut running = lock(&self.running);
             let open = running.as_mut().ok_or_else(|| {
@@ -347,6 +366,7 @@ impl Running {
         let serial = Serial(self.links);
         let edge = &mut self.edges[index];
         let peer = edge.peer;
+        edge.hello = None;
         if let Some((_, before)) = edge.link.replace((id, serial)) {
             self.party.handle(LinkEvent::Down {
                 peer,
@@ -384,12 +404,19 @@ impl Running {
             (FRAME, draws) => {
                 let (id, frame) = rest.split_first_chunk::<16>().ok_or_else(unknown)?;
                 let is_current = edge.link.is_some_and(|(current, _)| current == *id);
-                if !is_current && draws {
-                    // Sent before the neighbour heard of the link that is current.
+                let is_hello = matches!(Frame::decode(frame), Ok(Frame::Hello(_)));
+                if !is_current && (draws || !is_hello) {
+                    // Of a link before this one, or before this process: the neighbour is not to blame.
                     return Ok(());
                 }
                 if !is_current {
                     self.begin_link(index, *id)?;
+                }
+                if is_hello {
+                    let before = self.edges[index].hello.replace(frame.to_vec());
+                    if before.as_deref() == Some(frame) {
+                        return Ok(());
+                    }
                 }
                 let edge = &self.edges[index];
                 let Some((_, serial)) = edge.link else {

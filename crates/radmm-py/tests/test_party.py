@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -268,3 +270,75 @@ def test_messages_can_be_taken_instead_of_sent(nodes: Path, tmp_path: Path) -> N
         assert party.take_outgoing() == []
         party.stop()
     assert party.name in repr(party)
+
+
+def accusations(network: Network) -> list[str]:
+    return [line for party in network.parties.values() for line in party.notices() if "misbehaves" in line]
+
+
+def test_a_restart_blames_no_neighbour_for_messages_that_were_on_their_way(nodes: Path, tmp_path: Path) -> None:
+    network = Network(*copied(nodes, tmp_path))
+    name = "node-1"
+    for _ in range(40):
+        network.step(lambda waiting: waiting[0])
+    # What node-0 sends waits while the others go on.
+    held = ("node-0", name)
+    while not any(message[0] == 1 for message in network.queues.get(held, ())):
+        network.step(lambda waiting: next((edge for edge in waiting if edge != held), waiting[0]))
+    network.parties[name].close()
+    network.open(name)
+    network.run(lambda waiting: waiting[0])
+    assert not accusations(network)
+    assert_same_files(nodes, network, tmp_path / "out")
+    network.close()
+
+
+def test_a_message_that_is_delivered_twice_changes_nothing(nodes: Path, tmp_path: Path) -> None:
+    """A transport that fails after it has delivered."""
+    network = Network(*copied(nodes, tmp_path))
+    chance = random.Random(3)
+    for party in network.parties.values():
+        deliver = party._send
+        assert deliver is not None
+
+        def send(peer: str, message: bytes, deliver: Any = deliver) -> None:
+            deliver(peer, message)
+            if message[0] == 1 and chance.random() < 0.5:
+                raise TimeoutError
+
+        party._send = send
+    for _ in range(200):
+        try:
+            network.step(chance.choice)
+            if chance.random() < 0.1:
+                party = network.parties[chance.choice(sorted(network.parties))]
+                party.connect(chance.choice(party.neighbours))
+        except TimeoutError:
+            continue
+    while not all(party.done for party in network.parties.values()):
+        try:
+            if not network.step(chance.choice):
+                for party in network.parties.values():
+                    party._flush()
+        except TimeoutError:
+            continue
+    assert not accusations(network)
+    assert_same_files(nodes, network, tmp_path / "out")
+    network.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_cannot_use_the_party_of_its_parent(nodes: Path, tmp_path: Path) -> None:
+    network = Network(*copied(nodes, tmp_path))
+    party = network.parties["node-0"]
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            party.connect(party.neighbours[0])
+        except radmm.PartyError as error:
+            os._exit(0 if "fork" in str(error) else 1)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    network.run(lambda waiting: waiting[0])
+    network.close()

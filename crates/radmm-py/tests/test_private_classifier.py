@@ -89,12 +89,15 @@ def test_less_epsilon_means_more_noise(numbers: Any) -> None:
     assert accuracy[0.05] < 0.8 < accuracy[0.5] - 0.02 < accuracy[4.0] - 0.02, accuracy
 
 
-def test_bounds_that_are_read_off_the_rows_protect_nobody(numbers: Any) -> None:
+def test_bounds_that_are_read_off_the_rows_protect_nobody(numbers: Any, ledger: Path) -> None:
     X, y = numbers
     with pytest.warns(radmm.PublicBoundsWarning, match="not public"):
-        model = radmm.PrivateLinearClassifier().fit(X, y)
-    assert not model.guarantee_.protects
-    assert "read off the rows" in model.guarantee_.reason
+        model = radmm.PrivateLinearClassifier(ledger=ledger).fit(X, y)
+    saved = radmm.Model.read(ledger / "fits" / "fit 1" / "model.json")
+    for guarantee in (model.guarantee_, model.model_.guarantee, saved.guarantee):
+        assert guarantee is not None and not guarantee.protects
+        assert "read off the rows" in guarantee.reason
+    assert {path.name for path in (ledger / "fits" / "fit 1").iterdir()} == {"model.json"}
 
 
 def test_without_a_ledger_a_warning_says_what_is_not_counted(numbers: Any) -> None:
@@ -142,6 +145,38 @@ def test_a_fit_with_a_ledger_leaves_signed_evidence(numbers: Any, ledger: Path) 
     assert statement["epsilon"] == model.guarantee_.epsilon
     assert statement["protects"] is True
     assert (ledger / "key.pem").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_fit_leaves_the_results_of_others_alone(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    first = radmm.PrivateLinearClassifier(0.5, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    second = radmm.PrivateLinearClassifier(0.7, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    for number, model in ((1, first), (2, second)):
+        assert radmm.Model.read(ledger / "fits" / f"fit {number}" / "model.json") == model.model_
+
+
+def test_a_fit_whose_results_could_not_be_written_is_not_paid_for_twice(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    ledger.mkdir()
+    in_the_way = ledger / "fits"
+    in_the_way.write_text("")
+    model = radmm.PrivateLinearClassifier(bounds=BOUNDS, ledger=ledger)
+    with pytest.raises(radmm.RadmmError, match="fits"):
+        model.fit(X, y)
+    before = charges(ledger)
+    in_the_way.unlink()
+    model.fit(X, y)
+    assert charges(ledger) == before
+    assert radmm.Model.read(ledger / "fits" / "fit 1" / "model.json") == model.model_
+
+
+def test_a_ledger_whose_journal_is_gone_does_not_start_from_zero(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    model = radmm.PrivateLinearClassifier(bounds=BOUNDS, ledger=ledger).fit(X, y)
+    (ledger / "state.journal").unlink()
+    with pytest.raises(radmm.LedgerError, match="is gone"):
+        model.fit(X, y)
+    assert not (ledger / "state.journal").exists()
 
 
 TWO_FITS = """

@@ -190,3 +190,16 @@ def test_a_panic_does_not_cross(capfd: pytest.CaptureFixture[str]) -> None:
     # Nothing is left locked.
     starts[2] = 2
     assert len(model.model_._native.scores(table)) == 2
+
+
+def test_text_that_is_no_text_is_refused() -> None:
+    """Files of other programs hold such columns, and pyarrow reads them."""
+    ages = np.arange(100.0)
+    one_byte_each = pyarrow.py_buffer(np.arange(101, dtype=np.int32).tobytes())
+    not_utf8 = pyarrow.Array.from_buffers(pyarrow.string(), 100, [None, one_byte_each, pyarrow.py_buffer(b"\xff" * 100)])
+    codes = pyarrow.array([0, 5] * 50, pyarrow.int8())
+    no_such_text = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(["u", "v"]), safe=False)
+    for column in (not_utf8, no_such_text, pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 100), not_utf8)):
+        table = pyarrow.table({"age": ages, "ward": column})
+        with pytest.raises(radmm.DataError, match="ward.* is damaged"):
+            fitted(table, ages > 40, bounds={"age": (0, 100)}, categories={"ward": ["u", "v"]})

@@ -20,7 +20,7 @@ const UNNAMED_PARTY: &str = "this party";
 
 /// The parts of a party that trains on its own rows alone.
 pub struct OnePartyConfig<'a> {
-    /// The study as text, without `[[parties]]` and `[network]`. Fits with different numbers must be different studies.
+    /// The study as text, without `[[parties]]` and `[network]`. Its name must tell its number, and nothing else.
     pub study: &'a dyn Fn(usize) -> String,
     /// The name of the study in messages.
     pub study_name: &'a str,
@@ -34,13 +34,17 @@ pub struct OnePartyConfig<'a> {
     pub limit: Limit,
     /// The name of the limit's origin in messages.
     pub site_name: &'a str,
+    /// Whether the results of a finished fit were handed over, by its name. One that was paid for and is not handed over yet is
+    /// taken up again by the same fit.
+    pub is_delivered: &'a dyn Fn(&str) -> bool,
 }
 
 impl PartySetup {
     /// Brings together a party without neighbours.
     ///
     /// A store that holds an unfinished fit with the same parameters on the same rows resumes it: what was charged is used, and
-    /// nothing is charged twice. Every other fit is a new study, which is charged on top of all earlier ones.
+    /// nothing is charged twice. So it does with a finished one whose results were not handed over. Every other fit is a new study
+    /// with a name of its own, which is charged on top of all earlier ones.
     pub fn alone(config: OnePartyConfig<'_>, store: &Store) -> Result<Self, OnePartyError> {
         let parse = |number: usize, rows: usize| {
             let party = StudyParty {
@@ -60,11 +64,15 @@ impl PartySetup {
         for number in 1.. {
             // Rows with a missing value are not trained on.
             study = parse(number, rows.shard.rows())?;
-            let sha256 = study.sha256();
-            let before = records.iter().find(|record| record.sha256 == sha256);
-            let resumable =
-                |record: &StudyRecord| !record.finished && record.fingerprint == fingerprint;
-            if before.is_none_or(resumable) {
+            let mut namesakes = records.iter().filter(|record| record.name == study.name);
+            let Some(before) = namesakes.next() else {
+                break;
+            };
+            let is_same = |record: &StudyRecord| {
+                record.sha256 == study.sha256() && record.fingerprint == fingerprint
+            };
+            let is_over = before.finished && (config.is_delivered)(&before.name);
+            if is_same(before) && !is_over {
                 break;
             }
         }

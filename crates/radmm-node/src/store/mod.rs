@@ -54,7 +54,7 @@ use step::StoredStep;
 use storage::{LockedFile, MemoryStorage, Storage};
 
 /// The name of the journal in the state folder.
-const FILE: &str = "state.journal";
+pub const JOURNAL_FILE: &str = "state.journal";
 
 /// The name of the journal until its first record is written.
 const UNFINISHED: &str = "state.journal.new";
@@ -122,7 +122,7 @@ impl Store {
         };
         create_folder(folder).map_err(failed)?;
         create_file(folder)?;
-        let file = folder.join(FILE);
+        let file = folder.join(JOURNAL_FILE);
         restrict_to_owner(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
         let store = Self::open_existing(folder)?;
         // The process that created the file may have been killed before its name was durable.
@@ -132,7 +132,7 @@ impl Store {
 
     /// Opens the store of a folder that has one.
     pub fn open_existing(folder: &Path) -> Result<Self, StoreError> {
-        let file = folder.join(FILE);
+        let file = folder.join(JOURNAL_FILE);
         if !file.is_file() {
             return Err(StoreError::Missing(folder.to_owned()));
         }
@@ -463,7 +463,7 @@ const BAD_STEP: &str = "a step cannot be read";
 /// Creates the journal if there is none. It gets its name once its first record is durable: a process that is killed in between
 /// must not leave what looks like a damaged account.
 fn create_file(folder: &Path) -> Result<(), StoreError> {
-    let (file, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
+    let (file, unfinished) = (folder.join(JOURNAL_FILE), folder.join(UNFINISHED));
     // A dangling symbolic link, as to a disk that is not mounted, must not be replaced by an empty account.
     let exists = || fs::symlink_metadata(&file).is_ok();
     if exists() {

@@ -251,6 +251,7 @@ def fit_one_party(
     ledger: _Path | None,
     limit: tuple[float, float],
     seed: int | None,
+    read_off: bool,
     threads: int | None,
     progress: _Progress | None,
 ) -> OnePartyFit: ...

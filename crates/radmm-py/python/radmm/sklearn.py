@@ -48,7 +48,8 @@ class PrivateLinearClassifier(LinearClassifier):
 
     All rows belong to one party. Noise is drawn from the operating system, and nobody can repeat it. Every question to the rows is
     on disk in the ledger before it is answered: a second fit on the same rows is charged on top, and refused at the limit. A fit that
-    is killed is resumed by the same fit, with the answers that were charged.
+    is killed is resumed by the same fit, with the answers that were charged; one that has finished is in the folder ``fits`` of the
+    ledger.
 
     Parameters
     ----------
@@ -144,17 +145,15 @@ class PrivateLinearClassifier(LinearClassifier):
         run = {} if seed is None else {"run": {"seed": seed}}
         text = toml_of({"data": meaning.data, **self._terms(), **run})
         with shown(bool(self.verbose), "fit") as show:
-            fit = _radmm.fit_one_party(text, table, ledger, (float(limit), float(self.delta)), seed, threads_of(self.n_jobs), show)
+            total = (float(limit), float(self.delta))
+            fit = _radmm.fit_one_party(text, table, ledger, total, seed, meaning.read_off, threads_of(self.n_jobs), show)
         warn_of_dropped(table.rows - fit.rows, table.rows)
         self.study_text_ = fit.study
         self.ledger_ = fit.ledger[0]
         scope = "total over everything that this fit released"
         if ledger is None:
             scope += "; without a ledger, other fits on the same rows are not counted"
-        reason = fit.caveat
-        if meaning.read_off:
-            reason = "bounds or vocabularies were read off the rows, and no guarantee covers what they tell"
-        self.guarantee_ = Guarantee(fit.epsilon, fit.delta, RELATION, scope, fit.protects and not meaning.read_off, reason)
+        self.guarantee_ = Guarantee(fit.epsilon, fit.delta, RELATION, scope, fit.protects, fit.caveat)
         return Model(fit.model)
 
 

@@ -14,6 +14,8 @@ use arrow_array::{
 use arrow_schema::DataType;
 use radmm_data::{CellValue, MemoryColumn};
 
+use crate::failure::Failure;
+
 /// A column in the pieces in which it came.
 struct ChunkedColumn<'a> {
     chunks: Vec<Box<dyn MemoryColumn + 'a>>,
@@ -32,6 +34,20 @@ impl MemoryColumn for ChunkedColumn<'_> {
         }
         self.chunks[chunk].cell(row - self.starts[chunk])
     }
+}
+
+/// Checks what other programs may get wrong in columns that are read: text that is not UTF-8, which must never become a `str`, and
+/// numbers of texts that are not there.
+pub(super) fn check(batch: &RecordBatch) -> Result<(), Failure> {
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let has_text = matches!(column.data_type(), DataType::Dictionary(..))
+            || kind_of(column.data_type()) == "text";
+        if has_text && let Err(error) = column.to_data().validate_full() {
+            let name = field.name();
+            return Err(Failure::Value(format!("column {name:?} is damaged: {error}")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a column of record batches, or its type if cells of it cannot be read.

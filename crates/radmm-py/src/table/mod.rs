@@ -59,14 +59,17 @@ impl MemoryColumn for &AddedColumn {
 impl Table {
     /// Takes the columns of anything with `__arrow_c_stream__`. Nothing is copied.
     #[staticmethod]
-    fn from_arrow(rows: PyTable, name: String) -> Self {
+    fn from_arrow(py: Python<'_>, rows: PyTable, name: String) -> Result<Self, Failure> {
         let (batches, schema) = rows.into_inner();
-        Self {
-            name,
-            rows: batches.iter().map(RecordBatch::num_rows).sum(),
-            content: Content::Arrow(batches, schema),
-            added: Vec::new(),
-        }
+        guarded(py, || {
+            batches.iter().try_for_each(arrow::check)?;
+            Ok(Self {
+                name,
+                rows: batches.iter().map(RecordBatch::num_rows).sum(),
+                content: Content::Arrow(batches, schema),
+                added: Vec::new(),
+            })
+        })
     }
 
     /// Takes an array of rows, with the names of its columns. Nothing is copied.

@@ -86,7 +86,7 @@ fn everything_that_an_opened_store_shows_survives_a_power_failure() {
 #[test]
 fn a_dangling_link_to_an_account_is_not_replaced_by_an_empty_account() {
     let folder = tempfile::tempdir().unwrap();
-    let link = folder.path().join(FILE);
+    let link = folder.path().join(JOURNAL_FILE);
     std::os::unix::fs::symlink(folder.path().join("volume/state.journal"), &link).unwrap();
     let opened = Store::open(folder.path());
     assert!(opened.is_err(), "a new account was created");

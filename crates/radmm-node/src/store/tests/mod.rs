@@ -356,7 +356,7 @@ fn a_store_is_opened_by_one_process_at_a_time() {
 #[test]
 fn a_file_that_is_not_a_journal_is_corrupt() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join(FILE), "rows, rows, rows\n".repeat(1000)).unwrap();
+    fs::write(folder.path().join(JOURNAL_FILE), "rows, rows, rows\n".repeat(1000)).unwrap();
     let error = Store::open(folder.path()).err().unwrap();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
 }
@@ -381,7 +381,7 @@ fn a_store_whose_creation_was_killed_is_created_again() {
 fn a_truncated_account_is_corrupt_and_not_started_again() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(folder.path()).unwrap());
-    fs::write(folder.path().join(FILE), []).unwrap();
+    fs::write(folder.path().join(JOURNAL_FILE), []).unwrap();
     let refused = Store::open(folder.path()).err().unwrap().to_string();
     assert!(refused.contains("the state is corrupt"), "{refused}");
 }
@@ -428,18 +428,18 @@ fn the_journal_is_readable_by_its_owner_only() {
     let own = parent.path().join("own");
     drop(Store::open(&own).unwrap());
     assert_eq!(mode(&own), 0o700);
-    assert_eq!(mode(&own.join(FILE)), 0o600);
+    assert_eq!(mode(&own.join(JOURNAL_FILE)), 0o600);
     // An existing folder stays as it is, and the file is private.
     let theirs = parent.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
     fs::set_permissions(&theirs, fs::Permissions::from_mode(0o755)).unwrap();
     drop(Store::open(&theirs).unwrap());
     assert_eq!(mode(&theirs), 0o755);
-    assert_eq!(mode(&theirs.join(FILE)), 0o600);
+    assert_eq!(mode(&theirs.join(JOURNAL_FILE)), 0o600);
     // A restored copy with wider permissions is made private.
-    fs::set_permissions(theirs.join(FILE), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(theirs.join(JOURNAL_FILE), fs::Permissions::from_mode(0o644)).unwrap();
     drop(Store::open(&theirs).unwrap());
-    assert_eq!(mode(&theirs.join(FILE)), 0o600);
+    assert_eq!(mode(&theirs.join(JOURNAL_FILE)), 0o600);
 }
 
 #[test]
