@@ -64,7 +64,7 @@ impl Fit {
             table: &table(self.age),
             key: SecretKey::read(key).unwrap(),
             noise: NoiseOrigin::Secret,
-            limit: Limit::for_gradients(self.limit, 1e-5).unwrap(),
+            limits: vec![Limit::for_gradients(self.limit, 1e-5).unwrap()],
             site_name: "ledger",
             is_delivered: &|_| self.delivered,
         };
@@ -253,7 +253,7 @@ fn a_study_of_one_party_has_no_network() {
             table: &table(age),
             key: SecretKey::read(&key(folder.path())).unwrap(),
             noise: NoiseOrigin::Secret,
-            limit: Limit::for_gradients(1.0, 1e-5).unwrap(),
+            limits: vec![Limit::for_gradients(1.0, 1e-5).unwrap()],
             site_name: "ledger",
             is_delivered: &|_| true,
         };

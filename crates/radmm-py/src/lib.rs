@@ -35,7 +35,7 @@ mod _radmm {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::one_party::{OnePartyFit, fit_one_party};
+    use crate::one_party::{OnePartyFit, fit_one_party, one_answer};
     #[pymodule_export]
     use crate::outcome::{Certified, Compared, Forecasted, Priced, Simulated, Verified};
     #[pymodule_export]

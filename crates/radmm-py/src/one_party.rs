@@ -12,10 +12,11 @@ use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;
 use radmm_node::setup::{OnePartyConfig, PartySetup};
 use radmm_node::store::{JOURNAL_FILE, Store};
-use radmm_study::{Limit, ModelFile, ModelGuarantee, NoiseOrigin, Study};
+use radmm_study::algorithm::OneAnswer;
+use radmm_study::{Identity, Limit, ModelFile, ModelGuarantee, NoiseOrigin, Study, StudyParty};
 
 use crate::background;
-use crate::failure::Failure;
+use crate::failure::{Failure, guarded};
 use crate::model::Model;
 use crate::table::Table;
 
@@ -27,6 +28,9 @@ const RESULTS: &str = "fits";
 
 /// The model, in the folder of a fit's results.
 const MODEL_FILE: &str = "model.json";
+
+/// The name of the study in messages.
+const STUDY_NAME: &str = "this fit";
 
 /// The name of the limit's origin in messages.
 const LIMIT_NAME: &str = "the ledger";
@@ -78,19 +82,21 @@ impl OnePartyFit {
 
 /// Fits a classifier on the rows of a table, by a study without `name`, `[[parties]]` and `[network]`.
 ///
-/// `ledger` is the folder of the durable ledger; without one the charges of this fit are forgotten when the process ends. `limit` is
-/// the most that all fits with the ledger may cost, as `(epsilon, delta)`. With a `seed`, which must be the study's, noise repeats and
+/// `ledger` is the folder of the durable ledger; without one the charges of this fit are forgotten when the process ends. `limits` are
+/// candidates for the most that all fits with the ledger may cost at `delta`, of which the first that leaves room for this fit alone is
+/// taken. With a `seed`, which must be the study's, noise repeats and
 /// protects nobody; there must be no ledger then. Nor does a fit protect whose bounds or vocabularies were `read_off` the rows; it has
 /// a model and no signed statement.
 #[pyfunction]
-#[pyo3(signature = (study, table, ledger, limit, seed, read_off, threads, progress))]
+#[pyo3(signature = (study, table, ledger, limits, delta, seed, read_off, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn fit_one_party(
     py: Python<'_>,
     study: String,
     table: &Table,
     ledger: Option<PathBuf>,
-    limit: (f64, f64),
+    limits: Vec<f64>,
+    delta: f64,
     seed: Option<u64>,
     read_off: bool,
     threads: Option<usize>,
@@ -101,9 +107,10 @@ pub(crate) fn fit_one_party(
             "noise that repeats has no place in a ledger".to_owned(),
         ));
     }
-    let (epsilon_limit, delta) = limit;
-    let limit = Limit::for_gradients(epsilon_limit, delta);
-    let limit = limit.map_err(|error| Failure::Value(format!("limit: {error}")))?;
+    let limits = limits.into_iter();
+    let limits = limits.map(|epsilon| Limit::for_gradients(epsilon, delta));
+    let limits: Result<Vec<Limit>, _> = limits.collect();
+    let limits = limits.map_err(|error| Failure::Value(format!("limit: {error}")))?;
     let store = match &ledger {
         Some(folder) => {
             check_not_lost(folder)?;
@@ -126,10 +133,10 @@ pub(crate) fn fit_one_party(
         let numbered = |number: usize| format!("name = \"fit {number}\"\n{study}");
         let config = OnePartyConfig {
             study: &numbered,
-            study_name: "the study of this fit",
+            study_name: STUDY_NAME,
             table: rows,
             key,
-            limit,
+            limits,
             noise: match seed {
                 None => NoiseOrigin::Secret,
                 Some(_) => NoiseOrigin::Seeded,
@@ -178,7 +185,7 @@ pub(crate) fn fit_one_party(
             rows: facts.rows,
             data_steps: bill.data_steps,
             iterations: party.iterations(),
-            ledger: totals(&party, epsilon_limit),
+            ledger: totals(&party, facts.limit.as_ref()),
             study: facts.study.to_toml(),
             folder: results,
         })
@@ -214,11 +221,13 @@ fn progress_text(spent: Guarantee) -> String {
     format!("total ε {shown:.4}")
 }
 
-/// Returns the total of all fits, with the only limit.
-fn totals(party: &Party, limit: f64) -> Vec<(f64, f64, f64)> {
-    let spent = party.spent_on_rows().into_iter();
+/// Returns the total of all fits with its limit.
+fn totals(party: &Party, limit: Option<&Limit>) -> Vec<(f64, f64, f64)> {
+    let limits = limit.into_iter();
+    let limits = limits.flat_map(|limit| [limit.pure, limit.relaxed.map(|(epsilon, _)| epsilon)]);
+    let spent = party.spent_on_rows().into_iter().zip(limits.flatten());
     spent
-        .map(|total| (total.epsilon, total.delta, limit))
+        .map(|(total, limit)| (total.epsilon, total.delta, limit))
         .collect()
 }
 
@@ -242,4 +251,25 @@ fn key_in(folder: &Path) -> Result<SecretKey, Failure> {
         SecretKey::generate()?.write_new(&path)?;
     }
     Ok(SecretKey::read(&path)?)
+}
+
+/// Returns the extra ridge and the noise of one answer, as a public rule chooses them for a party with so many rows and a pure total.
+#[pyfunction]
+pub(crate) fn one_answer(
+    py: Python<'_>,
+    study: &str,
+    rows: usize,
+    epsilon: f64,
+) -> Result<(f64, &'static str), Failure> {
+    guarded(py, || {
+        let party = StudyParty {
+            name: "one party".to_owned(),
+            key: Identity::from([0; 32]),
+            rows: Some(rows.max(1)),
+            address: None,
+        };
+        let (study, _) = Study::parse_for_one_party(study, STUDY_NAME, party)?;
+        let rule = OneAnswer::new(study.problem.loss, study.data.schema.shape(), rows, epsilon);
+        Ok((rule.extra_ridge, rule.noise.name()))
+    })
 }

@@ -30,8 +30,8 @@ pub struct OnePartyConfig<'a> {
     pub key: SecretKey,
     /// The source of the noise.
     pub noise: NoiseOrigin,
-    /// The limit of everything that is ever asked of these rows.
-    pub limit: Limit,
+    /// The limit of everything that is ever asked of these rows: the first of these that leaves room for this fit alone.
+    pub limits: Vec<Limit>,
     /// The name of the limit's origin in messages.
     pub site_name: &'a str,
     /// Whether the results of a finished fit were handed over, by its name. One that was paid for and is not handed over yet is
@@ -96,10 +96,10 @@ impl PartySetup {
                 // Privacy: everything that was ever asked in this folder counts, on whichever rows.
                 continues: earlier_fingerprints(store).map_err(SetupError::from)?,
             },
-            limit: Some(config.limit),
+            limit: None,
             addresses: BTreeMap::new(),
         };
-        Ok(Self::assemble(Parts {
+        let mut setup = Self::assemble(Parts {
             study,
             study_name: config.study_name,
             graph,
@@ -109,7 +109,15 @@ impl PartySetup {
             me: NodeId(0),
             key: config.key,
             rows,
-        })?)
+        })?;
+        for limit in config.limits {
+            // Privacy: a function of public facts, and the same for every fit with these parameters.
+            setup.site.limit = Some(limit);
+            if setup.bill(None).is_ok() {
+                break;
+            }
+        }
+        Ok(setup)
     }
 }
 

@@ -4,6 +4,7 @@
 //! pricing, simulating, certifying and the reference in docs/study.md ask the registry.
 
 mod admm_rule;
+mod one_answer;
 mod parameter;
 mod public_rule;
 mod registry;
@@ -16,6 +17,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::{NetworkSection, NoiseFamily, NoiseKind, ProblemSection};
 
 pub(crate) use admm_rule::AdmmRule;
+pub use one_answer::OneAnswer;
 pub use parameter::{ParameterInfo, ParameterValue, constant};
 pub(crate) use public_rule::METRICS;
 pub use public_rule::{AutoNumber, MetricKind};
