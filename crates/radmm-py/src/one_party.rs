@@ -268,7 +268,8 @@ pub(crate) fn one_answer(
             rows: Some(rows.max(1)),
             address: None,
         };
-        let (study, _) = Study::parse_for_one_party(study, STUDY_NAME, party)?;
+        let study = format!("name = \"rule\"\n{study}");
+        let (study, _) = Study::parse_for_one_party(&study, STUDY_NAME, party)?;
         let rule = OneAnswer::new(study.problem.loss, study.data.schema.shape(), rows, epsilon);
         Ok((rule.extra_ridge, rule.noise.name()))
     })

@@ -92,12 +92,36 @@ def test_numbers_of_every_type_are_read(kind: str) -> None:
     assert np.array_equal(model.coef_, expected.coef_)
 
 
-def test_truth_values_are_categories() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.integers(0, 2, 1000).astype(bool)
-    rows = pyarrow.table({"flag": pyarrow.array(values)})
-    model = fitted(rows, values, categories={"flag": ["true", "false"]})
-    assert model.score(rows, values) == 1.0
+@pytest.mark.parametrize(
+    ("cells", "vocabulary"),
+    [
+        ([False, True], ["true", "false"]),
+        ([False, True], [False, True]),
+        ([0.0, 1.0], [0.0, 1.0]),
+        ([0.0, 1.5], np.array([0.0, 1.5])),
+        ([0, 1], np.array([0, 1])),
+        ([" a b ", "c"], [" a b ", "c"]),
+    ],
+    ids=str,
+)
+def test_vocabularies_are_values_of_python(cells: list[Any], vocabulary: Any) -> None:
+    codes = np.resize([0, 1, 1], 1000)
+    rows = pyarrow.table({"kind": pyarrow.array([cells[code] for code in codes])})
+    model = fitted(rows, codes == 1, categories={"kind": vocabulary})
+    assert model.score(rows, codes == 1) == 1.0
+
+
+def test_columns_of_a_frame_may_have_numbers_as_names() -> None:
+    frame = pandas.DataFrame(np.random.default_rng(1).uniform(-1, 1, (1000, 2)))
+    y = frame[0] > 0
+    assert fitted(frame, y, bounds={0: (-1, 1), 1: (-1, 1)}).score(frame, y) > 0.9
+
+
+def test_labels_that_are_missing_are_an_error() -> None:
+    X = np.random.default_rng(1).uniform(-1, 1, (100, 2))
+    y = np.array(["a", "b", None, "a"] * 25, dtype=object)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        fitted(X, y, bounds=(-1, 1))
 
 
 def test_sparse_rows_are_those_of_a_dense_array_of_the_same_study() -> None:

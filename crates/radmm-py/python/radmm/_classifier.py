@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from radmm import _columns, _radmm
-from radmm._columns import Bounds, Categories, Columns, Encoding, Meaning
+from radmm._columns import Bounds, Categories, Columns, Encoding, Meaning, Total
 from radmm._guarantee import Guarantee
 from radmm._model import Model
 from radmm._rows import Rows, arrow_table, dense_table, is_arrow, is_sparse, sparse_table, with_codes
@@ -26,6 +26,8 @@ from radmm.errors import DataError, DroppedRowsWarning, SearchWarning
 
 #: The losses that tell probabilities.
 _LOSSES_WITH_PROBABILITIES = ("logistic", "cut-logistic")
+
+_LOSSES = ("auto", "smooth-hinge", *_LOSSES_WITH_PROBABILITIES)
 
 #: The name of the label's column, unless a feature has it.
 _LABEL = "label"
@@ -72,6 +74,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepare(self, X: Rows, y: Any, left_out: str | None = None) -> tuple[_radmm.Table, Meaning]:
         """Checks rows and labels. Returns them as a table, and the meaning of its columns but the one that is left out."""
+        self._check_parameters()
         _warn_of_search()
         table = self._features(X, reset=True)
         if y is None:
@@ -79,6 +82,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
         y = column_or_1d(as_array(y), warn=True)
         check_consistent_length(np.empty(table.rows), y)
+        if y.dtype == object and any(one is None or one != one for one in y):
+            raise ValueError("y contains NaN or None: leave out the rows without a label")
         codes = self._encode_classes(y)
         self._label = unused_name(_LABEL, self._names)
         self._names = [name for name in self._names if name != left_out]
@@ -87,8 +92,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_numbered:
             width = self.n_features_in_
             return table, _columns.numbered(width, texts[1], self.bounds, self.categories)
-        encoding = _columns.encoding_of(self.encoding, table.rows, is_pure=self.delta == 0)
         columns = Columns(self._names, self._types, self._label, texts)
+        total = Total(self.epsilon, self.delta, table.rows, self._is_answered_once())
+        encoding = _columns.encoding_of(self.encoding, columns, self.categories, total)
         return table, _columns.named(table, columns, self.bounds, self.categories, encoding)
 
     def _encode_classes(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -142,12 +148,27 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._names, self._types, self._is_numbered = names, dict(table.arrow_types), False
         return table
 
-    def _terms(self) -> dict[str, Any]:
-        """Returns the sections of a study on privacy and loss."""
+    def _is_answered_once(self) -> bool:
+        """Returns whether the rows are asked one question only."""
+        return False
+
+    def _check_parameters(self) -> None:
+        """Checks the parameters that both estimators have, before a row is looked at."""
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
                 raise ValueError(f"{name}={value!r}: a finite number is needed")
+        if self.epsilon <= 0:
+            raise ValueError(f"epsilon={self.epsilon!r}: it must be above 0")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"delta={self.delta!r}: it must be at least 0 and below 1")
+        if self.loss not in _LOSSES:
+            raise ValueError(f"loss={self.loss!r}: it is one of {', '.join(_LOSSES)}")
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs=0: give a number of threads, or None for all cores")
+
+    def _terms(self) -> dict[str, Any]:
+        """Returns the sections of a study on privacy and loss."""
         terms: dict[str, Any] = {"privacy": {"epsilon": float(self.epsilon)}}
         if self.delta:
             terms["privacy"]["delta"] = float(self.delta)

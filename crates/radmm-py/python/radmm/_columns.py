@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,9 @@ _MOST_COLUMNS = 400
 #: The rows below which a numeric column has one weight: there are too few for more. The number of rows is public.
 _FEW_ROWS = 500
 
+#: The splines and categories, over rows times ε, beyond which noise in one answer hides what splines tell.
+_MOST_COLUMNS_PER_ROW = 0.05
+
 #: The names in a message; more are counted.
 _NAMED = 5
 
@@ -48,6 +51,18 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class Total:
+    """What a rule may know of a fit."""
+
+    epsilon: float
+    delta: float
+    #: The number of rows, which is public.
+    rows: int
+    #: Whether the rows are asked one question only.
+    is_answered_once: bool
+
+
+@dataclass(frozen=True)
 class Meaning:
     """``[data]`` of a study."""
 
@@ -56,17 +71,22 @@ class Meaning:
     read_off: bool
 
 
-def encoding_of(encoding: Encoding, rows: int, *, is_pure: bool) -> str:
+def encoding_of(encoding: Encoding, columns: Columns, categories: Categories | None, total: Total) -> str:
     """Returns how numbers become columns: as asked for, or by a public rule."""
     known = ("auto", "splines", "bins", "linear")
     if encoding not in known:
         raise ValueError(f"encoding={encoding!r}: it is one of {', '.join(known)}")
     if encoding != "auto":
         return encoding
-    if rows < _FEW_ROWS:
+    if total.rows < _FEW_ROWS:
         return "linear"
+    if total.is_answered_once:
+        given = categories or {}
+        numbers = sum(kind == "number" and name not in given for name, kind in columns.types.items())
+        width = _MOST_BINS * numbers + sum(len(values) for values in given.values())
+        return "linear" if width > _MOST_COLUMNS_PER_ROW * total.rows * total.epsilon else "splines"
     # A pure total pays for every non-zero of a row, of which bins have one and splines four.
-    return "bins" if is_pure else "splines"
+    return "splines" if total.delta > 0 else "bins"
 
 
 def numbered(width: int, positive: str, bounds: Bounds | None, categories: Categories | None) -> Meaning:
@@ -119,9 +139,9 @@ def _given(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the columns whose bounds or vocabularies are given, in the form of a study file."""
     categorical: dict[str, Any] = {}
-    for name, values in (categories or {}).items():
-        _check_name(name, "categories", columns)
-        categorical[name] = values if isinstance(values, Mapping) else [str(value) for value in values]
+    for key, values in (categories or {}).items():
+        name = _name_of(key, "categories", columns)
+        categorical[name] = _vocabulary(name, values)
     pairs = {} if bounds is None else _pairs(bounds, columns, categorical)
     taken = sum(len(values) for values in categorical.values())
     bins = (_MOST_COLUMNS - taken) // max(1, len(pairs))
@@ -136,11 +156,11 @@ def _given(
 def _pairs(bounds: Bounds, columns: Columns, categorical: Mapping[str, Any]) -> dict[str, Any]:
     """Returns bounds by column."""
     if isinstance(bounds, Mapping):
-        for name, pair in bounds.items():
-            _check_name(name, "bounds", columns)
+        pairs = {_name_of(key, "bounds", columns): pair for key, pair in bounds.items()}
+        for name, pair in pairs.items():
             if not isinstance(pair, Mapping) and np.shape(pair) != (2,):
                 raise ValueError(f"bounds of column {name!r}: a pair of numbers is needed, not {pair!r}")
-        return dict(bounds)
+        return pairs
     if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
         raise ValueError(
             "bounds is a pair (least, greatest) of numbers or of arrays with one number a column, or a dictionary of pairs by"
@@ -172,9 +192,31 @@ def _numeric_form(name: str, pair: Any, encoding: str, bins: int) -> dict[str, A
     return form
 
 
-def _check_name(name: str, parameter: str, columns: Columns) -> None:
+def _name_of(key: Any, parameter: str, columns: Columns) -> str:
+    """Returns the name of a column, which a data frame may have as a number."""
+    name = str(key)
     if name not in columns.names:
-        raise ValueError(f"{parameter}: there is no column {name!r}; the columns are {list(columns.names)}")
+        raise ValueError(f"{parameter}: there is no column {key!r}; the columns are {list(columns.names)}")
+    return name
+
+
+def _vocabulary(name: str, values: Any) -> Any:
+    """Returns a vocabulary in the form of a study file."""
+    if isinstance(values, Mapping):
+        return {**values, "values": _vocabulary(name, values.get("values", ()))}
+    if isinstance(values, str | bytes | Set) or not isinstance(values, Iterable):
+        # The order is part of the study, and that of a set changes from one process to the next.
+        raise ValueError(f"categories of column {name!r}: a list of values is needed, not {values!r}")
+    return [_text(value) for value in values]
+
+
+def _text(value: Any) -> str:
+    """Returns what a cell with this value is to a study."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
 def _read_off(table: _radmm.Table, columns: Columns, left: Sequence[str], encoding: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "draft_columns",
     "draft_study",
     "fit_one_party",
+    "one_answer",
     "run_command",
     "toml_of_json",
     "verify",
@@ -249,9 +250,11 @@ def fit_one_party(
     study: str,
     table: Table,
     ledger: _Path | None,
-    limit: tuple[float, float],
+    limits: Sequence[float],
+    delta: float,
     seed: int | None,
     read_off: bool,
     threads: int | None,
     progress: _Progress | None,
 ) -> OnePartyFit: ...
+def one_answer(study: str, rows: int, epsilon: float) -> tuple[float, str]: ...

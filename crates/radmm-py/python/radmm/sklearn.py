@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,10 @@ from radmm.errors import DataError, LedgerWarning
 
 __all__ = ["PrivateLinearClassifier", "RecycledADMMClassifier"]
 
-#: The limit that admits one fit, in units of its ε. A ledger adds up answers that are chosen one after the other, which costs more
-#: than a fit that is planned beforehand: a hundredth of the limit is set aside for rounding (docs/privacy.md, Theorem 9).
-_ROOM_FOR_ONE_FIT = 1.02
+#: Limits that may admit one fit, in units of its ε. A ledger adds up answers that are chosen one after the other, which costs more
+#: than a fit that is planned beforehand: a hundredth of the limit is set aside for rounding (docs/privacy.md, Theorem 9). The first
+#: is enough unless ε is very large or very small.
+_ROOMS_FOR_ONE_FIT = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 
 #: The name of the column that tells whose a row is, unless a feature has it.
 _PARTY = "party"
@@ -64,10 +66,11 @@ class PrivateLinearClassifier(LinearClassifier):
         The folder of the durable ledger, made if need be. ``None`` keeps no ledger: the guarantee is that of this fit alone.
     limit
         The most that all fits with the ledger may cost, as ε at this ``delta``. ``None`` leaves room for one fit: 1.02 times
-        ``epsilon``, since the ledger sets a hundredth aside for rounding, or ``epsilon`` itself with ``delta=0``.
+        ``epsilon`` (more where it is below a thousandth or far above ten), since the ledger sets a hundredth aside for rounding, or
+        ``epsilon`` itself with ``delta=0``.
     encoding
-        ``"splines"`` or ``"bins"`` give a numeric column several weights, ``"linear"`` one. ``"auto"`` takes splines, bins with
-        ``delta=0``, and one weight below 500 rows.
+        ``"splines"`` or ``"bins"`` give a numeric column several weights, ``"linear"`` one. ``"auto"`` takes splines, and one weight
+        where rows are few.
     loss
         ``"auto"``, ``"smooth-hinge"``, ``"cut-logistic"`` or ``"logistic"``. The last two tell probabilities.
     random_state
@@ -136,17 +139,37 @@ class PrivateLinearClassifier(LinearClassifier):
         self._take(self._fit(*self._prepare(X, y)))
         return self
 
+    def _is_answered_once(self) -> bool:
+        return self.delta == 0
+
+    def _study_text(self, meaning: Meaning, rows: int, seed: int | None) -> str:
+        """Returns the study of a fit."""
+        study: dict[str, Any] = {"data": meaning.data, **self._terms()}
+        if seed is not None:
+            study["run"] = {"seed": seed}
+        if self._is_answered_once():
+            # A pure total pays for every answer in full: one, with the noise in the objective, tells the most.
+            study["problem"] = {"loss": "smooth-hinge" if self.loss == "auto" else self.loss}
+            ridge, noise = _radmm.one_answer(toml_of(study), rows, float(self.epsilon))
+            study["privacy"] |= {"mechanism": "objective", "noise": noise}
+            study["algorithm"] = {"name": "local", "extra_ridge": ridge, "iterations": 1}
+        return toml_of(study)
+
+    def _limits(self) -> list[float]:
+        """Returns candidates for the limit, of which the first that leaves room for one fit is taken."""
+        if self.limit is not None:
+            if isinstance(self.limit, bool) or not isinstance(self.limit, Real) or not 0 < self.limit < np.inf:
+                raise ValueError(f"limit={self.limit!r}: a finite number above 0 is needed")
+            return [float(self.limit)]
+        return [float(self.epsilon) * room for room in (_ROOMS_FOR_ONE_FIT if self.delta > 0 else (1.0,))]
+
     def _fit(self, table: _radmm.Table, meaning: Meaning) -> Model:
-        limit = self.limit
-        if limit is None:
-            limit = self.epsilon * (_ROOM_FOR_ONE_FIT if self.delta > 0 else 1.0)
         ledger = None if self.ledger is None else Path(self.ledger)
         seed = None if self.random_state is None else seed_of(self.random_state)
-        run = {} if seed is None else {"run": {"seed": seed}}
-        text = toml_of({"data": meaning.data, **self._terms(), **run})
+        text = self._study_text(meaning, table.rows, seed)
         with shown(bool(self.verbose), "fit") as show:
-            total = (float(limit), float(self.delta))
-            fit = _radmm.fit_one_party(text, table, ledger, total, seed, meaning.read_off, threads_of(self.n_jobs), show)
+            limits, delta, threads = self._limits(), float(self.delta), threads_of(self.n_jobs)
+            fit = _radmm.fit_one_party(text, table, ledger, limits, delta, seed, meaning.read_off, threads, show)
         warn_of_dropped(table.rows - fit.rows, table.rows)
         self.study_text_ = fit.study
         self.ledger_ = fit.ledger[0]
