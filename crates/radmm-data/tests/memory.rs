@@ -349,3 +349,25 @@ fn pieces_differ_wherever_tables_differ() {
         }
     }
 }
+
+#[test]
+fn no_name_of_a_column_passes_for_cells() {
+    let pieces = |columns: Vec<(&str, Vec<Owned>)>| {
+        let rows = columns[0].1.len();
+        let columns = columns.into_iter().map(|(name, cells)| NamedColumn {
+            name: name.to_owned(),
+            cells: Ok(Box::new(Cells(cells)) as Box<dyn MemoryColumn>),
+        });
+        let mut all = Vec::new();
+        let table = MemoryTable::new("frame", rows, columns.collect());
+        table.each_piece(&mut |piece| all.extend_from_slice(piece));
+        all
+    };
+    // The length of the name is 102, the mark of a float, and the rest of the name looks like missing values.
+    let name = format!("?{}", "-".repeat(101));
+    let float = f64::from_le_bytes([0, 0, 0, 0, 0, 0, 0, b'?']);
+    let mut long = vec![Owned::Missing, Owned::Float(float)];
+    long.extend(vec![Owned::Missing; 102]);
+    let short = vec![("a", vec![Owned::Missing]), (&name, vec![Owned::Missing])];
+    assert_ne!(pieces(short), pieces(vec![("a", long)]));
+}

@@ -139,16 +139,27 @@ impl<'a> MemoryTable<'a> {
     /// Passes an encoding of everything that rows are made of to `take`, piece by piece. Tables with the same pieces have the
     /// same columns and the same cells.
     pub fn each_piece(&self, take: &mut dyn FnMut(&[u8])) {
+        // The counts tell where one column ends and the next one begins, whatever their names are.
+        take(&(self.rows as u64).to_le_bytes());
         match &self.content {
             MemoryContent::Named(columns) => {
+                take(b"n");
+                take(&(columns.len() as u64).to_le_bytes());
                 for column in columns {
                     take_text(&column.name, take);
                     // A column that cannot be read is in no row.
-                    let Ok(cells) = &column.cells else { continue };
+                    let Ok(cells) = &column.cells else {
+                        take(b"x");
+                        continue;
+                    };
+                    take(b"c");
                     (0..self.rows).for_each(|row| take_cell(cells.cell(row), take));
                 }
             }
             MemoryContent::Numbered(matrix) => {
+                take(b"s");
+                take(&matrix.features.columns().to_le_bytes());
+                take(&[u8::from(matrix.split_by.is_some())]);
                 let mut entries = Vec::new();
                 for row in 0..self.rows {
                     matrix.features.row(row, &mut entries);
@@ -160,6 +171,9 @@ impl<'a> MemoryTable<'a> {
                     let labels = matrix.labels.as_ref();
                     let label = labels.map_or(CellValue::Missing, |labels| labels.cell(row));
                     take_cell(label, take);
+                    if let Some(values) = &matrix.split_by {
+                        take_cell(values.cell(row), take);
+                    }
                 }
             }
         }
