@@ -30,6 +30,9 @@ _LOSSES_WITH_PROBABILITIES = ("logistic", "cut-logistic")
 #: The name of the label's column, unless a feature has it.
 _LABEL = "label"
 
+#: The texts that a draft takes for missing values.
+_MISSING = frozenset(("?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"))
+
 #: The modules of scikit-learn that fit an estimator many times, to choose or to score.
 _SEARCHES = ("sklearn.model_selection._search", "sklearn.model_selection._validation")
 
@@ -108,8 +111,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
         if reset:
             self._is_numbered = is_sparse(X)
-            self._names = [str(name) for name in getattr(self, "feature_names_in_", [])]
-            self._names = self._names or [f"x{k}" for k in range(X.shape[1])]
+            # The columns of a sparse matrix have numbers, and there may be very many.
+            self._names = [] if self._is_numbered else self._dense_names()
             self._types = dict.fromkeys(self._names, "number")
         if self._is_numbered:
             return sparse_table(_as_sparse(X), "X")
@@ -249,9 +252,9 @@ def _is_known_to_sklearn(X: Any) -> bool:
 
 
 def _class_texts(classes: NDArray[Any]) -> list[str]:
-    """Returns the texts of two classes: their own, unless these are not fit for a table."""
+    """Returns the texts of two classes: their own, unless these are not fit for a table, where they may mean that one is missing."""
     texts = [str(one).strip() for one in classes]
-    return ["0", "1"] if "" in texts or texts[0] == texts[1] else texts
+    return ["0", "1"] if texts[0] == texts[1] or not _MISSING.isdisjoint(texts) else texts
 
 
 def _warn_of_search() -> None:

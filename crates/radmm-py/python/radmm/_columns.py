@@ -76,7 +76,8 @@ def numbered(width: int, positive: str, bounds: Bounds | None, categories: Categ
             "bounds and categories are for named columns: the values of a sparse matrix are taken as they are, and every row is"
             " scaled to norm one"
         )
-    data = {"path": "X", "format": "libsvm", "columns": width, "positive": positive, "intercept": True}
+    # Labels are values of Python, of which none means that it is missing.
+    data = {"path": "X", "format": "libsvm", "columns": width, "positive": positive, "missing": [], "intercept": True}
     return Meaning(data, read_off=False)
 
 
