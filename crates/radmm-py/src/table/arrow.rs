@@ -44,7 +44,9 @@ pub(super) fn check(batch: &RecordBatch) -> Result<(), Failure> {
             || kind_of(column.data_type()) == "text";
         if has_text && let Err(error) = column.to_data().validate_full() {
             let name = field.name();
-            return Err(Failure::Value(format!("column {name:?} is damaged: {error}")));
+            return Err(Failure::Value(format!(
+                "column {name:?} is damaged: {error}"
+            )));
         }
     }
     Ok(())

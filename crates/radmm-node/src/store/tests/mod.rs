@@ -356,7 +356,11 @@ fn a_store_is_opened_by_one_process_at_a_time() {
 #[test]
 fn a_file_that_is_not_a_journal_is_corrupt() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join(JOURNAL_FILE), "rows, rows, rows\n".repeat(1000)).unwrap();
+    fs::write(
+        folder.path().join(JOURNAL_FILE),
+        "rows, rows, rows\n".repeat(1000),
+    )
+    .unwrap();
     let error = Store::open(folder.path()).err().unwrap();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
 }
