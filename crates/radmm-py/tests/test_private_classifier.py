@@ -352,3 +352,16 @@ def test_a_forked_process_can_fit(numbers: Any) -> None:
         radmm.PrivateLinearClassifier(bounds=BOUNDS).fit(X, y)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_class_may_have_any_text(numbers: Any) -> None:
+    X, y = numbers
+    sparse = pytest.importorskip("scipy.sparse")
+    for text in ("?", "", "NA"):
+        labels = np.where(y == "yes", "yes", text)
+        model = radmm.PrivateLinearClassifier(4.0, bounds=BOUNDS).fit(X, labels)
+        assert set(model.predict(X)) == {"yes", text} and "rows = 3000" in model.study_text_
+        model = radmm.PrivateLinearClassifier(4.0).fit(sparse.csr_array(X), labels)
+        assert set(model.predict(sparse.csr_array(X))) == {"yes", text} and "rows = 3000" in model.study_text_
+        with pytest.warns(radmm.PublicBoundsWarning):
+            radmm.PrivateLinearClassifier(4.0).fit(X, labels)
