@@ -39,6 +39,9 @@ const ASK_FOR_LINK: u8 = 0;
 /// The first byte of a message that carries a frame.
 const FRAME: u8 = 1;
 
+/// The most lines about ignored messages that are kept.
+const MAX_IGNORED: usize = 100;
+
 /// The identity of a link.
 type LinkId = [u8; 16];
 
@@ -63,6 +66,8 @@ struct Running {
     outgoing: Arc<Mutex<Vec<Outgoing>>>,
     /// The number of links so far.
     links: u64,
+    /// The messages that were ignored since the log was taken, each as a line of it.
+    ignored: Vec<String>,
     /// The reason for which the party cannot go on, if it cannot. Its files can still be written.
     failed: Option<String>,
 }
@@ -151,6 +156,7 @@ impl PartyMachine {
                 edges,
                 outgoing: Arc::default(),
                 links: 0,
+                ignored: Vec::new(),
                 failed: None,
             })),
             facts,
@@ -232,8 +238,10 @@ impl PartyMachine {
     /// Takes the lines of the log since the last call.
     fn take_notices(&self, py: Python<'_>) -> Result<Vec<String>, Failure> {
         self.with(py, |running| {
+            let mut lines = std::mem::take(&mut running.ignored);
             let notices = running.party.take_notices();
-            Ok(notices.iter().map(ToString::to_string).collect())
+            lines.extend(notices.iter().map(ToString::to_string));
+            Ok(lines)
         })
     }
 
@@ -389,20 +397,12 @@ impl Running {
 
     fn receive(&mut self, index: usize, message: &[u8]) -> Result<(), Failure> {
         let edge = &self.edges[index];
-        let unknown = || {
-            Failure::Value(format!(
-                "{}: this is not a message of a party's: {} bytes that begin with none of its marks",
-                edge.name,
-                message.len()
-            ))
-        };
-        let (kind, rest) = message.split_first().ok_or_else(unknown)?;
-        match (*kind, edge.draws) {
-            (ASK_FOR_LINK, true) => self.begin_link(index, drawn_link()?),
+        let draws = edge.draws;
+        match Message::decode(message) {
+            Some(Message::AskForLink) if draws => self.begin_link(index, drawn_link()?),
             // It draws links itself, and has no reason to ask.
-            (ASK_FOR_LINK, false) => Ok(()),
-            (FRAME, draws) => {
-                let (id, frame) = rest.split_first_chunk::<16>().ok_or_else(unknown)?;
+            Some(Message::AskForLink) => Ok(()),
+            Some(Message::Frame(id, frame)) => {
                 let is_current = edge.link.is_some_and(|(current, _)| current == *id);
                 let is_hello = matches!(Frame::decode(frame), Ok(Frame::Hello(_)));
                 if !is_current && (draws || !is_hello) {
@@ -430,7 +430,36 @@ impl Running {
                 })?;
                 Ok(())
             }
-            _ => Err(unknown()),
+            None => {
+                // Whoever sends such a thing must not be able to end the loop of an honest party.
+                if self.ignored.len() < MAX_IGNORED {
+                    self.ignored.push(format!(
+                        "{}: a message of {} bytes was ignored, which no party sends",
+                        edge.name,
+                        message.len()
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A message between two parties.
+enum Message<'a> {
+    AskForLink,
+    Frame(&'a LinkId, &'a [u8]),
+}
+
+impl<'a> Message<'a> {
+    fn decode(message: &'a [u8]) -> Option<Self> {
+        match message.split_first()? {
+            (&ASK_FOR_LINK, _) => Some(Self::AskForLink),
+            (&FRAME, rest) => {
+                let (id, frame) = rest.split_first_chunk()?;
+                Some(Self::Frame(id, frame))
+            }
+            _ => None,
         }
     }
 }

@@ -99,6 +99,10 @@ impl PartySetup {
             limit: None,
             addresses: BTreeMap::new(),
         };
+        // Privacy: secret noise is drawn only under a limit.
+        if config.limits.is_empty() {
+            return Err(SetupError::NoLimit.into());
+        }
         let mut setup = Self::assemble(Parts {
             study,
             study_name: config.study_name,

@@ -41,8 +41,8 @@ pub enum RowsError {
         /// The error of the operating system.
         cause: io::Error,
     },
-    /// The file changed while it was read.
-    #[error("{}: the file changed while it was read; start again when nothing writes to it", .0.display())]
+    /// The rows changed while they were read.
+    #[error("{}: the rows changed while they were read; start again when nothing writes to them", .0.display())]
     Changed(PathBuf),
     /// The file does not match the study.
     #[error(transparent)]
@@ -104,20 +104,14 @@ impl LocalRows {
 
     /// Reads the rows of a table in memory.
     pub(super) fn from_memory(study: &Study, table: &MemoryTable<'_>) -> Result<Self, RowsError> {
-        let mut hash = Sha256::new();
-        hash.update(b"radmm rows in memory v1\0");
-        let mut buffer = Vec::with_capacity(HASH_BLOCK);
-        table.each_piece(&mut |piece| {
-            buffer.extend_from_slice(piece);
-            if buffer.len() >= HASH_BLOCK {
-                hash.update(&buffer);
-                buffer.clear();
-            }
-        });
-        hash.update(&buffer);
+        let hash = hash_of_memory(table);
         let spec = PartitionSpec::new(&Split::RoundRobin, 1);
         let partition = read_partition(table, &study.data.schema, spec)?;
-        Self::new(study, partition, hash.finalize().into())
+        // Another thread of the program may write to its own tables.
+        if hash_of_memory(table) != hash {
+            return Err(RowsError::Changed(table.name().into()));
+        }
+        Self::new(study, partition, hash)
     }
 
     /// Takes the only part of a partition.
@@ -190,6 +184,21 @@ pub struct Folders<'a> {
     pub study: &'a Path,
     /// The folder of the site file.
     pub site: &'a Path,
+}
+
+fn hash_of_memory(table: &MemoryTable<'_>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"radmm rows in memory v1\0");
+    let mut buffer = Vec::with_capacity(HASH_BLOCK);
+    table.each_piece(&mut |piece| {
+        buffer.extend_from_slice(piece);
+        if buffer.len() >= HASH_BLOCK {
+            hash.update(&buffer);
+            buffer.clear();
+        }
+    });
+    hash.update(&buffer);
+    hash.finalize().into()
 }
 
 fn hash_of(path: &Path) -> io::Result<[u8; 32]> {

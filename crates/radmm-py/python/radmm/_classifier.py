@@ -225,7 +225,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def as_array(values: Any) -> Any:
     """Returns a column of any library as an array."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else values
+    return np.asarray(values) if hasattr(values, "__array__") else values
 
 
 def unused_name(name: str, names: Sequence[str]) -> str:
@@ -238,6 +238,8 @@ def unused_name(name: str, names: Sequence[str]) -> str:
 def seed_of(random_state: int | np.random.RandomState | None) -> int:
     """Returns a seed: the one that is given, or one that is drawn."""
     if isinstance(random_state, int | np.integer):
+        if not 0 <= random_state < 2**63:
+            raise ValueError(f"random_state={random_state}: it must be at least 0 and below 2⁶³")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 

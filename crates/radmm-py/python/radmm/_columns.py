@@ -34,6 +34,9 @@ _FEW_ROWS = 500
 #: The splines and categories, over rows times ε, beyond which noise in one answer hides what splines tell.
 _MOST_COLUMNS_PER_ROW = 0.05
 
+#: The distances between bounds must be within this number and one over it: beyond, arithmetic overflows.
+_EXTREME = 1e300
+
 #: The names in a message; more are counted.
 _NAMED = 5
 
@@ -182,7 +185,7 @@ def _numeric_form(name: str, pair: Any, encoding: str, bins: int) -> dict[str, A
     if isinstance(pair, Mapping):
         return dict(pair)
     low, high = (float(bound) for bound in pair)
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+    if not 1 / _EXTREME < high - low < _EXTREME:
         raise ValueError(
             f"bounds of column {name!r}: the least value must be below the greatest, and both finite, not ({low}, {high})"
         )

@@ -6,6 +6,7 @@ ever asked: it protects. `RecycledADMMClassifier` simulates a network of parties
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -39,7 +40,7 @@ __all__ = ["PrivateLinearClassifier", "RecycledADMMClassifier"]
 #: Limits that may admit one fit, in units of its ε. A ledger adds up answers that are chosen one after the other, which costs more
 #: than a fit that is planned beforehand: a hundredth of the limit is set aside for rounding (docs/privacy.md, Theorem 9). The first
 #: is enough unless ε is very large or very small.
-_ROOMS_FOR_ONE_FIT = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
+_ROOMS_FOR_ONE_FIT = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0, 8.0, 16.0)
 
 #: The name of the column that tells whose a row is, unless a feature has it.
 _PARTY = "party"
@@ -65,9 +66,10 @@ class PrivateLinearClassifier(LinearClassifier):
     ledger
         The folder of the durable ledger, made if need be. ``None`` keeps no ledger: the guarantee is that of this fit alone.
     limit
-        The most that all fits with the ledger may cost, as ε at this ``delta``. ``None`` leaves room for one fit: 1.02 times
-        ``epsilon`` (more where it is below a thousandth or far above ten), since the ledger sets a hundredth aside for rounding, or
-        ``epsilon`` itself with ``delta=0``.
+        The most that all fits with the ledger may have cost after this one, as ε at this ``delta``. ``None`` leaves room for one fit
+        with these parameters and no more: 1.02 times ``epsilon`` (more at an extreme ``epsilon``), since the ledger sets a hundredth
+        aside for rounding, or ``epsilon`` itself with ``delta=0``. What is promised of all fits together is the largest limit that
+        was ever given, with the sum of the different ``delta``.
     encoding
         ``"splines"`` or ``"bins"`` give a numeric column several weights, ``"linear"`` one. ``"auto"`` takes splines, and one weight
         where rows are few.
@@ -89,7 +91,7 @@ class PrivateLinearClassifier(LinearClassifier):
     guarantee_
         What is promised, and whether it protects.
     ledger_
-        The total of all fits with the ledger, as ``(epsilon, delta, limit)``.
+        What all fits with the ledger have cost, read at this ``delta``, as ``(epsilon, delta, limit)``.
     model_, study_text_
         The model as a `Model`, and the study of the fit as TOML, with everything that public rules chose.
     """
@@ -126,6 +128,8 @@ class PrivateLinearClassifier(LinearClassifier):
 
     def fit(self, X: Rows, y: Any) -> PrivateLinearClassifier:
         """Learns from rows and their labels. The classes are taken to be public."""
+        if self.ledger is not None and not os.fspath(self.ledger):
+            raise ValueError("ledger='': give the name of a folder, or None")
         if self.ledger is not None and self.random_state is not None:
             raise ValueError(
                 "random_state makes noise that repeats and protects nobody: a ledger has no place for it; leave one of the two out"
@@ -176,7 +180,10 @@ class PrivateLinearClassifier(LinearClassifier):
         scope = "total over everything that this fit released"
         if ledger is None:
             scope += "; without a ledger, other fits on the same rows are not counted"
-        self.guarantee_ = Guarantee(fit.epsilon, fit.delta, RELATION, scope, fit.protects, fit.caveat)
+        reason = fit.caveat
+        if fit.rows < table.rows:
+            reason += f"; {fit.rows} rows were complete, and their number is taken to be public"
+        self.guarantee_ = Guarantee(fit.epsilon, fit.delta, RELATION, scope, fit.protects, reason)
         return Model(fit.model)
 
 
