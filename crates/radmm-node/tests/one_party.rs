@@ -1,6 +1,7 @@
 //! A party that trains alone: charges are durable, add up, and are never made twice.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::cell::Cell;
 use std::path::Path;
 
 use radmm_data::{CellValue, MemoryColumn, MemoryTable, NamedColumn};
@@ -242,22 +243,104 @@ fn a_folder_admits_one_fit_at_a_time() {
     finish(first);
 }
 
+/// Sets up a fit in memory with a key of its own.
+fn alone(
+    study: &dyn Fn(usize) -> String,
+    table: &MemoryTable<'_>,
+    limits: Vec<Limit>,
+) -> Result<(PartySetup, Store), OnePartyError> {
+    let store = Store::in_memory().map_err(SetupError::from)?;
+    let config = OnePartyConfig {
+        study,
+        study_name: "fit",
+        table,
+        key: SecretKey::generate().unwrap(),
+        noise: NoiseOrigin::Secret,
+        limits,
+        site_name: "ledger",
+        is_delivered: &|_| true,
+    };
+    Ok((PartySetup::alone(config, &store)?, store))
+}
+
+#[test]
+fn one_answer_costs_a_pure_total_and_is_charged_once() {
+    let one_answer = |number| {
+        study(number, 1.0).replace(
+            "delta = 1e-5",
+            "mechanism = \"objective\"\nnoise = \"gamma\"\n[problem]\nloss = \"smooth-hinge\"\n\
+             [algorithm]\nname = \"local\"\nextra_ridge = 0.01\niterations = 1",
+        )
+    };
+    let limit = |epsilon| vec![Limit::for_gradients(epsilon, 0.0).unwrap()];
+    let (setup, store) = alone(&one_answer, &table(age), limit(1.0)).unwrap();
+    let mut party = setup.open(store).unwrap().0;
+    while party.advance_alone().unwrap() {}
+    assert_eq!(party.store().0.charges().unwrap().len(), 1);
+    let spent = party.spent();
+    assert!(spent.epsilon <= 1.0 && spent.epsilon > 0.999, "{spent:?}");
+    assert_eq!(spent.delta, 0.0);
+    let (setup, store) = alone(&one_answer, &table(age), limit(0.9)).unwrap();
+    assert!(setup.open(store).is_err());
+}
+
+#[test]
+fn secret_noise_without_a_limit_is_refused() {
+    let refused = alone(&|number| study(number, 1.0), &table(age), Vec::new());
+    let refused = refused.err().unwrap();
+    assert!(
+        matches!(refused, OnePartyError::Setup(SetupError::NoLimit)),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_first_limit_that_admits_one_fit_is_taken() {
+    let limits = [0.5, 1.0, 1.02, 5.0].map(|epsilon| Limit::for_gradients(epsilon, 1e-5).unwrap());
+    let (setup, _) = alone(&|number| study(number, 1.0), &table(age), limits.to_vec()).unwrap();
+    let taken = setup.site().limit.clone().unwrap();
+    assert_eq!(taken.relaxed, Some((1.02, 1e-5)));
+}
+
+/// A column that another thread writes to while it is read.
+struct Changing(Cell<usize>);
+
+impl MemoryColumn for Changing {
+    fn cell(&self, row: usize) -> CellValue<'_> {
+        self.0.set(self.0.get() + 1);
+        // Row 7 is another one from the second pass on.
+        let changed = row == 7 && self.0.get() > ROWS;
+        CellValue::Float(if changed { 99.0 } else { age(row) })
+    }
+}
+
+#[test]
+fn rows_that_change_while_they_are_read_are_refused() {
+    let ill = |row: usize| f64::from(u8::from(row % 100 > 60));
+    let columns: Vec<(&str, Box<dyn MemoryColumn>)> = vec![
+        ("age", Box::new(Changing(Cell::new(0)))),
+        ("ill", Box::new(Computed(ill))),
+    ];
+    let columns = columns.into_iter().map(|(name, cells)| NamedColumn {
+        name: name.to_owned(),
+        cells: Ok(cells),
+    });
+    let table = MemoryTable::new("rows", ROWS, columns.collect());
+    let limits = vec![Limit::for_gradients(3.0, 1e-5).unwrap()];
+    let refused = alone(&|number| study(number, 1.0), &table, limits).err();
+    let message = refused.unwrap().to_string();
+    assert!(
+        message.contains("changed while they were read"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_study_of_one_party_has_no_network() {
-    let folder = tempfile::tempdir().unwrap();
     for section in ["[network]\nnodes = 3\n", "[[parties]]\nname = \"a\"\n"] {
         let text = |number| study(number, 1.0) + section;
-        let config = OnePartyConfig {
-            study: &text,
-            study_name: "fit",
-            table: &table(age),
-            key: SecretKey::read(&key(folder.path())).unwrap(),
-            noise: NoiseOrigin::Secret,
-            limits: vec![Limit::for_gradients(1.0, 1e-5).unwrap()],
-            site_name: "ledger",
-            is_delivered: &|_| true,
-        };
-        let refused = PartySetup::alone(config, &Store::in_memory().unwrap());
+        let limits = vec![Limit::for_gradients(1.0, 1e-5).unwrap()];
+        let refused = alone(&text, &table(age), limits);
         let message = refused.err().unwrap().to_string();
         assert!(
             message.contains("has no place in the study of one party"),
