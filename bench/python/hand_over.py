@@ -1,4 +1,4 @@
-"""The cost of handing rows over to the Python package, beside that of computing on them: `make compare-python` runs it.
+"""The cost of handing rows over to the Python package, beside that of computing on them.
 
     python hand_over.py [ROWS]
 
@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+
 import radmm
 from radmm._rows import arrow_table
 
@@ -48,18 +50,19 @@ def main() -> None:
     table = rows(count)
     y = table["x0"].to_numpy() + table["x1"].to_numpy() > 0
     duckdb.register("rows_of_duckdb", table)
-    ways = {
-        "pyarrow": lambda: table,
-        "polars": lambda frame=pl.from_arrow(table): frame,
-        "pandas": lambda frame=table.to_pandas(): frame,
-        "pandas with Arrow's types": lambda frame=table.to_pandas(types_mapper=pd.ArrowDtype): frame,
-        "DuckDB, which computes them": lambda: duckdb.sql("select * from rows_of_duckdb"),
+    frames = {
+        "pyarrow": table,
+        "polars": pl.from_arrow(table),
+        "pandas": table.to_pandas(),
+        "pandas with Arrow's types": table.to_pandas(types_mapper=pd.ArrowDtype),
     }
+    ways: dict[str, Callable[[], Any]] = {name: partial(arrow_table, frame, "X") for name, frame in frames.items()}
+    ways["DuckDB, which computes them"] = lambda: arrow_table(duckdb.sql("select * from rows_of_duckdb"), "X")
     print(f"{count:,} rows of {len(NUMBERS)} numbers and a text")
     for name, way in ways.items():
-        handed = seconds(lambda way=way: arrow_table(way(), "X"), times=5)
+        handed = seconds(way, times=5)
         print(f"{'handed over from ' + name:50} {1e3 * handed:10.1f} ms")
-    known: dict[str, Any] = {"bounds": dict.fromkeys(NUMBERS, (-1, 1)), "categories": {"group": GROUPS}}
+    known: dict[str, Any] = {"delta": 1e-8, "bounds": dict.fromkeys(NUMBERS, (-1, 1)), "categories": {"group": GROUPS}}
     simulated = radmm.RecycledADMMClassifier(random_state=1, **known)
     private = radmm.PrivateLinearClassifier(**known)
     for name, work in [
