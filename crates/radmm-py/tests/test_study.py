@@ -262,6 +262,16 @@ def test_the_command_line_stops_at_ctrl_c(tmp_path: Path) -> None:
     assert process.wait(timeout=5) != 0
 
 
+def test_the_package_has_its_licences_and_no_path_of_its_builder() -> None:
+    package = Path(radmm.__file__).parent
+    licences = {path.name: path.read_text(encoding="utf-8") for path in (package / "licences").iterdir()}
+    assert set(licences) == {"LICENSE-APACHE", "LICENSE-MIT", "adult.NOTICE.md", "third-party-licences"}
+    assert all(crate in licences["third-party-licences"] for crate in ("pyo3 v", "arrow-array v", "ring v", "rayon v"))
+    native = next(package.glob("_radmm*.so")).read_bytes()
+    for path in (Path.home() / ".cargo", Path(__file__).parents[3]):
+        assert str(path).encode() not in native, path
+
+
 def test_the_command_comes_with_the_package() -> None:
     assert command("--version").split() == ["radmm", radmm.__version__]
     script = Path(sys.executable).with_name("radmm")

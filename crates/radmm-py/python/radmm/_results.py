@@ -35,7 +35,8 @@ def data_frame(records: _Records, library: Library = "auto") -> Any:
     try:
         import polars
     except ImportError:
-        raise ImportError("a data frame needs pandas or polars: pip install pandas") from None
+        wanted = "polars" if library == "polars" else "pandas pyarrow"
+        raise ImportError(f"a data frame needs pandas or polars: pip install {wanted}") from None
     return polars.DataFrame(records, infer_schema_length=None)
 
 
