@@ -6,6 +6,7 @@ mod finished_study;
 mod support;
 
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use radmm_node::store::Store;
 use serde_json::Value;
@@ -13,8 +14,15 @@ use serde_json::Value;
 use finished_study::{PARTIES, file, run_study};
 use support::{radmm, text};
 
+/// Lets one test run at a time: a process that another one is starting may hold a copy of the lock of a state folder for a moment.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn the_account_of_a_site_is_shown_and_intact() {
+    let _alone = alone();
     let folder = run_study(&[]);
     let maple = PARTIES[3];
     let state = file(maple, "state");
@@ -83,6 +91,7 @@ fn the_account_of_a_site_is_shown_and_intact() {
 
 #[test]
 fn the_total_of_all_studies_is_shown_with_the_limit() {
+    let _alone = alone();
     let folder = run_study(&[]);
     let site = |limit: &str| {
         let text = format!(
@@ -134,6 +143,7 @@ fn the_total_of_all_studies_is_shown_with_the_limit() {
 
 #[test]
 fn the_account_of_the_gaussian_filter_is_shown_with_its_mu() {
+    let _alone = alone();
     let folder = run_study(&[
         ("r-admm", "r-dlm"),
         ("\"objective\"", "\"gradient\""),
@@ -183,6 +193,7 @@ fn the_account_of_the_gaussian_filter_is_shown_with_its_mu() {
 
 #[test]
 fn a_damaged_missing_or_used_account_is_an_error() {
+    let _alone = alone();
     let folder = run_study(&[]);
     let missing = radmm(folder.path(), &["ledger", "verify", "--state", "alder"]);
     assert_eq!(missing.status.code(), Some(2));
