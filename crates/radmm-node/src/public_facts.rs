@@ -22,6 +22,8 @@ pub struct PublicFacts {
     pub mechanism: Mechanism,
     /// Whether the noise repeats from the study's seed, and so protects nobody.
     pub seeded: bool,
+    /// Whether the study's bounds or vocabularies were read off the rows, so that no guarantee covers what they tell.
+    pub read_off: bool,
     /// The site's limit over all studies on its rows.
     pub limit: Option<Limit>,
 }
@@ -45,13 +47,17 @@ impl PublicFacts {
 
     /// Returns whether the noise protects anybody.
     pub fn protects(&self) -> bool {
-        !self.seeded && self.study.privacy.unprotected().is_none()
+        !self.seeded && !self.read_off && self.study.privacy.unprotected().is_none()
     }
 
     /// Returns the caveat that goes with the party's total.
     pub fn caveat(&self) -> String {
         if let Some(how) = self.study.privacy.unprotected() {
             return format!("answers were released {how}: nobody is protected");
+        }
+        if self.read_off {
+            return "bounds, vocabularies or other facts were read off the rows, and no guarantee covers what they tell"
+                .to_owned();
         }
         match self.seeded {
             true => "a rehearsal: the noise repeats from the study's seed, which all parties know: nobody is protected",

@@ -48,6 +48,7 @@ struct Fit {
     age: fn(usize) -> f64,
     /// Whether the results of finished fits were handed over.
     delivered: bool,
+    read_off: bool,
 }
 
 const USUAL: Fit = Fit {
@@ -55,6 +56,7 @@ const USUAL: Fit = Fit {
     limit: 3.0,
     age,
     delivered: true,
+    read_off: false,
 };
 
 impl Fit {
@@ -67,6 +69,7 @@ impl Fit {
             noise: NoiseOrigin::Secret,
             limits: vec![Limit::for_gradients(self.limit, 1e-5).unwrap()],
             site_name: "ledger",
+            read_off: self.read_off,
             is_delivered: &|_| self.delivered,
         };
         let setup = PartySetup::alone(config, &store)?;
@@ -258,6 +261,7 @@ fn alone(
         noise: NoiseOrigin::Secret,
         limits,
         site_name: "ledger",
+        read_off: false,
         is_delivered: &|_| true,
     };
     Ok((PartySetup::alone(config, &store)?, store))

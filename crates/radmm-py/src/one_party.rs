@@ -1,6 +1,7 @@
 //! A private classifier on one party's rows, with a durable ledger.
 
 use std::fs;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use radmm_node::machine::Party;
 use radmm_node::setup::{OnePartyConfig, PartySetup};
 use radmm_node::store::{JOURNAL_FILE, Store};
 use radmm_study::algorithm::OneAnswer;
-use radmm_study::{Identity, Limit, ModelFile, ModelGuarantee, NoiseOrigin, Study, StudyParty};
+use radmm_study::{Identity, Limit, ModelFile, NoiseOrigin, Study, StudyParty};
 
 use crate::background;
 use crate::failure::{Failure, guarded};
@@ -29,15 +30,14 @@ const RESULTS: &str = "fits";
 /// The model, in the folder of a fit's results.
 const MODEL_FILE: &str = "model.json";
 
+/// The beginning of a fit's name, before its number.
+const FIT: &str = "fit ";
+
 /// The name of the study in messages.
 const STUDY_NAME: &str = "this fit";
 
 /// The name of the limit's origin in messages.
 const LIMIT_NAME: &str = "the ledger";
-
-/// The caveat of a fit whose bounds or vocabularies are not public.
-const READ_OFF: &str =
-    "bounds or vocabularies were read off the rows, and no guarantee covers what they tell";
 
 /// A finished fit.
 #[pyclass(frozen, module = "radmm._radmm")]
@@ -51,6 +51,9 @@ pub(crate) struct OnePartyFit {
     protects: bool,
     #[pyo3(get)]
     caveat: String,
+    /// The number of fits with this ledger, this one among them, whose bounds or vocabularies were read off the rows.
+    #[pyo3(get)]
+    uncovered: u32,
     /// The number of rows that were trained on.
     #[pyo3(get)]
     rows: usize,
@@ -111,18 +114,10 @@ pub(crate) fn fit_one_party(
     let limits = limits.map(|epsilon| Limit::for_gradients(epsilon, delta));
     let limits: Result<Vec<Limit>, _> = limits.collect();
     let limits = limits.map_err(|error| Failure::Value(format!("limit: {error}")))?;
-    let store = match &ledger {
-        Some(folder) => {
-            check_not_lost(folder)?;
-            Store::open(folder)?
-        }
-        None => Store::in_memory()?,
-    };
-    // The store is locked: no other fit writes a key meanwhile.
-    let key = match &ledger {
-        Some(folder) => key_in(folder)?,
-        None => SecretKey::generate()?,
-    };
+    let (store, key) = guarded(py, || match &ledger {
+        Some(folder) => open_ledger(folder),
+        None => Ok((Store::in_memory()?, SecretKey::generate()?)),
+    })?;
     let results = ledger.as_ref().map(|folder| folder.join(RESULTS));
     let (setup, store) = table.read(py, move |rows| {
         // The model is written last.
@@ -130,7 +125,7 @@ pub(crate) fn fit_one_party(
             Some(results) => results.join(name).join(MODEL_FILE).is_file(),
             None => true,
         };
-        let numbered = |number: usize| format!("name = \"fit {number}\"\n{study}");
+        let numbered = |number: usize| format!("name = \"{FIT}{number}\"\n{study}");
         let config = OnePartyConfig {
             study: &numbered,
             study_name: STUDY_NAME,
@@ -141,6 +136,7 @@ pub(crate) fn fit_one_party(
                 None => NoiseOrigin::Secret,
                 Some(_) => NoiseOrigin::Seeded,
             },
+            read_off,
             site_name: LIMIT_NAME,
             is_delivered: &is_delivered,
         };
@@ -160,10 +156,7 @@ pub(crate) fn fit_one_party(
             work.step(|| progress_text(spent));
         }
         let model = trained_model(&party, &facts);
-        let mut model = model.map_err(|error| Failure::Party(error.to_string()))?;
-        if read_off {
-            model = without_protection(&facts.study, &model)?;
-        }
+        let model = model.map_err(|error| Failure::Party(error.to_string()))?;
         let results = ledger.map(|folder| folder.join(RESULTS).join(&facts.study.name));
         match &results {
             // What is signed is for others: a fit that protects nobody has nothing to tell them.
@@ -172,16 +165,14 @@ pub(crate) fn fit_one_party(
             None => {}
         }
         let Guarantee { epsilon, delta } = party.spent();
-        let (protects, caveat) = match &model.trained().guarantee {
-            Some(guarantee) => (guarantee.protects, guarantee.caveat.clone()),
-            None => (false, String::new()),
-        };
+        let (store, _) = party.store();
         Ok(OnePartyFit {
             model,
             epsilon,
             delta,
-            protects,
-            caveat,
+            protects: facts.protects(),
+            caveat: facts.caveat(),
+            uncovered: store.uncovered(&store.charges()?),
             rows: facts.rows,
             data_steps: bill.data_steps,
             iterations: party.iterations(),
@@ -190,17 +181,6 @@ pub(crate) fn fit_one_party(
             folder: results,
         })
     })
-}
-
-/// Returns a model that says that it protects nobody.
-fn without_protection(study: &Study, model: &ModelFile) -> Result<ModelFile, Failure> {
-    let mut trained = model.trained().clone();
-    trained.guarantee = trained.guarantee.map(|guarantee| ModelGuarantee {
-        protects: false,
-        caveat: READ_OFF.to_owned(),
-        ..guarantee
-    });
-    ModelFile::new(study, trained).map_err(|error| Failure::Party(error.to_string()))
 }
 
 /// Writes `model.json` alone into a folder, which is made if need be.
@@ -231,17 +211,47 @@ fn totals(party: &Party, limit: Option<&Limit>) -> Vec<(f64, f64, f64)> {
         .collect()
 }
 
-/// Checks that a ledger is not begun anew where one was: its key is made after its journal.
-// Privacy: an account that started from zero would not count what was released before.
-fn check_not_lost(folder: &Path) -> Result<(), Failure> {
-    let was_there = folder.join(KEY_FILE).exists();
-    match was_there && fs::symlink_metadata(folder.join(JOURNAL_FILE)).is_err() {
-        true => Err(Failure::Ledger(format!(
-            "{}: the key of a ledger is here, and its {JOURNAL_FILE} is gone, which holds what was spent: put it back",
-            folder.display()
-        ))),
-        false => Ok(()),
+/// Opens the ledger in a folder, and reads its key. Both are made if need be.
+// Privacy: an account that started from zero, or from an older copy of its journal, would not count what was released since.
+fn open_ledger(folder: &Path) -> Result<(Store, SecretKey), Failure> {
+    let refused = |what: String| Err(Failure::Ledger(format!("{}: {what}", folder.display())));
+    let fits = fits_in(&folder.join(RESULTS))
+        .map_err(|error| Failure::Ledger(format!("{}: {error}", folder.join(RESULTS).display())))?;
+    // The key is made after the journal, and a fit has results after it.
+    let was_there = folder.join(KEY_FILE).exists() || !fits.is_empty();
+    if was_there && fs::symlink_metadata(folder.join(JOURNAL_FILE)).is_err() {
+        return refused(format!(
+            "a ledger was here, and its {JOURNAL_FILE} is gone, which holds what was spent: put it back"
+        ));
     }
+    let store = Store::open(folder)?;
+    let studies = store.studies();
+    let is_on_record = |fit: &String| studies.iter().any(|one| one.finished && one.name == *fit);
+    if let Some(fit) = fits.iter().find(|fit| !is_on_record(fit)) {
+        return refused(format!(
+            "{RESULTS} has the results of {fit:?}, of which {JOURNAL_FILE} knows nothing: it is an older copy, and what was spent \
+             since is missing in it. Put the newest one back; if it is lost, no fit on these rows can be charged correctly here"
+        ));
+    }
+    // The store is locked: no other fit writes a key meanwhile.
+    let key = key_in(folder)?;
+    Ok((store, key))
+}
+
+/// Returns the names of the fits that have results.
+fn fits_in(results: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(results) {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
+    names.retain(|name| {
+        name.strip_prefix(FIT)
+            .is_some_and(|n| n.parse::<u32>().is_ok())
+    });
+    names.sort();
+    Ok(names)
 }
 
 /// Reads the key in the folder of a ledger, or makes one.

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import radmm
 from radmm.datasets import Dataset
@@ -76,6 +81,8 @@ def test_a_pure_total_takes_no_more_than_two_points_of_a_table_of_people(adult: 
 @pytest.mark.parametrize(("epsilon", "delta"), [(100.0, 1e-5), (900.0, 1e-10), (0.001, 0.01), (1e-4, 1e-5), (8.0, 1e-5), (50.0, 0.0)])
 def test_the_default_limit_leaves_room_for_one_fit(numbers: Any, ledger: Path, epsilon: float, delta: float) -> None:
     X, y = numbers
+    # A delta of 0.01 is warned of with so many rows.
+    warnings.simplefilter("ignore", radmm.StudyWarning)
     model = radmm.PrivateLinearClassifier(epsilon, delta, bounds=BOUNDS, ledger=ledger).fit(X, y)
     spent, _, limit = model.ledger_
     assert model.guarantee_.epsilon <= epsilon <= limit and spent <= limit
@@ -199,6 +206,96 @@ def test_a_ledger_whose_journal_is_gone_does_not_start_from_zero(numbers: Any, l
     with pytest.raises(radmm.LedgerError, match="is gone"):
         model.fit(X, y)
     assert not (ledger / "state.journal").exists()
+
+
+def test_a_ledger_that_is_older_than_its_results_is_refused(numbers: Any, ledger: Path, tmp_path: Path) -> None:
+    X, y = numbers
+    model = radmm.PrivateLinearClassifier(0.5, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    shutil.copy(ledger / "state.journal", tmp_path / "older")
+    two = model.fit(X, y).ledger_[0]
+    shutil.copy(ledger / "state.journal", tmp_path / "newest")
+    shutil.copy(tmp_path / "older", ledger / "state.journal")
+    results = (ledger / "fits" / "fit 2" / "model.json").read_bytes()
+    with pytest.raises(radmm.LedgerError, match='results of "fit 2", of which state.journal knows nothing'):
+        model.fit(X, y)
+    assert (ledger / "fits" / "fit 2" / "model.json").read_bytes() == results
+    shutil.copy(tmp_path / "newest", ledger / "state.journal")
+    assert model.fit(X, y).ledger_[0] > two
+    # Nor does it start from zero where journal and key are gone.
+    for file in ("state.journal", "key.pem"):
+        (ledger / file).unlink()
+    with pytest.raises(radmm.LedgerError, match="is gone"):
+        model.fit(X, y)
+
+
+def test_totals_tell_of_earlier_fits_that_no_total_covers(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    with pytest.warns(radmm.PublicBoundsWarning):
+        radmm.PrivateLinearClassifier(0.5, ledger=ledger, limit=5).fit(X, y)
+    model = radmm.PrivateLinearClassifier(0.5, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
+    # What this fit released is protected. All fits together are not.
+    assert model.guarantee_.protects and "other fits with this ledger (1)" in model.guarantee_.reason
+    statement = json.loads((ledger / "fits" / "fit 2" / "privacy-statement.json").read_text())["statement"]
+    assert statement["protects"] is True and statement["site"]["uncovered"] == 1
+    shown = subprocess.run(
+        [sys.executable, "-m", "radmm", "ledger", "show", "--state", str(ledger)], capture_output=True, text=True, check=True
+    )
+    assert "read off the rows" in " ".join(shown.stdout.split())
+
+
+def test_bounds_that_were_read_off_and_are_given_then_are_another_fit(numbers: Any, ledger: Path) -> None:
+    """A fit that was begun with bounds off the rows is not resumed as one that protects."""
+    X, y = numbers
+    (ledger / "fits").parent.mkdir()
+    (ledger / "fits").write_text("")
+    reading = radmm.PrivateLinearClassifier(0.5, encoding="linear", ledger=ledger, limit=5)
+    with pytest.warns(radmm.PublicBoundsWarning), pytest.raises(radmm.RadmmError, match="fits"):
+        reading.fit(X, y)
+    (ledger / "fits").unlink()
+    # Paid for, and not handed over: the same fit takes it up.
+    with pytest.warns(radmm.PublicBoundsWarning):
+        read = reading.fit(X, y)
+    assert len(charges(ledger)) == 1
+    numeric = tomllib.loads(read.study_text_)["data"]["numeric"]
+    (ledger / "fits" / "fit 1" / "model.json").unlink()
+    given = radmm.PrivateLinearClassifier(0.5, encoding="linear", bounds=numeric, ledger=ledger, limit=5).fit(X, y)
+    assert given.guarantee_.protects and len(charges(ledger)) == 2
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(numbers: Any, ledger: Path) -> None:
+    X, y = numbers
+    model = radmm.PrivateLinearClassifier(bounds=BOUNDS, ledger=ledger).fit(X, y)
+    before, scores = dict(model.__dict__), model.predict(X)
+    other = np.where(y == "yes", "a", "z")
+    with pytest.raises(radmm.BudgetExceeded):
+        model.fit(X, other)
+    assert model.__dict__ == before
+    assert np.array_equal(model.predict(X), scores)
+
+
+def test_a_delta_that_permits_anything_is_warned_of(numbers: Any) -> None:
+    X, y = numbers
+    with pytest.warns(radmm.StudyWarning, match="delta=0.5 is not small: there are 3000 rows"):
+        radmm.PrivateLinearClassifier(1.0, 0.5, bounds=BOUNDS).fit(X, y)
+
+
+@pytest.mark.parametrize("learns", [StandardScaler(), make_pipeline(FunctionTransformer(), StandardScaler())])
+def test_steps_of_a_pipeline_that_learn_from_rows_protect_nobody(numbers: Any, learns: Any) -> None:
+    X, y = numbers
+    pipeline = make_pipeline(learns, radmm.PrivateLinearClassifier(bounds=(-3, 3)))
+    with pytest.warns(radmm.PublicBoundsWarning, match="the pipeline learnt from the rows"):
+        pipeline.fit(X, y)
+    model = pipeline[-1]
+    assert not model.guarantee_.protects and "read off the rows" in model.guarantee_.reason
+    stateless = make_pipeline(FunctionTransformer(), Normalizer(), radmm.PrivateLinearClassifier(bounds=BOUNDS)).fit(X, y)
+    assert stateless[-1].guarantee_.protects
+
+
+def test_ensembles_warn_as_searches_do(numbers: Any) -> None:
+    X, y = numbers
+    for combined in (BaggingClassifier, CalibratedClassifierCV):
+        with pytest.warns(radmm.SearchWarning):
+            combined(radmm.PrivateLinearClassifier(bounds=BOUNDS)).fit(X, y)
 
 
 TWO_FITS = """

@@ -86,6 +86,12 @@ fn page(account: &AccountReport, with_charges: bool) -> String {
             let text = format!("{title}: its noise repeats from a seed, and protects nobody");
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
+        if study.read_off {
+            let text = format!(
+                "{title}: its bounds or vocabularies were read off the rows, and no total covers what they tell"
+            );
+            let _ = writeln!(page, "{}", paragraph("note", &text));
+        }
         for evidence in &study.evidence {
             let text = format!("{title}, node {}: {}", evidence.from, evidence.what);
             let _ = writeln!(page, "{}", paragraph("evidence", &text));

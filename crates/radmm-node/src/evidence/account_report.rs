@@ -89,6 +89,8 @@ pub struct StudyReport {
     pub finished: bool,
     /// Whether its noise repeats from a seed, and so protects nobody.
     pub seeded: bool,
+    /// Whether its bounds or vocabularies were read off the rows, so that no total covers what they tell.
+    pub read_off: bool,
     /// The total at δ = 0 if it is finite, and at the given δ if some noise is Gaussian.
     pub totals: Vec<Guarantee>,
     /// The charges of its data steps.
@@ -144,6 +146,7 @@ impl AccountReport {
                 rows: record.rows,
                 finished: record.finished,
                 seeded: record.seeded,
+                read_off: record.read_off,
                 totals,
                 charges: own,
             });
@@ -160,14 +163,13 @@ impl SiteReport {
         limit: Option<&Limit>,
     ) -> Result<Self, AccountError> {
         let balance = match limit {
-            Some(limit) => Balance::with_limit(limit, store.accounting(), charges),
+            Some(limit) => Balance::with_limit(limit, store, charges),
             None => {
                 // If no limit at a δ was ever set here, no rule is fixed, and only pure losses are added up.
-                let accounting = store.accounting();
-                let at = (accounting.is_some() && delta > 0.0).then_some((f64::MAX, delta));
+                let at = (store.accounting().is_some() && delta > 0.0).then_some((f64::MAX, delta));
                 let bounds = DatasetLimits::new(Some(f64::MAX), at)?;
                 let unlimited = Budget::unlimited(delta)?;
-                Balance::without_limit(&bounds, unlimited, accounting, charges)
+                Balance::without_limit(&bounds, unlimited, store, charges)
             }
         };
         let mut fingerprints: Vec<RowFingerprint> = Vec::new();

@@ -82,7 +82,7 @@ pub fn write_evidence(
     let (store, _) = party.store();
     let balance = match &facts.limit {
         Some(limit) => {
-            let balance = Balance::with_limit(limit, store.accounting(), &store.charges()?);
+            let balance = Balance::with_limit(limit, store, &store.charges()?);
             Some(balance.map_err(TotalError::from)?)
         }
         None => None,

@@ -30,6 +30,8 @@ pub struct OnePartyConfig<'a> {
     pub key: SecretKey,
     /// The source of the noise.
     pub noise: NoiseOrigin,
+    /// Whether bounds or vocabularies of the study were read off the rows. No guarantee covers what they tell.
+    pub read_off: bool,
     /// The limit of everything that is ever asked of these rows: the first of these that leaves room for this fit alone.
     pub limits: Vec<Limit>,
     /// The name of the limit's origin in messages.
@@ -69,7 +71,9 @@ impl PartySetup {
                 break;
             };
             let is_same = |record: &StudyRecord| {
-                record.sha256 == study.sha256() && record.fingerprint == fingerprint
+                record.sha256 == study.sha256()
+                    && record.fingerprint == fingerprint
+                    && record.read_off == config.read_off
             };
             let is_over = before.finished && (config.is_delivered)(&before.name);
             if is_same(before) && !is_over {
@@ -113,6 +117,7 @@ impl PartySetup {
             me: NodeId(0),
             key: config.key,
             rows,
+            read_off: config.read_off,
         })?;
         for limit in config.limits {
             // Privacy: a function of public facts, and the same for every fit with these parameters.

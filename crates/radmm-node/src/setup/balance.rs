@@ -9,7 +9,7 @@ use radmm::privacy::{
 use radmm_study::Limit;
 use serde::Serialize;
 
-use crate::store::Charge;
+use crate::store::{Charge, Store};
 
 /// The total of all studies on the same rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +18,9 @@ pub struct Balance {
     pub studies: u32,
     /// The number of charges.
     pub charges: u64,
+    /// The number of studies that told something no total covers: bounds or vocabularies read off the rows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub uncovered: u32,
     /// One total for each limit; the finite totals if the limits are unknown.
     pub totals: Vec<BalanceTotal>,
 }
@@ -43,12 +46,12 @@ impl Balance {
     /// Adds up charges under the limit of their site, by the rule on record if there is one.
     pub(crate) fn with_limit(
         limit: &Limit,
-        accounting: Option<SiteAccounting>,
+        store: &Store,
         charges: &[Charge],
     ) -> Result<Self, SpendError> {
         let limits = [limit.pure, limit.relaxed.map(|(epsilon, _)| epsilon)];
         let limits = limits.into_iter().flatten().map(Some);
-        Self::new(&limit.limits, accounting, charges, limits)
+        Self::new(&limit.limits, store, charges, limits)
     }
 
     /// Adds up charges where no limit is known, under bounds that nothing reaches.
@@ -57,10 +60,10 @@ impl Balance {
     pub(crate) fn without_limit(
         bounds: &DatasetLimits,
         unlimited: Budget,
-        accounting: Option<SiteAccounting>,
+        store: &Store,
         charges: &[Charge],
     ) -> Result<Self, SpendError> {
-        let mut balance = Self::new(bounds, accounting, charges, std::iter::repeat(None))?;
+        let mut balance = Self::new(bounds, store, charges, std::iter::repeat(None))?;
         for one in balance.totals.iter_mut().filter(|one| one.mu.is_some()) {
             let events = charges.iter().map(|charge| (charge.event, 1));
             one.total = Ledger::total_of(unlimited, Bound::Tight, events)?;
@@ -76,11 +79,11 @@ impl Balance {
 
     fn new(
         limits: &DatasetLimits,
-        accounting: Option<SiteAccounting>,
+        store: &Store,
         charges: &[Charge],
         limits_shown: impl Iterator<Item = Option<f64>>,
     ) -> Result<Self, SpendError> {
-        let spent = replay(limits, accounting, charges)?.spent()?;
+        let spent = replay(limits, store.accounting(), charges)?.spent()?;
         let totals = spent.totals.into_iter().zip(limits_shown);
         let total = |(total, limit): (Guarantee, Option<f64>)| {
             let gaussian = spent.gaussian.filter(|_| total.delta > 0.0);
@@ -94,9 +97,14 @@ impl Balance {
         Ok(Self {
             studies: spent.studies,
             charges: spent.charges,
+            uncovered: store.uncovered(charges),
             totals: totals.map(total).collect(),
         })
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Returns the account of rows after these charges, under limits kept by the rule on record, or else by their own.

@@ -48,6 +48,8 @@ pub struct PartySetup {
     hash: [u8; 32],
     data_check: Option<DataCheck>,
     mechanism: Mechanism,
+    /// Whether the study's bounds or vocabularies were read off the rows.
+    read_off: bool,
     /// The charges of the whole study, by iteration.
     plan: Vec<(u32, PrivacyEvent)>,
 }
@@ -63,6 +65,7 @@ struct Parts<'a> {
     me: NodeId,
     key: SecretKey,
     rows: LocalRows,
+    read_off: bool,
 }
 
 impl PartySetup {
@@ -132,6 +135,7 @@ impl PartySetup {
             me,
             key,
             rows,
+            read_off: false,
         })
     }
 
@@ -154,6 +158,7 @@ impl PartySetup {
             hash: rows.hash,
             data_check: rows.data_check,
             mechanism,
+            read_off: parts.read_off,
             plan,
             study,
             graph,
@@ -219,7 +224,8 @@ impl PartySetup {
 
     /// Returns whether the noise protects anybody.
     pub fn protects(&self) -> bool {
-        self.site.noise == NoiseOrigin::Secret && self.study.privacy.unprotected().is_none()
+        let exact = self.study.privacy.unprotected().is_some();
+        self.site.noise == NoiseOrigin::Secret && !self.read_off && !exact
     }
 
     /// Returns the public facts about this party.
@@ -231,6 +237,7 @@ impl PartySetup {
             rows: self.rows(),
             mechanism: self.mechanism,
             seeded: self.site.noise == NoiseOrigin::Seeded,
+            read_off: self.read_off,
             limit: self.site.limit.clone(),
         }
     }

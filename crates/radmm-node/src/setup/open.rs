@@ -36,6 +36,7 @@ impl PartySetup {
                 fingerprint: rows.to_string(),
                 rows: self.shard.rows() as u64,
                 seeded: self.site.noise == NoiseOrigin::Seeded,
+                read_off: self.read_off,
                 finished: false,
                 acked: BTreeSet::new(),
                 ack_confirmed: BTreeSet::new(),

@@ -85,6 +85,9 @@ pub struct StudyRecord {
     pub rows: u64,
     /// Whether the noise is seeded, and so protects nobody.
     pub seeded: bool,
+    /// Whether the bounds or vocabularies were read off the rows, so that no guarantee covers what they tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_off: bool,
     /// Whether all iterations are done.
     pub finished: bool,
     /// The neighbours that have acknowledged all values of this party.
@@ -210,6 +213,13 @@ impl Store {
     pub fn studies(&self) -> Vec<StudyRecord> {
         let studies = self.index.studies.iter();
         studies.map(|study| study.record.clone()).collect()
+    }
+
+    /// Returns how many studies asked something here that no total covers.
+    pub fn uncovered(&self, charges: &[Charge]) -> u32 {
+        let asked = |record: &StudyRecord| charges.iter().any(|one| one.study == record.number);
+        let studies = self.index.studies.iter().map(|study| &study.record);
+        studies.filter(|one| one.read_off && asked(one)).count() as u32
     }
 
     /// Begins a study, and draws the secret of its noise, which never changes.

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Real
+from types import FrameType
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -22,7 +25,7 @@ from radmm._columns import Bounds, Categories, Columns, Encoding, Meaning, Total
 from radmm._guarantee import Guarantee
 from radmm._model import Model
 from radmm._rows import Rows, arrow_table, dense_table, is_arrow, is_sparse, sparse_table, with_codes
-from radmm.errors import DataError, DroppedRowsWarning, SearchWarning
+from radmm.errors import DataError, DroppedRowsWarning, SearchWarning, StudyWarning
 
 #: The losses that tell probabilities.
 _LOSSES_WITH_PROBABILITIES = ("logistic", "cut-logistic")
@@ -35,8 +38,24 @@ _LABEL = "label"
 #: The texts that a draft takes for missing values.
 _MISSING = frozenset(("?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"))
 
-#: The modules of scikit-learn that fit an estimator many times, to choose or to score.
-_SEARCHES = ("sklearn.model_selection._search", "sklearn.model_selection._validation")
+#: The modules of scikit-learn that fit an estimator many times, to choose, to score or to combine.
+_SEARCHES = frozenset(
+    f"sklearn.{name}"
+    for name in (
+        "calibration",
+        "ensemble._bagging",
+        "ensemble._stacking",
+        "ensemble._voting",
+        "ensemble._weight_boosting",
+        "feature_selection._rfe",
+        "feature_selection._sequential",
+        "model_selection._classification_threshold",
+        "model_selection._search",
+        "model_selection._search_successive_halving",
+        "model_selection._validation",
+        "multiclass",
+    )
+)
 
 
 def _has_probabilities(estimator: LinearClassifier) -> bool:
@@ -77,6 +96,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         _warn_of_search()
         table = self._features(X, reset=True)
+        if self.delta * table.rows >= 1:
+            warnings.warn(
+                f"delta={self.delta!r} is not small: there are {table.rows} rows, and delta = 1/rows permits publishing a random row",
+                StudyWarning,
+                stacklevel=4,
+            )
         if y is None:
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
@@ -96,6 +121,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = Total(self.epsilon, self.delta, table.rows, self._is_answered_once())
         encoding = _columns.encoding_of(self.encoding, columns, self.categories, total)
         return table, _columns.named(table, columns, self.bounds, self.categories, encoding)
+
+    @contextmanager
+    def _whole_or_unchanged(self) -> Iterator[None]:
+        """Leaves the estimator as it was if a fit fails: no model stands beside the classes or the guarantee of another."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _encode_classes(self, y: NDArray[Any]) -> NDArray[np.intp]:
         """Finds the two classes, and returns the number of each row's."""
@@ -261,6 +297,19 @@ def warn_of_dropped(dropped: int, rows: int) -> None:
         )
 
 
+def learnt_before() -> list[str]:
+    """Returns the steps of scikit-learn's pipelines that learnt from the rows before this fit got them."""
+    pipelines = [frame.f_locals.get("self") for frame in _frames() if frame.f_globals.get("__name__") == "sklearn.pipeline"]
+    found = {name: None for pipeline in pipelines if isinstance(pipeline, Pipeline) for name in _learning_steps(pipeline)}
+    return list(found)
+
+
+def _learning_steps(pipeline: Pipeline) -> list[str]:
+    """Returns the names of a pipeline's steps, without the last one, that learn from rows."""
+    steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and step != "passthrough"]
+    return [name for name, step in steps if not hasattr(step, "__sklearn_tags__") or get_tags(step).requires_fit]
+
+
 def _as_sparse(X: Any) -> Any:
     if is_sparse(X):
         return X
@@ -282,14 +331,18 @@ def _class_texts(classes: NDArray[Any]) -> list[str]:
 
 def _warn_of_search() -> None:
     """Warns if scikit-learn fits this estimator to choose or to score."""
-    frame = sys._getframe(1)
+    if any(frame.f_globals.get("__name__") in _SEARCHES for frame in _frames()):
+        warnings.warn(
+            "this fit is one of a search, a cross-validation or an ensemble: each fit costs its own epsilon, and neither the scores"
+            " on the rows nor the choice among fits is covered by it",
+            SearchWarning,
+            stacklevel=4,
+        )
+
+
+def _frames() -> Iterator[FrameType]:
+    """Returns the frames of the calls that led here."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__") in _SEARCHES:
-            warnings.warn(
-                "this fit is one of a search or a cross-validation: each fit costs its own epsilon, and neither the scores on the"
-                " rows nor the choice among fits is covered by it",
-                SearchWarning,
-                stacklevel=4,
-            )
-            return
-        frame = frame.f_back  # type: ignore[assignment]
+        yield frame
+        frame = frame.f_back

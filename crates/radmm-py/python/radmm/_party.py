@@ -82,7 +82,7 @@ class Party:
         self._send = send
         self._outgoing: deque[tuple[str, bytes]] = deque()
         self._lock = threading.RLock()
-        self._is_sending = False
+        self._sending = threading.Lock()
 
     @property
     def study(self) -> Study:
@@ -204,20 +204,20 @@ class Party:
             self._outgoing.extend(self._machine.take_outgoing())
 
     def _flush(self) -> None:
-        """Sends what is to be sent, in order. One thread sends at a time; the lock is not held meanwhile."""
+        """Sends what is to be sent, in order. One thread sends at a time; parties can receive meanwhile."""
         if self._send is None:
             return
-        while True:
-            with self._lock:
-                if self._is_sending or not self._outgoing:
-                    return
-                self._is_sending = True
-                peer, message = self._outgoing.popleft()
+        while self._outgoing and self._sending.acquire(blocking=False):
             try:
-                self._send(peer, message)
-            except BaseException:
-                with self._lock:
-                    self._outgoing.appendleft((peer, message))
-                raise
+                while (first := self._first_outgoing()) is not None:
+                    self._send(*first)
+                    # Taken off only now: an exception leaves it where it is.
+                    with self._lock:
+                        if first is self._first_outgoing():
+                            self._outgoing.popleft()
             finally:
-                self._is_sending = False
+                self._sending.release()
+
+    def _first_outgoing(self) -> tuple[str, bytes] | None:
+        with self._lock:
+            return self._outgoing[0] if self._outgoing else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -22,6 +23,7 @@ from radmm import _radmm
 from radmm._classifier import (
     LinearClassifier,
     as_array,
+    learnt_before,
     seed_of,
     threads_of,
     unused_name,
@@ -33,7 +35,7 @@ from radmm._model import Model
 from radmm._progress import shown
 from radmm._rows import Rows, with_codes
 from radmm._study import Study, toml_of
-from radmm.errors import DataError, LedgerWarning
+from radmm.errors import DataError, LedgerWarning, PublicBoundsWarning
 
 __all__ = ["PrivateLinearClassifier", "RecycledADMMClassifier"]
 
@@ -140,7 +142,19 @@ class PrivateLinearClassifier(LinearClassifier):
                 LedgerWarning,
                 stacklevel=2,
             )
-        self._take(self._fit(*self._prepare(X, y)))
+        with self._whole_or_unchanged():
+            learnt = learnt_before()
+            if learnt:
+                warnings.warn(
+                    f"the pipeline learnt from the rows before this fit got them ({', '.join(learnt)}), and no guarantee covers what"
+                    " that tells; use steps that learn nothing, and bounds and categories that are known without the rows",
+                    PublicBoundsWarning,
+                    stacklevel=2,
+                )
+            table, meaning = self._prepare(X, y)
+            meaning = replace(meaning, read_off=meaning.read_off or bool(learnt))
+            dropped = self._fit(table, meaning)
+        warn_of_dropped(dropped, table.rows)
         return self
 
     def _is_answered_once(self) -> bool:
@@ -167,14 +181,14 @@ class PrivateLinearClassifier(LinearClassifier):
             return [float(self.limit)]
         return [float(self.epsilon) * room for room in (_ROOMS_FOR_ONE_FIT if self.delta > 0 else (1.0,))]
 
-    def _fit(self, table: _radmm.Table, meaning: Meaning) -> Model:
+    def _fit(self, table: _radmm.Table, meaning: Meaning) -> int:
+        """Fits, takes the result over, and returns the number of rows that were left out."""
         ledger = None if self.ledger is None else Path(self.ledger)
         seed = None if self.random_state is None else seed_of(self.random_state)
         text = self._study_text(meaning, table.rows, seed)
         with shown(bool(self.verbose), "fit") as show:
             limits, delta, threads = self._limits(), float(self.delta), threads_of(self.n_jobs)
             fit = _radmm.fit_one_party(text, table, ledger, limits, delta, seed, meaning.read_off, threads, show)
-        warn_of_dropped(table.rows - fit.rows, table.rows)
         self.study_text_ = fit.study
         self.ledger_ = fit.ledger[0]
         scope = "total over everything that this fit released"
@@ -183,8 +197,12 @@ class PrivateLinearClassifier(LinearClassifier):
         reason = fit.caveat
         if fit.rows < table.rows:
             reason += f"; {fit.rows} rows were complete, and their number is taken to be public"
+        before = fit.uncovered - meaning.read_off
+        if ledger is not None and before:
+            reason += f"; bounds of other fits with this ledger ({before}) were read off the rows, which no total of all fits covers"
         self.guarantee_ = Guarantee(fit.epsilon, fit.delta, RELATION, scope, fit.protects, reason)
-        return Model(fit.model)
+        self._take(Model(fit.model))
+        return table.rows - fit.rows
 
 
 class RecycledADMMClassifier(LinearClassifier):
@@ -267,9 +285,11 @@ class RecycledADMMClassifier(LinearClassifier):
         column = labels if isinstance(labels, str) else None
         if isinstance(labels, str):
             labels = self._column(X, labels)
-        table, meaning = self._prepare(X, y, left_out=column)
-        table, meaning.data["split"] = self._deal(table, labels)
-        self._take(self._fit(table, meaning))
+        with self._whole_or_unchanged():
+            table, meaning = self._prepare(X, y, left_out=column)
+            table, meaning.data["split"] = self._deal(table, labels)
+            dropped = self._fit(table, meaning)
+        warn_of_dropped(dropped, table.rows)
         return self
 
     def _column(self, X: Rows, name: str) -> Any:
@@ -315,7 +335,8 @@ class RecycledADMMClassifier(LinearClassifier):
             return {"nodes": nodes, **self.graph}
         return {"nodes": nodes, "edges": [[int(one), int(other)] for one, other in self.graph]}
 
-    def _fit(self, table: _radmm.Table, meaning: Meaning) -> Model:
+    def _fit(self, table: _radmm.Table, meaning: Meaning) -> int:
+        """Simulates, takes the result over, and returns the number of rows that were left out."""
         study = Study(
             {
                 "name": type(self).__name__,
@@ -332,11 +353,11 @@ class RecycledADMMClassifier(LinearClassifier):
             raise DataError(f"the run stopped early: {result.stopped}")
         content = result.to_dict()
         self.parties_ = {node["name"]: node["rows"] for node in content["nodes"]}
-        warn_of_dropped(content["data"]["dropped"], table.rows)
         self.study_ = study
         guarantee = result.guarantee
         reason = guarantee.reason
         if meaning.read_off:
             reason += "; and bounds or vocabularies were read off the rows"
         self.guarantee_ = Guarantee(guarantee.epsilon, guarantee.delta, guarantee.relation, guarantee.scope, False, reason)
-        return model
+        self._take(model)
+        return int(content["data"]["dropped"])

@@ -16,6 +16,7 @@ pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
         rows,
         mechanism: mechanism(&world.study, &world.graph, NodeId(i)),
         seeded: true,
+        read_off: false,
         limit: None,
     }
 }

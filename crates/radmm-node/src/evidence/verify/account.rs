@@ -35,7 +35,7 @@ struct StatedTotal {
 
 impl StatedBalance {
     fn read(site: &Value) -> Result<Self, String> {
-        let site = Object::new(site)?.only(&["studies", "charges", "totals"])?;
+        let site = Object::new(site)?.only(&["studies", "charges", "uncovered", "totals"])?;
         let totals = site.get("totals")?.as_array();
         let totals = totals.filter(|list| !list.is_empty());
         let totals = totals.ok_or("totals: must be a list, with one for each limit")?;

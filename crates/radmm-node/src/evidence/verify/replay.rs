@@ -75,6 +75,7 @@ impl ReplayedTranscript {
             rows: transcript.rows as usize,
             mechanism,
             seeded: !transcript.protects && study.privacy.unprotected().is_none(),
+            read_off: false,
             limit: None,
         };
         Self {

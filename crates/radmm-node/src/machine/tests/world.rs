@@ -299,6 +299,7 @@ impl World {
                 fingerprint: rows.to_string(),
                 rows: host.shard.rows() as u64,
                 seeded: true,
+                read_off: false,
                 finished: false,
                 acked: BTreeSet::new(),
                 ack_confirmed: BTreeSet::new(),

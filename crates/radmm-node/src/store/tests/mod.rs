@@ -51,6 +51,7 @@ fn study_record(number: u32) -> StudyRecord {
         fingerprint: "11".repeat(32),
         rows: 10,
         seeded: false,
+        read_off: false,
         finished: false,
         acked: BTreeSet::new(),
         ack_confirmed: BTreeSet::new(),
