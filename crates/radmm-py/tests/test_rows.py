@@ -172,6 +172,20 @@ def test_columns_that_cannot_be_read_are_named_if_they_are_used() -> None:
         assert fitted(rows, y, bounds={"x": (0, 1)}).score(rows, y) > 0.9
 
 
+def test_numbers_of_pandas_need_no_pyarrow(clinic: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame: Any = clinic.train.X
+    numbers = frame[list(clinic.bounds)]
+    expected = fitted(numbers, clinic.train.y, bounds=clinic.bounds)
+    # Pandas then cannot import it.
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    model = fitted(numbers, clinic.train.y, bounds=clinic.bounds)
+    assert np.array_equal(model.coef_, expected.coef_)
+    assert list(model.feature_names_in_) == list(clinic.bounds)
+    assert np.array_equal(model.predict(numbers), expected.predict(numbers))
+    with pytest.raises(radmm.DataError, match="'smoker'.*pip install pyarrow"):
+        fitted(frame, clinic.train.y, bounds=clinic.bounds, categories=clinic.categories)
+
+
 def test_a_value_beyond_the_vocabulary_is_named(clinic: Dataset) -> None:
     known = {**clinic.categories, "sex": ["f", "x"]}
     with pytest.raises(radmm.DataError, match=r"row \d+.*\"m\"|\"m\".*row \d+"):

@@ -168,7 +168,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _arrow_features(self, X: Rows, *, reset: bool) -> _radmm.Table:
         """Checks the columns of a data frame and hands them over."""
         table = arrow_table(X, "X")
-        names = [name for name, _ in table.arrow_types]
+        names = [name for name, _ in table.column_types]
         if _is_known_to_sklearn(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -181,7 +181,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if table.rows == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape=(0, {len(names)})) while a minimum of 1 is required.")
         if reset:
-            self._names, self._types, self._is_numbered = names, dict(table.arrow_types), False
+            self._names, self._types, self._is_numbered = names, dict(table.column_types), False
         return table
 
     def _is_answered_once(self) -> bool:

@@ -64,11 +64,12 @@ def arrow_table(rows: Rows, name: str) -> Table:
 
 def _without_pyarrow(rows: Rows, name: str) -> Table:
     """Hands over a pandas data frame of numbers, which is all that is possible without pyarrow."""
-    try:
-        array = rows.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: pandas needs pyarrow to hand over columns that are not numbers: pip install pyarrow") from None
-    return dense_table(array, [str(column) for column in rows.columns], name)
+    for column, kind in rows.dtypes.items():
+        if kind.kind not in "iuf":
+            raise DataError(
+                f"{name}: pandas needs pyarrow to hand over columns that are not numbers, such as {column!r}: pip install pyarrow"
+            )
+    return dense_table(rows.to_numpy(dtype=np.float64), [str(column) for column in rows.columns], name)
 
 
 def dense_table(rows: NDArray[Any], columns: Sequence[str], name: str) -> Table:

@@ -41,7 +41,7 @@ impl MemoryColumn for ChunkedColumn<'_> {
 pub(super) fn check(batch: &RecordBatch) -> Result<(), Failure> {
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
         let has_text = matches!(column.data_type(), DataType::Dictionary(..))
-            || kind_of(column.data_type()) == "text";
+            || kind(column.data_type()) == "text";
         if has_text && let Err(error) = column.to_data().validate_full() {
             let name = field.name();
             return Err(Failure::Value(format!(
@@ -64,7 +64,7 @@ pub(super) fn column<'a>(
         chunks.push(cells(batch.column(index)).ok_or_else(|| kind.to_string())?);
         starts.push(starts[starts.len() - 1] + batch.num_rows());
     }
-    if chunks.is_empty() && kind_of(kind) == "other" {
+    if chunks.is_empty() && self::kind(kind) == "other" {
         return Err(kind.to_string());
     }
     Ok(Box::new(ChunkedColumn {
@@ -75,16 +75,12 @@ pub(super) fn column<'a>(
 }
 
 /// Returns what cells of a type are to a study: `number`, `boolean`, `text` or `other`.
-pub(super) fn kind(kind: &DataType) -> &'static str {
-    kind_of(kind)
-}
-
-fn kind_of(kind: &DataType) -> &'static str {
-    match kind {
-        kind if kind.is_integer() || kind.is_floating() => "number",
+pub(super) fn kind(data_type: &DataType) -> &'static str {
+    match data_type {
+        number if number.is_integer() || number.is_floating() => "number",
         DataType::Boolean => "boolean",
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => "text",
-        DataType::Dictionary(_, values) => kind_of(values),
+        DataType::Dictionary(_, values) => kind(values),
         _ => "other",
     }
 }

@@ -152,21 +152,19 @@ impl Table {
         self.rows
     }
 
-    /// The names and the types of the columns, of an Arrow stream.
+    /// The names of the columns and what they hold; none of a sparse matrix, which may have very many.
     #[getter]
-    fn arrow_types(&self) -> Vec<(String, String)> {
-        let Content::Arrow(_, schema) = &self.content else {
-            return Vec::new();
-        };
-        let fields = schema.fields().iter();
-        fields
-            .map(|field| {
-                (
-                    field.name().clone(),
-                    arrow::kind(field.data_type()).to_owned(),
-                )
-            })
-            .collect()
+    fn column_types(&self) -> Vec<(String, String)> {
+        let named = |name: &str, kind: &str| (name.to_owned(), kind.to_owned());
+        match &self.content {
+            Content::Arrow(_, schema) => schema
+                .fields()
+                .iter()
+                .map(|field| named(field.name(), arrow::kind(field.data_type())))
+                .collect(),
+            Content::Dense(_, names) => names.iter().map(|name| named(name, "number")).collect(),
+            Content::Sparse { .. } => Vec::new(),
+        }
     }
 }
 
