@@ -134,8 +134,8 @@ pub(crate) enum LedgerCommand {
 /// Show the privacy ever spent on the rows of a site
 ///
 /// Lists all studies that were started here with what each has spent, their total, and the invalid messages of neighbours on
-/// record. With --site, the total is shown with the site's limit, at its δ. The state folder must not be in use by a running
-/// node.
+/// record. With --site, the total is shown with the site's limit, at its δ. Nothing is changed: it works beside a running node, and
+/// on a folder that cannot be written.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
 #[command(after_help = "Examples:

@@ -38,7 +38,7 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
         // clap requires one of the two.
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
-    let store = Store::open_existing(&state).map_err(AccountError::from)?;
+    let store = Store::open_read_only(&state).map_err(AccountError::from)?;
     let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
     let delta = args.delta.or(relaxed.map(|(_, delta)| delta));
     let account = AccountReport::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
@@ -49,7 +49,7 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
 }
 
 fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
-    let store = Store::open_existing(&args.state).map_err(AccountError::from)?;
+    let store = Store::open_read_only(&args.state).map_err(AccountError::from)?;
     let counts = check_account(&store)?;
     let checked = format!(
         "every record of its journal, by a hash over all records before it; {}, each with its answer ({}); the order of charges \

@@ -217,9 +217,9 @@ impl PartyProcesses {
         path
     }
 
-    /// Opens the store of a party that does not run.
+    /// Opens the store of a party for reading.
     pub fn store(&self, party: usize) -> Store {
-        Store::open_existing(&self.home(party).join("state")).unwrap()
+        Store::open_read_only(&self.home(party).join("state")).unwrap()
     }
 
     /// The file of a party's store.

@@ -170,9 +170,9 @@ impl ChunkExecutor for RayonExecutor {
     }
 }
 
-/// Opens the store of a state folder, if there is one.
+/// Opens the store of a state folder for reading alone, if there is one.
 pub fn open_existing_store(folder: &Path) -> Result<Option<Store>, StoreError> {
-    match Store::open_existing(folder) {
+    match Store::open_read_only(folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Missing(_)) => Ok(None),
         Err(error) => Err(error),

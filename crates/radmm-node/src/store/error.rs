@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::JOURNAL_FILE;
 use super::index::FORMAT;
 use super::journal::JournalError;
 
@@ -52,6 +53,18 @@ pub enum StoreError {
         /// The damage.
         what: String,
     },
+    /// The file is shorter than its records leave it.
+    #[error(
+        "{}: the file was cut: it has {length} bytes, and had at least {needed} when its last record was written. What is missing may be the account of answers that were given, so it is not used. Put back the file as it was last; if it is gone, an older copy does not replace it (docs/node.md, Backups)", path.display()
+    )]
+    Truncated {
+        /// The journal.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: u64,
+        /// The length that it had at least.
+        needed: u64,
+    },
     /// The journal was written by another version.
     #[error("{}: the state has format {found}, and this program reads {FORMAT}; use the version of radmm that wrote it", path.display())]
     Format {
@@ -76,6 +89,11 @@ pub(super) fn fault(folder: &Path, error: JournalError) -> StoreError {
     let path = folder.to_owned();
     match error {
         JournalError::Damaged(what) => StoreError::Corrupt { path, what },
+        JournalError::Truncated { length, needed } => StoreError::Truncated {
+            path: path.join(JOURNAL_FILE),
+            length,
+            needed,
+        },
         JournalError::Disk(cause) if is_full(&cause) => StoreError::Full(path),
         JournalError::Disk(cause) => StoreError::Disk {
             path,

@@ -10,7 +10,7 @@ use super::step::{PendingStep, StoredStep};
 use crate::machine::{ByteReader, SignedMessage};
 
 /// The version of the format of records.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 pub(super) const CREATED: u8 = 1;
 pub(super) const STUDY: u8 = 2;

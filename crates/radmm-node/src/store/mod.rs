@@ -51,7 +51,7 @@ use index::{
 use journal::{Journal, JournalError};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
-use storage::{LockedFile, MemoryStorage, Storage};
+use storage::{MemoryStorage, StateFile, Storage};
 
 /// The name of the journal in the state folder.
 pub const JOURNAL_FILE: &str = "state.journal";
@@ -134,15 +134,27 @@ impl Store {
     }
 
     /// Opens the store of a folder that has one.
-    pub fn open_existing(folder: &Path) -> Result<Self, StoreError> {
+    fn open_existing(folder: &Path) -> Result<Self, StoreError> {
         let file = folder.join(JOURNAL_FILE);
-        if !file.is_file() {
-            return Err(StoreError::Missing(folder.to_owned()));
-        }
-        match LockedFile::open(&file) {
+        match StateFile::open_locked(&file) {
             Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
             Ok(None) => Err(StoreError::InUse(folder.to_owned())),
             Err(cause) => Err(StoreError::Folder { path: file, cause }),
+        }
+    }
+
+    /// Opens the store of a folder for reading alone. It changes nothing, works on media that cannot be written, and beside a process
+    /// that has the store open: a record that is being written is left out.
+    pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(JOURNAL_FILE);
+        match StateFile::open_read_only(&path) {
+            Ok(file) => Self::load_with(folder, |index| {
+                Journal::open_read_only(Box::new(file), |record| index.load(record))
+            }),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing(folder.to_owned()))
+            }
+            Err(cause) => Err(StoreError::Folder { path, cause }),
         }
     }
 
@@ -177,8 +189,17 @@ impl Store {
 
     /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
     fn load(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        Self::load_with(folder, |index| {
+            Journal::open(storage, |record| index.load(record))
+        })
+    }
+
+    fn load_with(
+        folder: &Path,
+        open: impl FnOnce(&mut StoreIndex) -> Result<Journal, JournalError>,
+    ) -> Result<Self, StoreError> {
         let mut index = StoreIndex::default();
-        let journal = Journal::open(storage, |record| index.load(record));
+        let journal = open(&mut index);
         let folder = folder.to_owned();
         match (journal, index.unknown_format) {
             (_, Some(found)) => Err(StoreError::Format {
@@ -495,7 +516,7 @@ fn create_file(folder: &Path) -> Result<(), StoreError> {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}
     }
-    let Some(created) = LockedFile::create(&unfinished).map_err(failed)? else {
+    let Some(created) = StateFile::create_locked(&unfinished).map_err(failed)? else {
         return Err(StoreError::InUse(folder.to_owned()));
     };
     drop(Store::create(folder, Box::new(created))?);

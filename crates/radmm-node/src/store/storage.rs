@@ -60,17 +60,22 @@ impl Storage for MemoryStorage {
     }
 }
 
-/// A file that is locked until this is dropped.
-pub(super) struct LockedFile(File);
+/// A file in a state folder. A lock on it ends when this is dropped.
+pub(super) struct StateFile(File);
 
-impl LockedFile {
+impl StateFile {
+    /// Opens a file for reading alone, whoever has locked it.
+    pub(super) fn open_read_only(path: &Path) -> io::Result<Self> {
+        File::open(path).map(Self)
+    }
+
     /// Opens and locks a file; `None` if another process holds the lock.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn open_locked(path: &Path) -> io::Result<Option<Self>> {
         Self::lock(File::options().read(true).write(true).open(path)?)
     }
 
     /// Creates and locks a file.
-    pub(super) fn create(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn create_locked(path: &Path) -> io::Result<Option<Self>> {
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
         // It is going to hold the secret of the noise.
@@ -98,7 +103,7 @@ impl LockedFile {
     }
 }
 
-impl Storage for LockedFile {
+impl Storage for StateFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
