@@ -291,6 +291,8 @@ impl Party {
 
     /// Handles an event.
     pub fn handle(&mut self, event: LinkEvent) -> Result<(), PartyError> {
+        // Privacy: nothing leaves a party whose state the next process will not find.
+        self.store.check_place()?;
         match event {
             LinkEvent::Up { peer, serial, link } => {
                 if let Some(index) = self.edge_of(peer) {

@@ -53,6 +53,11 @@ pub enum StoreError {
         /// The damage.
         what: String,
     },
+    /// The file was deleted, moved or replaced while it was in use.
+    #[error(
+        "{}: the state was deleted, moved or replaced while this party was running, so it stops: nothing was sent since. Put back the folder as it was; if it is gone, an empty or older one does not replace it (docs/node.md, Backups)", .0.display()
+    )]
+    Replaced(PathBuf),
     /// The file is shorter than its records leave it.
     #[error(
         "{}: the file was cut: it has {length} bytes, and had at least {needed} when its last record was written. What is missing may be the account of answers that were given, so it is not used. Put back the file as it was last; if it is gone, an older copy does not replace it (docs/node.md, Backups)", path.display()

@@ -394,6 +394,11 @@ impl Journal {
         Ok(self.storage.sync()?)
     }
 
+    /// Returns whether the file is still what the next process will find.
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+        self.storage.is_in_place()
+    }
+
     /// Returns the position of the next record.
     pub(super) fn end(&self) -> u64 {
         self.end

@@ -293,13 +293,28 @@ impl Store {
 
     /// Appends a record, unless it is inconsistent with those before it.
     fn append(&mut self, kind: u8, body: &[u8], entry: Entry) -> Result<(), StoreError> {
+        self.check_place()?;
         let at = self.journal.end();
         let checked = self.index.check(at, &entry);
         checked.map_err(|what| self.corrupt(what))?;
         let appended = self.journal.append(kind, body);
         appended.map_err(|e| fault(&self.folder, e))?;
         self.index.apply(at, entry);
-        Ok(())
+        // Privacy: what was written to a file that nobody will find again is not on record.
+        self.check_place()
+    }
+
+    /// Checks that the next process will find the file that this one writes: nobody has deleted, moved or replaced it.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        let path = || self.folder.join(JOURNAL_FILE);
+        match self.journal.is_in_place() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Replaced(path())),
+            Err(cause) => Err(StoreError::Folder {
+                path: path(),
+                cause,
+            }),
+        }
     }
 
     /// Returns the secret of a study's noise. It does not leave this crate.

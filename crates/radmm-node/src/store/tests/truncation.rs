@@ -1,4 +1,4 @@
-//! Files that were cut, and stores that are opened for reading alone.
+//! Files that were cut, deleted or replaced, and stores that are opened for reading alone.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -45,7 +45,7 @@ fn a_file_that_was_cut_anywhere_is_refused() {
         let path = journal_of(&folder);
         let file = File::options().write(true).open(&path).unwrap();
         let whole = file.metadata().unwrap().len();
-        let mut lengths: Vec<u64> = (1..whole).step_by(997).collect();
+        let mut lengths: Vec<u64> = (1..whole).step_by(whole as usize / 1000).collect();
         // Around the ends of sectors, where records begin.
         lengths.extend((0..40).flat_map(|k| [512 * k, 512 * k + 1, 512 * k + 511]));
         lengths.extend([whole - 1, whole - 512]);
@@ -53,18 +53,15 @@ fn a_file_that_was_cut_anywhere_is_refused() {
         for length in lengths.into_iter().rev() {
             // What is cut off once is zeros at most in shorter files.
             file.set_len(length).unwrap();
-            for opened in [
-                Store::open(folder.path()),
-                Store::open_read_only(folder.path()),
-            ] {
-                match opened {
-                    Err(StoreError::Truncated { path: named, .. }) => assert_eq!(named, path),
-                    Err(error) => panic!("{length} of {whole}: {error}"),
-                    Ok(store) => panic!("{length} of {whole}: {:?}", store.charges()),
-                }
-                if length % 512 > 1 {
-                    break;
-                }
+            let opened = match length % 401 {
+                // A reader looks again for a while.
+                0 => Store::open_read_only(folder.path()),
+                _ => Store::open(folder.path()),
+            };
+            match opened {
+                Err(StoreError::Truncated { path: named, .. }) => assert_eq!(named, path),
+                Err(error) => panic!("{length} of {whole}: {error}"),
+                Ok(store) => panic!("{length} of {whole}: {:?}", store.charges()),
             }
         }
     }
@@ -187,4 +184,50 @@ fn damage_is_found_by_a_reader_too() {
     file.write_all(&[byte[0] ^ 1]).unwrap();
     let found = Store::open_read_only(folder.path());
     assert!(matches!(found, Err(StoreError::Corrupt { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_deleted_moved_or_replaced_ends_the_use_of_its_store() {
+    type Change = fn(&Path);
+    let moved: Change = |state| fs::rename(state, state.with_extension("old")).unwrap();
+    let deleted: Change = |state| fs::remove_dir_all(state).unwrap();
+    let replaced: Change = |state| {
+        fs::rename(state, state.with_extension("old")).unwrap();
+        drop(Store::open(state).unwrap());
+    };
+    let copied: Change = |state| {
+        let (file, copy) = (state.join(JOURNAL_FILE), state.join("copy"));
+        fs::copy(&file, &copy).unwrap();
+        fs::rename(&copy, &file).unwrap();
+    };
+    for (case, change) in [moved, deleted, replaced, copied].iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let mut store = Store::open(&state).unwrap();
+        let study = store.begin_study(study_record).unwrap();
+        store.append_step(&study, &ROWS, &charge(1, 20)).unwrap();
+        store.check_place().unwrap();
+        change(&state);
+        let appended = store.append_step(&study, &ROWS, &charge(2, 20));
+        for refused in [appended, store.check_place()] {
+            assert!(matches!(refused, Err(StoreError::Replaced(_))), "{case}");
+        }
+        assert_eq!(store.charges().unwrap().len(), 1, "{case}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_comes_back_is_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, aside) = (folder.path().join("state"), folder.path().join("aside"));
+    let mut store = Store::open(&state).unwrap();
+    let study = store.begin_study(study_record).unwrap();
+    fs::rename(&state, &aside).unwrap();
+    assert!(store.append_step(&study, &ROWS, &charge(1, 20)).is_err());
+    drop(store);
+    fs::rename(&aside, &state).unwrap();
+    let mut store = Store::open(&state).unwrap();
+    store.append_step(&study, &ROWS, &charge(1, 20)).unwrap();
 }
