@@ -60,3 +60,18 @@ fn a_node_whose_state_folder_is_taken_away_stops_before_its_next_message() {
     parties.start(0);
     parties.wait_all();
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_node_leaves_no_core_dump() {
+    let mut parties = PartyProcesses::new(&clinic(4));
+    parties.start(0);
+    parties.wait_for_event(0, "started", &[]);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", parties.pid(0))).unwrap();
+    let cores = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let words: Vec<&str> = cores.unwrap().split_whitespace().skip(4).take(2).collect();
+    assert_eq!(words, ["0", "0"]);
+    parties.kill(0);
+}

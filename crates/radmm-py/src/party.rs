@@ -22,6 +22,7 @@ use radmm::graph::NodeId;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::{Credit, Frame, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
+use radmm_node::runtime::forbid_core_dumps;
 use radmm_node::setup::{Folders, PartySetup};
 use radmm_node::store::Store;
 use radmm_study::SiteFile;
@@ -119,6 +120,8 @@ impl PartyMachine {
         table: Option<&Table>,
         threads: Option<usize>,
     ) -> Result<Self, Failure> {
+        // Privacy: before the key is read. The rows are in this process already.
+        forbid_core_dumps();
         let (site, _) = SiteFile::parse(site, site_name)?;
         let folders = Folders {
             study: study.folder(),

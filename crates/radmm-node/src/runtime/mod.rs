@@ -1,5 +1,6 @@
 //! The runtime of a party: event loop, signals, and the reports to the operator.
 
+mod core_dumps;
 mod driver;
 mod metrics;
 mod notice;
@@ -7,6 +8,7 @@ mod probe;
 mod signals;
 mod status;
 
+pub use core_dumps::forbid_core_dumps;
 pub use driver::{Ending, NodeError, Observer, run};
 pub use notice::Notice;
 pub use probe::{ProbeResult, probe};

@@ -58,6 +58,30 @@ pub enum StoreError {
         "{}: the state was deleted, moved or replaced while this party was running, so it stops: nothing was sent since. Put back the folder as it was; if it is gone, an empty or older one does not replace it (docs/node.md, Backups)", .0.display()
     )]
     Replaced(PathBuf),
+    /// The journal is older than the secrets beside it.
+    #[error(
+        "{}: the journal has {recorded} answers of study {study}, and noise.secret beside it knows that {answered} were given: the journal was cut, or replaced by an older copy. Nothing may be asked on an account in which answers are missing. Put back the folder as it was last; if it is gone, an older copy does not replace it (docs/node.md, Backups)", path.display()
+    )]
+    RolledBack {
+        /// The state folder.
+        path: PathBuf,
+        /// The study's number.
+        study: u32,
+        /// The number of its answers that were given.
+        answered: u32,
+        /// The number of those in the journal.
+        recorded: u32,
+    },
+    /// The file of noise secrets is missing.
+    #[error(
+        "{}: the secret of the noise is missing, so this is not the whole state folder: a backup that leaves it out, or a folder of which a part was deleted. It is a record of what was spent, and not a state to go on from. Put back the folder as it was last; if it is gone, see radmm state adopt (docs/node.md, Backups)", .0.display()
+    )]
+    SecretsMissing(PathBuf),
+    /// The secret of an unfinished study was erased.
+    #[error(
+        "{}: the secret of this study's noise is gone, so the study cannot go on here: agree on another one; nothing was sent", .0.display()
+    )]
+    SecretErased(PathBuf),
     /// The file is shorter than its records leave it.
     #[error(
         "{}: the file was cut: it has {length} bytes, and had at least {needed} when its last record was written. What is missing may be the account of answers that were given, so it is not used. Put back the file as it was last; if it is gone, an older copy does not replace it (docs/node.md, Backups)", path.display()

@@ -32,7 +32,8 @@ pub(super) struct StoreIndex {
 /// The index of one study's records.
 pub(super) struct StudyIndex {
     pub(super) record: StudyRecord,
-    pub(super) secret: [u8; 32],
+    /// The number of data steps that were answered.
+    pub(super) answered: u32,
     /// The iterations of received values with the positions of their records, ascending.
     pub(super) received: Vec<(u32, u64)>,
     /// The same of sent values.
@@ -104,6 +105,7 @@ impl StudyIndex {
         self.received.extend(step.received.iter().map(|t| (*t, at)));
         self.sent.extend(step.sent.iter().map(|t| (*t, at)));
         self.charged = step.charged.last().copied().or(self.charged);
+        self.answered += step.charged.len() as u32;
         self.record.finished |= step.finished;
     }
 }
@@ -120,10 +122,7 @@ pub(super) enum Entry {
         format: u32,
         salt: [u8; 32],
     },
-    Study {
-        secret: [u8; 32],
-        record: StudyRecord,
-    },
+    Study(StudyRecord),
     Acks(Acks),
     Step {
         study: u32,
@@ -154,10 +153,7 @@ impl Entry {
                 format: rest.u32()?,
                 salt: rest.array()?,
             },
-            STUDY => Self::Study {
-                secret: rest.array()?,
-                record: serde_json::from_slice(rest.0).ok()?,
-            },
+            STUDY => Self::Study(serde_json::from_slice(rest.0).ok()?),
             ACKS => Self::Acks(serde_json::from_slice(rest.0).ok()?),
             STEP => {
                 let step = StoredStep::from_bytes(rest.0)?;
@@ -174,6 +170,12 @@ impl Entry {
 }
 
 impl StoreIndex {
+    /// Returns the number of data steps of a study that were answered.
+    pub(super) fn answered(&self, study: u32) -> u32 {
+        let found = self.studies.get(study as usize);
+        found.map_or(0, |study| study.answered)
+    }
+
     /// Adds a record of the journal, unless it is inconsistent with those before it.
     pub(super) fn load(&mut self, record: &Record) -> Result<(), String> {
         let entry = Entry::read(record.kind, &record.body);
@@ -199,13 +201,13 @@ impl StoreIndex {
             Entry::Created { .. } if at == 0 => Ok(()),
             Entry::Created { .. } => Err("it begins another journal".to_owned()),
             _ if at == 0 => Err("it is not the first of a journal".to_owned()),
-            Entry::Study { record, .. } if record.number as usize != self.studies.len() => {
+            Entry::Study(record) if record.number as usize != self.studies.len() => {
                 Err("a study has another one's number".to_owned())
             }
             Entry::Order(order) if self.order.is_some() || !order.is_finite() => {
                 Err("a second or invalid Rényi order".to_owned())
             }
-            Entry::Study { .. } | Entry::Order(_) => Ok(()),
+            Entry::Study(_) | Entry::Order(_) => Ok(()),
             Entry::Acks(Acks { study: number, .. }) | Entry::Misbehaviour { study: number } => {
                 study(*number).map(|_| ())
             }
@@ -220,9 +222,9 @@ impl StoreIndex {
     pub(super) fn apply(&mut self, at: u64, entry: Entry) {
         match entry {
             Entry::Created { salt, .. } => self.salt = salt,
-            Entry::Study { secret, record } => self.studies.push(StudyIndex {
+            Entry::Study(record) => self.studies.push(StudyIndex {
                 record,
-                secret,
+                answered: 0,
                 received: Vec::new(),
                 sent: Vec::new(),
                 charged: None,

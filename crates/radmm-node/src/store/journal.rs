@@ -416,7 +416,8 @@ impl Journal {
         self.failed = true;
         let end = self.end + bytes.len() as u64;
         if let Some(missing @ 1..) = length_for(end).checked_sub(self.length) {
-            self.storage.write(self.length, &vec![0; missing as usize])?;
+            self.storage
+                .write(self.length, &vec![0; missing as usize])?;
             self.storage.sync()?;
             self.length += missing;
         }

@@ -4,11 +4,13 @@
 //! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
 //! whatever moment, the store holds a whole step or nothing of it.
 //!
+//! The secrets of the noise are in a file beside it, in which they are written over ([`noise_secrets`]).
+//!
 //! The memory of a store is an index of the journal, a few numbers an iteration. The records are:
 //!
 //! ```text
 //! created       format, salt of row fingerprints
-//! study         secret of the noise, study as JSON
+//! study         study as JSON
 //! acks          study, acknowledgements at its end, as JSON
 //! step          study, received values, charges and answers, sent values, whether it was the last
 //! order         the Rényi order at which the limit of these rows is kept, or 1 if the Gaussian filter keeps it
@@ -22,6 +24,7 @@ pub(crate) mod faulty_storage;
 mod folder;
 mod index;
 mod journal;
+mod noise_secrets;
 mod step;
 mod storage;
 #[cfg(test)]
@@ -38,6 +41,7 @@ use radmm::privacy::SiteAccounting;
 use radmm::protocol::release::Release;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::machine::SignedMessage;
 pub use charge_encoding::{Charge, RowFingerprint};
@@ -49,12 +53,16 @@ use index::{
     StoreIndex, StudyIndex, record_of,
 };
 use journal::{Journal, JournalError};
+use noise_secrets::{NoiseSecretError, NoiseSecrets};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
 use storage::{MemoryStorage, StateFile, Storage};
 
 /// The name of the journal in the state folder.
 pub const JOURNAL_FILE: &str = "state.journal";
+
+/// The name of the file of noise secrets in the state folder.
+pub const SECRETS_FILE: &str = "noise.secret";
 
 /// The name of the journal until its first record is written.
 const UNFINISHED: &str = "state.journal.new";
@@ -113,6 +121,8 @@ pub struct MisbehaviourRecord {
 pub struct Store {
     journal: Journal,
     index: StoreIndex,
+    /// `None` if the store is open for reading alone.
+    secrets: Option<NoiseSecrets>,
     folder: PathBuf,
 }
 
@@ -125,8 +135,15 @@ impl Store {
         };
         create_folder(folder).map_err(failed)?;
         create_file(folder)?;
-        let file = folder.join(JOURNAL_FILE);
-        restrict_to_owner(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
+        for name in [JOURNAL_FILE, SECRETS_FILE] {
+            let path = folder.join(name);
+            match restrict_to_owner(&path) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::Folder { path, cause });
+                }
+                _ => {}
+            }
+        }
         let store = Self::open_existing(folder)?;
         // The process that created the file may have been killed before its name was durable.
         sync_names(folder).map_err(failed)?;
@@ -135,12 +152,26 @@ impl Store {
 
     /// Opens the store of a folder that has one.
     fn open_existing(folder: &Path) -> Result<Self, StoreError> {
-        let file = folder.join(JOURNAL_FILE);
-        match StateFile::open_locked(&file) {
-            Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
-            Ok(None) => Err(StoreError::InUse(folder.to_owned())),
-            Err(cause) => Err(StoreError::Folder { path: file, cause }),
-        }
+        let failed = |path: &Path, cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let (file, secrets) = (folder.join(JOURNAL_FILE), folder.join(SECRETS_FILE));
+        let Some(locked) = StateFile::open_locked(&file).map_err(|e| failed(&file, e))? else {
+            return Err(StoreError::InUse(folder.to_owned()));
+        };
+        let store = Self::load(folder, Box::new(locked))?;
+        let opened = match StateFile::open(&secrets) {
+            // A power failure after the creation of both may leave one.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                match store.index.studies.is_empty() {
+                    true => StateFile::create(&secrets),
+                    false => return Err(StoreError::SecretsMissing(secrets)),
+                }
+            }
+            opened => opened,
+        };
+        store.with_noise_secrets(Box::new(opened.map_err(|e| failed(&secrets, e))?))
     }
 
     /// Opens the store of a folder for reading alone. It changes nothing, works on media that cannot be written, and beside a process
@@ -160,20 +191,30 @@ impl Store {
 
     /// Creates a store that is forgotten with the process, for a party that nobody else relies on.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::create(Path::new("(in memory)"), Box::new(MemoryStorage::default()))
+        let storage = || Box::new(MemoryStorage::default());
+        Self::create(Path::new("(in memory)"), storage(), storage())
     }
 
     /// Opens or creates a store on other storage than a file, for tests of storage that fails.
     #[cfg(test)]
-    pub(crate) fn on(folder: &Path, storage: impl Storage + 'static) -> Result<Self, StoreError> {
-        match storage.len().map(|length| length == 0) {
-            Ok(true) => Self::create(folder, Box::new(storage)),
-            _ => Self::load(folder, Box::new(storage)),
+    pub(crate) fn on(disk: &faulty_storage::FaultyDisk) -> Result<Self, StoreError> {
+        let (folder, journal, secrets) = (
+            Path::new("state"),
+            Box::new(disk.clone()),
+            Box::new(disk.secrets()),
+        );
+        match journal.len().map(|length| length == 0) {
+            Ok(true) => Self::create(folder, journal, secrets),
+            _ => Self::load(folder, journal)?.with_noise_secrets(secrets),
         }
     }
 
     /// Creates a store on empty storage.
-    fn create(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+    fn create(
+        folder: &Path,
+        storage: Box<dyn Storage>,
+        secrets: Box<dyn Storage>,
+    ) -> Result<Self, StoreError> {
         let salt = random()?;
         let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
         let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
@@ -183,15 +224,27 @@ impl Store {
                 salt,
                 ..StoreIndex::default()
             },
+            secrets: Some(NoiseSecrets::new(secrets)),
             folder: folder.to_owned(),
         })
     }
 
     /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
-    fn load(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+    fn load(folder: &Path, journal: Box<dyn Storage>) -> Result<Self, StoreError> {
         Self::load_with(folder, |index| {
-            Journal::open(storage, |record| index.load(record))
+            Journal::open(journal, |record| index.load(record))
         })
+    }
+
+    /// Adds the noise secrets, which catch up with the journal.
+    fn with_noise_secrets(mut self, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        let mut secrets = NoiseSecrets::new(storage);
+        let studies = self.index.studies.iter();
+        let caught_up =
+            secrets.advance_all(studies.map(|study| (study.answered, study.record.finished)));
+        caught_up.map_err(|error| self.secret_fault(error))?;
+        self.secrets = Some(secrets);
+        Ok(self)
     }
 
     fn load_with(
@@ -209,6 +262,7 @@ impl Store {
             (Ok(journal), None) => Ok(Self {
                 journal,
                 index,
+                secrets: None,
                 folder,
             }),
             (Err(error), None) => Err(fault(&folder, error)),
@@ -243,20 +297,19 @@ impl Store {
         studies.filter(|one| one.read_off && asked(one)).count() as u32
     }
 
-    /// Begins a study, and draws the secret of its noise, which never changes.
+    /// Begins a study, and draws the first secret of its noise.
     pub(crate) fn begin_study(
         &mut self,
         record: impl FnOnce(u32) -> StudyRecord,
     ) -> Result<StudyRecord, StoreError> {
-        let record = record(self.index.studies.len() as u32);
-        let secret = random()?;
-        let mut body = secret.to_vec();
-        serde_json::to_writer(&mut body, &record).map_err(|e| self.corrupt(e))?;
-        let entry = Entry::Study {
-            secret,
-            record: record.clone(),
-        };
-        self.append(STUDY, &body, entry)?;
+        let number = self.index.studies.len() as u32;
+        let record = record(number);
+        let body = serde_json::to_vec(&record).map_err(|e| self.corrupt(e))?;
+        self.check_place()?;
+        // Privacy: durable before the study is, so that no answer is drawn from a secret that a crash replaces by another one.
+        let secret = Zeroizing::new(random()?);
+        self.with_secrets(|secrets| secrets.begin(number, secret))?;
+        self.append(STUDY, &body, Entry::Study(record.clone()))?;
         Ok(record)
     }
 
@@ -306,20 +359,59 @@ impl Store {
 
     /// Checks that the next process will find the file that this one writes: nobody has deleted, moved or replaced it.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
-        let path = || self.folder.join(JOURNAL_FILE);
-        match self.journal.is_in_place() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(StoreError::Replaced(path())),
-            Err(cause) => Err(StoreError::Folder {
-                path: path(),
-                cause,
+        let secrets = self.secrets.as_ref().map(NoiseSecrets::is_in_place);
+        for (name, is_in_place) in [
+            (JOURNAL_FILE, self.journal.is_in_place()),
+            (SECRETS_FILE, secrets.unwrap_or(Ok(true))),
+        ] {
+            let path = self.folder.join(name);
+            match is_in_place {
+                Ok(true) => {}
+                Ok(false) => return Err(StoreError::Replaced(path)),
+                Err(cause) => return Err(StoreError::Folder { path, cause }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something with the secrets.
+    fn with_secrets<T>(
+        &mut self,
+        operation: impl FnOnce(&mut NoiseSecrets) -> Result<T, NoiseSecretError>,
+    ) -> Result<T, StoreError> {
+        match &mut self.secrets {
+            Some(secrets) => operation(secrets).map_err(|error| self.secret_fault(error)),
+            None => Err(StoreError::Disk {
+                path: self.folder.clone(),
+                cause: "it is open for reading alone".to_owned(),
             }),
         }
     }
 
-    /// Returns the secret of a study's noise. It does not leave this crate.
-    pub(crate) fn noise_secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
-        Ok(self.study(study)?.secret)
+    fn secret_fault(&self, error: NoiseSecretError) -> StoreError {
+        match error {
+            NoiseSecretError::Disk(cause) => fault(&self.folder, JournalError::Disk(cause)),
+            NoiseSecretError::Damaged(study) => self.corrupt(format!(
+                "{SECRETS_FILE}: the part of study {study} is damaged or missing"
+            )),
+            NoiseSecretError::Ahead { study, answered } => StoreError::RolledBack {
+                path: self.folder.clone(),
+                study,
+                answered,
+                recorded: self.index.answered(study),
+            },
+        }
+    }
+
+    /// Returns the secret from which the noise of a study's next answer is derived. It does not leave this crate.
+    pub(crate) fn noise_secret(&mut self, study: u32) -> Result<Zeroizing<[u8; 32]>, StoreError> {
+        let is_finished = self.study(study)?.record.finished;
+        match self.with_secrets(|secrets| secrets.secret(study))? {
+            Some(secret) => Ok(secret),
+            // It asks nothing any more.
+            None if is_finished => Ok(Zeroizing::new(random()?)),
+            None => Err(StoreError::SecretErased(self.folder.join(SECRETS_FILE))),
+        }
     }
 
     /// Returns every charge ever made, in order.
@@ -435,7 +527,8 @@ impl Store {
         StoredStep::from_bytes(&record.body).ok_or_else(|| self.corrupt(BAD_STEP))
     }
 
-    /// Persists a step, all of it or nothing. When this returns, the step is durable.
+    /// Persists a step, all of it or nothing. When this returns, the step is durable, and the secret that drew the noise of its answer
+    /// is replaced by the next one.
     pub(crate) fn append_step(
         &mut self,
         study: &StudyRecord,
@@ -445,7 +538,16 @@ impl Store {
         let study = study.number;
         let iterations = StepIterations::of_pending(step);
         let body = step.to_bytes(study, *rows);
-        self.append(STEP, &body, Entry::Step { study, iterations })
+        self.append(STEP, &body, Entry::Step { study, iterations })?;
+        if step.charged.is_empty() && !step.finished {
+            return Ok(());
+        }
+        // Privacy: the answers are durable, so what drew their noise has done its work. Only then may they leave.
+        let (answered, finished) = (
+            self.index.answered(study),
+            self.study(study)?.record.finished,
+        );
+        self.with_secrets(|secrets| secrets.advance(study, answered, finished))
     }
 
     /// Persists a rejected frame of a neighbour, for the first hundred of a study.
@@ -534,7 +636,15 @@ fn create_file(folder: &Path) -> Result<(), StoreError> {
     let Some(created) = StateFile::create_locked(&unfinished).map_err(failed)? else {
         return Err(StoreError::InUse(folder.to_owned()));
     };
-    drop(Store::create(folder, Box::new(created))?);
+    // A file that is there already is that of a journal that is gone, and says so when it is read.
+    let secrets = match StateFile::create(&folder.join(SECRETS_FILE)) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            StateFile::open(&folder.join(SECRETS_FILE))
+        }
+        created => created,
+    };
+    let secrets = secrets.map_err(failed)?;
+    drop(Store::create(folder, Box::new(created), Box::new(secrets))?);
     restrict_to_owner(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, &file).map_err(failed)
 }

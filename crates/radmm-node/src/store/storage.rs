@@ -77,20 +77,29 @@ impl StateFile {
         Ok(Self::new(File::open(path)?, path))
     }
 
+    /// Opens a file.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        Ok(Self::new(file, path))
+    }
+
     /// Opens and locks a file; `None` if another process holds the lock.
     pub(super) fn open_locked(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::options().read(true).write(true).open(path)?;
-        Self::new(file, path).lock()
+        Self::open(path)?.lock()
+    }
+
+    /// Creates a file, for its owner only.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(Self::new(options.open(path)?, path))
     }
 
     /// Creates and locks a file.
     pub(super) fn create_locked(path: &Path) -> io::Result<Option<Self>> {
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        // It is going to hold the secret of the noise.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Self::new(options.open(path)?, path).lock()
+        Self::create(path)?.lock()
     }
 
     /// Returns a file without its lock, for tests with files that cannot be locked.

@@ -10,7 +10,9 @@ use radmm::privacy::Guarantee;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
 use radmm_node::public_facts::PublicFacts;
-use radmm_node::runtime::{Ending, NodeStatus, Notice, Observer, run as run_node};
+use radmm_node::runtime::{
+    Ending, NodeStatus, Notice, Observer, forbid_core_dumps, run as run_node,
+};
 use radmm_node::setup::{BalanceTotal, Folders, PartySetup};
 use radmm_study::number_format::{self, as_typed, epsilon};
 use radmm_study::{Limit, SiteFile, Study};
@@ -23,6 +25,8 @@ use crate::output::progress::NodeProgress;
 use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
+    // Privacy: before the key and the rows are read.
+    forbid_core_dumps();
     let setup = match load_setup(args) {
         // Privacy: logs must not reveal anything about rows, and errors in rows quote them.
         Err(error) if args.log == LogFormat::Json && error.quotes_rows() => {

@@ -6,7 +6,6 @@ mod recovery;
 mod world;
 
 use std::collections::VecDeque;
-use std::path::Path;
 
 use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};

@@ -128,7 +128,7 @@ fn nothing_is_sent_before_it_is_durable() {
         let on_wires = world.on_wires();
         world.hosts[0].party = None;
         let left = disk.after_power_failure(&mut world.rng);
-        let store = Store::on(Path::new("state"), left).unwrap();
+        let store = Store::on(&left).unwrap();
         for signed in on_wires {
             let persisted = store.sent(0, signed.message.iteration).unwrap();
             assert_eq!(persisted, Some(signed), "after {operations} writes");
@@ -293,7 +293,7 @@ fn limited(
 ) -> Result<Party, PartyError> {
     let study = &world.study;
     let host = &world.hosts[0];
-    let mut store = Store::on(Path::new("state"), disk.clone())?;
+    let mut store = Store::on(disk)?;
     let rows = store.row_fingerprint(&[0; 32]);
     let study_record = match store.studies().pop() {
         Some(record) => record,
@@ -378,7 +378,7 @@ fn rewritten(world: &World, change: impl FnOnce(&mut PendingStep)) -> FaultyDisk
     store.for_each_received(study_record.number, push).unwrap();
     change(&mut step);
     let disk = FaultyDisk::default();
-    let mut copy = Store::on(Path::new("state"), disk.clone()).unwrap();
+    let mut copy = Store::on(&disk).unwrap();
     let rows = copy.row_fingerprint(&[0; 32]);
     let study_record = copy.begin_study(|number| StudyRecord {
         number,
@@ -495,7 +495,7 @@ fn a_restart_makes_an_unsynced_record_durable_before_it_sends() {
     assert!(on_wires.iter().any(|signed| signed.message.iteration == 3));
     for _ in 0..50 {
         let left = disk.after_power_failure(&mut world.rng);
-        let store = Store::on(Path::new("state"), left).unwrap();
+        let store = Store::on(&left).unwrap();
         for signed in &on_wires {
             let persisted = store.sent(0, signed.message.iteration).unwrap();
             assert!(

@@ -287,7 +287,7 @@ impl World {
         let study = &self.study;
         let key = |i: usize| SecretKey::from_pem(&self.hosts[i].pem).unwrap();
         let host = &self.hosts[i as usize];
-        let mut store = Store::on(Path::new("state"), host.disk.clone())?;
+        let mut store = Store::on(&host.disk)?;
         let rows = store.row_fingerprint(&[i as u8; 32]);
         let study_record = match store.studies().pop() {
             Some(record) => record,
@@ -316,7 +316,7 @@ impl World {
         let curator = match self.secret {
             false => Curator::simulated(host.shard.clone(), config),
             true => {
-                config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
+                config.noise = NoiseKey::secret(*store.noise_secret(study_record.number)?);
                 // A party with secret noise owns its rows: they are read again.
                 let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();

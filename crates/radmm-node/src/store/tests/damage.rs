@@ -274,7 +274,7 @@ fn opening_arbitrary_bytes_never_panics() {
             let from = bytes[b * 512..][..512].to_vec();
             bytes[a * 512..][..512].copy_from_slice(&from);
         }
-        let _ = open(&FaultyDisk::holding(bytes)).map(|store| charges(&store));
+        let _ = open(&disk.with_journal(bytes)).map(|store| charges(&store));
     }
 }
 
@@ -332,7 +332,7 @@ fn lost_sectors_before_the_last_record_are_detected() {
     // One page of the disk, in which two records begin and the last one does not end.
     let mut bytes = disk.bytes();
     bytes[positions[1]..positions[2] + 512].fill(0);
-    let found = open(&FaultyDisk::holding(bytes)).map(|store| charges(&store));
+    let found = open(&disk.with_journal(bytes)).map(|store| charges(&store));
     assert!(
         matches!(found, Err(StoreError::Corrupt { .. })),
         "charges 2 and 3 were durable; found {found:?}"
@@ -353,7 +353,8 @@ fn damage_right_after_the_last_record_is_detected() {
 fn a_record_of_a_fork_of_the_same_journal_is_detected() {
     let (disk, positions) = three_charges();
     // A fork from the second charge on.
-    let fork = padded(disk.bytes()[..positions[1]].to_vec());
+    let bytes = padded(disk.bytes()[..positions[1]].to_vec());
+    let fork = disk.with_secrets_of(&secrets_after(1)).with_journal(bytes);
     let mut store = open(&fork).unwrap();
     let study = store.studies().remove(0);
     for t in 2..4 {
@@ -365,7 +366,7 @@ fn a_record_of_a_fork_of_the_same_journal_is_detected() {
     }
     let mut mixed = disk.bytes();
     mixed[positions[1]..positions[2]].copy_from_slice(&fork.bytes()[positions[1]..positions[2]]);
-    let error = open(&FaultyDisk::holding(mixed)).err().unwrap();
+    let error = open(&disk.with_journal(mixed)).err().unwrap();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
 }
 
@@ -400,7 +401,7 @@ fn inconsistent_records_are_corrupt() {
     let step = |study: u32, step: &PendingStep| (STEP, step.to_bytes(study, data));
     let study = |number: u32| {
         let json = serde_json::to_vec(&study_record(number)).unwrap();
-        (STUDY, [vec![1; 32], json].concat())
+        (STUDY, json)
     };
     let order = |order: f64| (ORDER, order.to_bits().to_le_bytes().to_vec());
     let created = || (CREATED, [&FORMAT.to_le_bytes()[..], &[7; 32]].concat());
