@@ -82,6 +82,8 @@ pub(crate) enum CommandError {
     VerificationFailed(String),
     #[error("{0}")]
     Ledger(#[from] AccountError),
+    #[error("nothing was changed; if you can vouch for it, say so: {0}")]
+    NotVouched(String),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -173,6 +175,7 @@ impl CommandError {
             | Self::Address { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
+            | Self::NotVouched(_)
             | Self::Inspect(_)
             | Self::Exists(_) => true,
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),

@@ -65,6 +65,7 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
         Command::Data(command) => commands::data::run(&command),
         Command::Key(command) => commands::key::run(&command),
         Command::Ledger(command) => commands::ledger::run(&command),
+        Command::State(command) => commands::state::run(&command),
     };
     match result {
         Ok(()) => 0,

@@ -12,6 +12,7 @@ use party_processes::{PartyProcesses, clinic};
 use radmm::graph::NodeId;
 use radmm_node::machine::SignedMessage;
 use radmm_node::store::Store;
+use support::{radmm, text};
 
 #[test]
 fn a_node_whose_state_folder_is_taken_away_stops_before_its_next_message() {
@@ -58,6 +59,69 @@ fn a_node_whose_state_folder_is_taken_away_stops_before_its_next_message() {
     fs::remove_dir_all(&state).unwrap();
     fs::rename(&aside, &state).unwrap();
     parties.start(0);
+    parties.wait_all();
+}
+
+#[test]
+fn a_restored_copy_runs_only_after_it_was_adopted() {
+    let mut parties = PartyProcesses::new(&clinic(200));
+    parties.start_all();
+    parties.wait_until("a party is on its way", |parties| parties.iteration(0) > 20);
+    parties.kill(0);
+    // The disk was replaced, and the files come from a copy of it.
+    let (state, copy) = (parties.home(0).join("state"), parties.home(0).join("copy"));
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&state).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+    }
+    fs::rename(&state, parties.home(0).join("lost")).unwrap();
+    fs::rename(&copy, &state).unwrap();
+    parties.start(0);
+    let exited = parties.wait(0);
+    assert_eq!(exited.status.code(), Some(1));
+    let log = exited.log.join("\n");
+    assert!(log.contains("this state folder lives elsewhere"), "{log}");
+
+    let site = parties.site(0).display().to_string();
+    let adopt = |more: &[&str]| {
+        let args = [&["state", "adopt", "--site", &site], more].concat();
+        radmm(parties.folder(), &args)
+    };
+    let asked = adopt(&[]);
+    assert_eq!(asked.status.code(), Some(2));
+    assert!(text(&asked.stderr).contains("--the-other-copy-is-gone"));
+    assert!(text(&asked.stdout).contains("The copy that is not adopted"));
+    assert!(Store::open(&state).is_err(), "nothing was changed");
+    let adopted = adopt(&["--the-other-copy-is-gone"]);
+    assert_eq!(adopted.status.code(), Some(0), "{}", text(&adopted.stderr));
+    parties.start(0);
+    parties.wait_all();
+}
+
+#[test]
+fn a_running_party_is_backed_up_and_the_copy_is_no_state() {
+    let mut parties = PartyProcesses::new(&clinic(1500));
+    parties.start_all();
+    parties.wait_until("a party is on its way", |parties| parties.iteration(0) > 20);
+    let site = parties.site(0).display().to_string();
+    let run = |args: &[&str]| radmm(parties.folder(), args);
+    let backup = ["state", "backup", "--site", &site, "backup"];
+    let made = run(&backup);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert_eq!(run(&backup).status.code(), Some(1), "it overwrites nothing");
+    let shown = run(&["ledger", "verify", "--state", "backup"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    assert!(text(&shown.stdout).contains("the account is intact"));
+    let adopted = run(&[
+        "state",
+        "adopt",
+        "--state",
+        "backup",
+        "--the-other-copy-is-gone",
+    ]);
+    assert_eq!(adopted.status.code(), Some(2));
+    assert!(text(&adopted.stderr).contains("--the-limit-is-lowered"));
     parties.wait_all();
 }
 

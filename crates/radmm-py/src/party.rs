@@ -24,7 +24,6 @@ use radmm_node::machine::{Credit, Frame, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
 use radmm_node::runtime::forbid_core_dumps;
 use radmm_node::setup::{Folders, PartySetup};
-use radmm_node::store::Store;
 use radmm_study::SiteFile;
 use rayon::ThreadPool;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -149,7 +148,7 @@ impl PartyMachine {
         let edges = edges.collect();
         let party = guarded(py, || {
             pool.install(|| {
-                let store = Store::open(&setup.path(&setup.site().state))?;
+                let store = setup.open_store()?;
                 Ok(setup.open(store)?.0)
             })
         })?;

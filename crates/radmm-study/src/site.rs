@@ -17,7 +17,9 @@ use crate::parse::{address, data, parties};
 use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
-    keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
+    keys: &[
+        "key", "party", "state", "witness", "out", "listen", "metrics", "noise",
+    ],
     sections: &["data", "limit", "addresses"],
     lists: &[],
 };
@@ -43,6 +45,8 @@ pub struct SiteFile {
     pub party: Option<String>,
     /// The folder of persistent state: charges and the steps of studies.
     pub state: String,
+    /// A file on another disk that knows how far the state is, so that an older copy of it is refused.
+    pub witness: Option<String>,
     /// The folder of results.
     pub out: String,
     /// The address on which neighbours are accepted; `None` if this party only dials.
@@ -139,6 +143,7 @@ impl SiteFile {
             "a folder for the state that must survive a restart",
         )?;
         let state = state.words()?.to_owned();
+        let witness = top.optional("witness", |entry| Ok(entry.words()?.to_owned()))?;
         let out = top.optional("out", |entry| entry.words())?;
         let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
         let metrics = top.optional("metrics", metrics)?;
@@ -147,6 +152,7 @@ impl SiteFile {
             key,
             party,
             state,
+            witness,
             out: out.unwrap_or(OUT).to_owned(),
             listen,
             metrics,

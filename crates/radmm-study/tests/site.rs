@@ -49,6 +49,7 @@ fn the_example_has_its_meaning() {
         key: "alder.key".into(),
         party: None,
         state: "state".into(),
+        witness: None,
         out: "results".into(),
         listen: Some(([0, 0, 0, 0], 7411).into()),
         metrics: Some(([127, 0, 0, 1], 9411).into()),
@@ -64,6 +65,12 @@ fn the_example_has_its_meaning() {
         addresses: [("birch".into(), "10.1.2.3:7411".into())].into(),
     };
     assert_eq!(site, expected);
+}
+
+#[test]
+fn a_witness_is_a_path() {
+    let site = with("state = ", "witness = \"/mnt/usb/alder\"\nstate = ");
+    assert_eq!(site.witness.as_deref(), Some("/mnt/usb/alder"));
 }
 
 #[test]

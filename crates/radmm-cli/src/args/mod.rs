@@ -11,8 +11,8 @@ pub(crate) use self::data::{
     DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
 };
 pub(crate) use self::party::{
-    KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs, UpArgs, VerifyArgs,
-    VerifyLedgerArgs,
+    AdoptArgs, BackupArgs, KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs,
+    StateCommand, StateFolderArgs, UpArgs, VerifyArgs, VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
     AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,
@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// Show and check the account of the privacy spent on a site's rows
     #[command(subcommand, arg_required_else_help = true)]
     Ledger(LedgerCommand),
+    /// Back up a state folder, and make one that was moved this party's state
+    #[command(subcommand, arg_required_else_help = true)]
+    State(StateCommand),
 }
 
 /// Options of all commands that compute.

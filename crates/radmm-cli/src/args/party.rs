@@ -1,4 +1,4 @@
-//! Arguments of the commands of a real network: `node`, `up`, `verify`, `ledger`, `key`.
+//! Arguments of the commands of a real network: `node`, `up`, `verify`, `ledger`, `state`, `key`.
 
 use std::path::PathBuf;
 
@@ -176,6 +176,65 @@ pub(crate) struct VerifyLedgerArgs {
     /// The state folder that the site file names
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StateCommand {
+    Backup(BackupArgs),
+    Adopt(AdoptArgs),
+}
+
+/// Copy the account of a state folder, also while its node runs
+///
+/// The copy is a record of what was spent: radmm ledger show and verify read it. It leaves out the secrets of the noise, and is no
+/// state to go on from.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Example:
+  radmm state backup --site site.toml /backup/alder")]
+pub(crate) struct BackupArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// The folder of the copy; a copy that is there is not overwritten
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+}
+
+/// Make a state folder that was moved, copied or restored this party's state
+///
+/// A state knows the machine and the file in which it lives, and is refused elsewhere: two copies of one state answer the same
+/// questions twice, and each counts its own answers alone. Adopt a copy only if it is the last state of this party and no other copy
+/// will ever run again. Where something shows that answers may be missing in it, its unfinished studies end, and what they may have
+/// spent must be taken off the site's limit first.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Examples:
+  radmm state adopt --site site.toml     what is at stake; changes nothing
+  radmm state adopt --site site.toml --the-other-copy-is-gone")]
+pub(crate) struct AdoptArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// Vouch that this is the last state of this party, and that no other copy of it will run again
+    #[arg(long)]
+    pub the_other_copy_is_gone: bool,
+
+    /// Vouch that what may be missing in this account was taken off the limit in the site file
+    #[arg(long)]
+    pub the_limit_is_lowered: bool,
+}
+
+/// The options that name a state folder.
+#[derive(clap::Args)]
+pub(crate) struct StateFolderArgs {
+    /// The state folder that the site file names
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+
+    /// The site file instead of --state: it names the state folder
+    #[arg(long, value_name = "FILE")]
+    pub site: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

@@ -29,10 +29,11 @@ impl Party {
                 Ok(())
             }
             Frame::Value(own) if self.proves_rollback(index, &own) => {
-                Err(PartyError::StateRolledBack {
-                    peer: self.edges[index].peer.name.clone(),
-                    iteration: own.message.iteration,
-                })
+                let peer = self.edges[index].peer.name.clone();
+                let (study, iteration) = (self.study_record.number, own.message.iteration);
+                // Privacy: the next start may find only neighbours who keep it to themselves.
+                self.store.append_forgotten(study, &peer, iteration)?;
+                Err(PartyError::StateRolledBack { peer, iteration })
             }
             Frame::Value(_) | Frame::Ack { .. } | Frame::AckConfirmed { .. }
                 if !self.edges[index].handshake_done =>

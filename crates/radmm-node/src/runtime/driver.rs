@@ -15,7 +15,6 @@ use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
 use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
-use crate::store::Store;
 use crate::transport::{
     EventReceiver, PeerEndpoint, Transport, TransportConfig, TransportError, event_queue,
 };
@@ -86,7 +85,7 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         let _ = stop.send(LinkEvent::Stop);
     })
     .map_err(NodeError::Signals)?;
-    let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
+    let store = setup.open_store().map_err(SetupError::from)?;
     let shared = SharedStatus::default();
     if let Some(address) = setup.site().metrics {
         metrics::serve(address, shared.clone())

@@ -88,6 +88,7 @@ impl PartySetup {
             key: String::new(),
             party: None,
             state: String::new(),
+            witness: None,
             out: String::new(),
             listen: None,
             metrics: None,

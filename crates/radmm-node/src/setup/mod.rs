@@ -31,7 +31,6 @@ pub use data_check::{DataCheck, LabelCount};
 pub use error::SetupError;
 pub use identify::IdentifyError;
 use identify::identify_party;
-pub use open::open_existing_store;
 use rows::LocalRows;
 pub use rows::{Folders, RowsError};
 

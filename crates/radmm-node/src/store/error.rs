@@ -14,7 +14,7 @@ use super::journal::JournalError;
 pub enum StoreError {
     /// Another process has the store open.
     #[error(
-        "{}: the state folder is in use by another process; a party runs once: stop the other one, or give this one a state folder of its own", .0.display()
+        "{}: the state folder is in use by another process; a party runs once: stop the other one first. Another state folder for the same rows would be a second account, which counts only half of what they are asked", .0.display()
     )]
     InUse(PathBuf),
     /// The folder has no store.
@@ -58,6 +58,43 @@ pub enum StoreError {
         "{}: the state was deleted, moved or replaced while this party was running, so it stops: nothing was sent since. Put back the folder as it was; if it is gone, an empty or older one does not replace it (docs/node.md, Backups)", .0.display()
     )]
     Replaced(PathBuf),
+    /// The folder was copied, restored or moved from elsewhere.
+    #[error(
+        "{path}: this state folder lives elsewhere, on another machine or in another file, and was copied or restored to here. Two copies of one state answer the same questions twice, and each counts its own answers alone. If the other copy is gone and this one is its last state: radmm state adopt --state {path}", path = .0.display()
+    )]
+    Elsewhere(PathBuf),
+    /// A neighbour has proved that the folder is an old copy.
+    #[error(
+        "{path}: {peer} has shown that it received this party's values up to iteration {iteration} of a study, of which nothing is on record here: the state is an old copy, and its account lacks what was answered since. Use the state as it was last; if it is gone: radmm state adopt --state {path}", path = path.display()
+    )]
+    Forgotten {
+        /// The state folder.
+        path: PathBuf,
+        /// The neighbour.
+        peer: String,
+        /// The last iteration that it has shown.
+        iteration: u32,
+    },
+    /// The witness has seen a newer or another journal.
+    #[error(
+        "{}: the witness {} has seen a newer state than this one, or another one: this is an old copy. Use the state as it was last; if it is gone, see docs/node.md, Backups", path.display(), witness.display()
+    )]
+    WitnessAhead {
+        /// The state folder.
+        path: PathBuf,
+        /// The witness.
+        witness: PathBuf,
+    },
+    /// The witness is missing or damaged.
+    #[error(
+        "{}: the witness of this state is missing or damaged. Is its disk mounted? If it is gone for good, and this state is the last one: radmm state adopt lets a new witness begin", .0.display()
+    )]
+    WitnessMissing(PathBuf),
+    /// The site names no witness, and the state has one.
+    #[error(
+        "{}: this state has a witness, and the site file names none: name it again (witness = \"path\")", .0.display()
+    )]
+    WitnessUnnamed(PathBuf),
     /// The journal is older than the secrets beside it.
     #[error(
         "{}: the journal has {recorded} answers of study {study}, and noise.secret beside it knows that {answered} were given: the journal was cut, or replaced by an older copy. Nothing may be asked on an account in which answers are missing. Put back the folder as it was last; if it is gone, an older copy does not replace it (docs/node.md, Backups)", path.display()

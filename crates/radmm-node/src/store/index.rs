@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StudyRecord;
 use super::journal::Record;
+use super::location::Location;
 use super::step::{PendingStep, StoredStep};
 use crate::machine::{ByteReader, SignedMessage};
 
@@ -18,6 +19,9 @@ pub(super) const ACKS: u8 = 3;
 pub(super) const STEP: u8 = 4;
 pub(super) const ORDER: u8 = 5;
 pub(super) const MISBEHAVIOUR: u8 = 6;
+pub(super) const LOCATION: u8 = 7;
+pub(super) const FORGOTTEN: u8 = 8;
+pub(super) const WITNESSED: u8 = 9;
 
 /// The index of all records.
 #[derive(Default)]
@@ -25,6 +29,14 @@ pub(super) struct StoreIndex {
     pub(super) salt: [u8; 32],
     pub(super) order: Option<f64>,
     pub(super) studies: Vec<StudyIndex>,
+    /// Where the folder lives.
+    pub(super) location: Option<Location>,
+    /// Everything that a neighbour has shown to be missing here.
+    pub(super) forgotten: Vec<Forgotten>,
+    /// Whether the folder was adopted since.
+    pub(super) is_adopted: bool,
+    /// Whether a witness has seen this journal since it was last adopted.
+    pub(super) is_witnessed: bool,
     /// The format of the journal, if it is not [`FORMAT`].
     pub(super) unknown_format: Option<u32>,
 }
@@ -132,6 +144,19 @@ pub(super) enum Entry {
     Misbehaviour {
         study: u32,
     },
+    Location(Location),
+    Forgotten(Forgotten),
+    Witnessed,
+}
+
+/// A neighbour's proof that this state is older than what was sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Forgotten {
+    pub(super) study: u32,
+    /// The neighbour's name.
+    pub(super) peer: String,
+    /// The last iteration of this party that the neighbour has shown.
+    pub(super) iteration: u32,
 }
 
 /// The acknowledgements at the end of a study. Neighbours are only ever added.
@@ -164,6 +189,9 @@ impl Entry {
             }
             ORDER => Self::Order(rest.f64()?),
             MISBEHAVIOUR => Self::Misbehaviour { study: rest.u32()? },
+            LOCATION => Self::Location(Location::from_bytes(rest.0)?),
+            FORGOTTEN => Self::Forgotten(serde_json::from_slice(rest.0).ok()?),
+            WITNESSED if rest.0.is_empty() => Self::Witnessed,
             _ => return None,
         })
     }
@@ -207,10 +235,10 @@ impl StoreIndex {
             Entry::Order(order) if self.order.is_some() || !order.is_finite() => {
                 Err("a second or invalid Rényi order".to_owned())
             }
-            Entry::Study(_) | Entry::Order(_) => Ok(()),
-            Entry::Acks(Acks { study: number, .. }) | Entry::Misbehaviour { study: number } => {
-                study(*number).map(|_| ())
-            }
+            Entry::Study(_) | Entry::Order(_) | Entry::Location(_) | Entry::Witnessed => Ok(()),
+            Entry::Acks(Acks { study: number, .. })
+            | Entry::Misbehaviour { study: number }
+            | Entry::Forgotten(Forgotten { study: number, .. }) => study(*number).map(|_| ()),
             Entry::Step {
                 study: number,
                 iterations,
@@ -242,6 +270,16 @@ impl StoreIndex {
                     study.apply(at, &iterations);
                 }
             }
+            Entry::Location(location) => {
+                self.location = Some(location);
+                self.is_adopted = true;
+                self.is_witnessed = false;
+            }
+            Entry::Forgotten(forgotten) => {
+                self.forgotten.push(forgotten);
+                self.is_adopted = false;
+            }
+            Entry::Witnessed => self.is_witnessed = true,
             Entry::Misbehaviour { study } => {
                 if let Some(study) = self.studies.get_mut(study as usize) {
                     study.misbehaviours.push(at);

@@ -26,6 +26,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::storage::Storage;
+use super::witness::LastRecord;
 
 /// The number of bytes that a disk writes in one go.
 const SECTOR: usize = 512;
@@ -397,6 +398,49 @@ impl Journal {
     /// Returns whether the file is still what the next process will find.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
         self.storage.is_in_place()
+    }
+
+    /// Returns a number that no copy of the file has on the same disk, if there is one.
+    pub(super) fn inode(&self) -> io::Result<Option<u64>> {
+        self.storage.inode()
+    }
+
+    /// Returns the last record.
+    pub(super) fn last(&self) -> LastRecord {
+        LastRecord {
+            sequence: self.sequence.saturating_sub(1),
+            hash: self.last,
+        }
+    }
+
+    /// Returns whether this is the last record, or one before it.
+    pub(super) fn has(&self, seen: LastRecord) -> Result<bool, JournalError> {
+        let mut hash = None;
+        let (mut at, mut sequence) = (0, 0);
+        while at < self.end && sequence <= seen.sequence {
+            let mut first = [0; SECTOR];
+            self.storage.read(at, &mut first)?;
+            let header = Header::decode(&array(&first[TAG..TAG + HEADER]));
+            let header = header.ok_or_else(|| self.damaged("its header was changed"))?;
+            hash = (sequence == seen.sequence).then_some(header.hash);
+            at += header.extent();
+            sequence += 1;
+        }
+        Ok(hash == Some(seen.hash))
+    }
+
+    /// Copies all records to an empty file, and syncs it.
+    pub(super) fn copy_to(&self, copy: &dyn Storage) -> Result<(), JournalError> {
+        let mut at = 0;
+        while at < self.end {
+            let mut piece = vec![0; (self.end - at).min(AHEAD) as usize];
+            self.storage.read(at, &mut piece)?;
+            copy.write(at, &piece)?;
+            at += piece.len() as u64;
+        }
+        let zeros = length_for(self.end) - self.end;
+        copy.write(self.end, &vec![0; zeros as usize])?;
+        Ok(copy.sync()?)
     }
 
     /// Returns the position of the next record.

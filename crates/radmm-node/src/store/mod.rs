@@ -15,8 +15,12 @@
 //! step          study, received values, charges and answers, sent values, whether it was the last
 //! order         the Rényi order at which the limit of these rows is kept, or 1 if the Gaussian filter keeps it
 //! misbehaviour  study, invalid frames of neighbours, as JSON
+//! location      where the folder lives: salted hash of the machine's id, inode of the journal
+//! forgotten     study, neighbour and iteration by which this state was proved to be an old copy, as JSON
+//! witnessed     from here on a witness has seen every record
 //! ```
 
+mod adoption;
 mod charge_encoding;
 mod error;
 #[cfg(test)]
@@ -24,11 +28,13 @@ pub(crate) mod faulty_storage;
 mod folder;
 mod index;
 mod journal;
+mod location;
 mod noise_secrets;
 mod step;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,19 +50,22 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::machine::SignedMessage;
+pub use adoption::Adoption;
 pub use charge_encoding::{Charge, RowFingerprint};
 pub use error::StoreError;
 use error::{corrupt, fault};
 use folder::{create_folder, restrict_to_owner, sync_names};
 use index::{
-    ACKS, Acks, CREATED, Entry, FORMAT, MISBEHAVIOUR, ORDER, STEP, STUDY, StepIterations,
-    StoreIndex, StudyIndex, record_of,
+    ACKS, Acks, CREATED, Entry, FORGOTTEN, FORMAT, Forgotten, LOCATION, MISBEHAVIOUR, ORDER, STEP,
+    STUDY, StepIterations, StoreIndex, StudyIndex, WITNESSED, record_of,
 };
 use journal::{Journal, JournalError};
+use location::Location;
 use noise_secrets::{NoiseSecretError, NoiseSecrets};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
 use storage::{MemoryStorage, StateFile, Storage};
+use witness::Witness;
 
 /// The name of the journal in the state folder.
 pub const JOURNAL_FILE: &str = "state.journal";
@@ -123,6 +132,7 @@ pub struct Store {
     index: StoreIndex,
     /// `None` if the store is open for reading alone.
     secrets: Option<NoiseSecrets>,
+    witness: Option<(PathBuf, Witness)>,
     folder: PathBuf,
 }
 
@@ -152,26 +162,34 @@ impl Store {
 
     /// Opens the store of a folder that has one.
     fn open_existing(folder: &Path) -> Result<Self, StoreError> {
-        let failed = |path: &Path, cause| StoreError::Folder {
-            path: path.to_owned(),
-            cause,
-        };
-        let (file, secrets) = (folder.join(JOURNAL_FILE), folder.join(SECRETS_FILE));
-        let Some(locked) = StateFile::open_locked(&file).map_err(|e| failed(&file, e))? else {
-            return Err(StoreError::InUse(folder.to_owned()));
-        };
-        let store = Self::load(folder, Box::new(locked))?;
-        let opened = match StateFile::open(&secrets) {
+        let store = Self::open_journal(folder)?;
+        store.check_home()?;
+        let path = folder.join(SECRETS_FILE);
+        let secrets = match StateFile::open(&path) {
             // A power failure after the creation of both may leave one.
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 match store.index.studies.is_empty() {
-                    true => StateFile::create(&secrets),
-                    false => return Err(StoreError::SecretsMissing(secrets)),
+                    true => StateFile::create(&path),
+                    false => return Err(StoreError::SecretsMissing(path)),
                 }
             }
             opened => opened,
         };
-        store.with_noise_secrets(Box::new(opened.map_err(|e| failed(&secrets, e))?))
+        let secrets = secrets.map_err(|cause| StoreError::Folder { path, cause })?;
+        store.with_noise_secrets(Box::new(secrets))
+    }
+
+    /// Locks and opens the journal of a folder that has one.
+    fn open_journal(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(JOURNAL_FILE);
+        match StateFile::open_locked(&path) {
+            Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
+            Ok(None) => Err(StoreError::InUse(folder.to_owned())),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing(folder.to_owned()))
+            }
+            Err(cause) => Err(StoreError::Folder { path, cause }),
+        }
     }
 
     /// Opens the store of a folder for reading alone. It changes nothing, works on media that cannot be written, and beside a process
@@ -218,15 +236,18 @@ impl Store {
         let salt = random()?;
         let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
         let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
-        Ok(Self {
+        let mut store = Self {
             journal,
             index: StoreIndex {
                 salt,
                 ..StoreIndex::default()
             },
             secrets: Some(NoiseSecrets::new(secrets)),
+            witness: None,
             folder: folder.to_owned(),
-        })
+        };
+        store.append_location()?;
+        Ok(store)
     }
 
     /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
@@ -263,6 +284,7 @@ impl Store {
                 journal,
                 index,
                 secrets: None,
+                witness: None,
                 folder,
             }),
             (Err(error), None) => Err(fault(&folder, error)),
@@ -353,23 +375,154 @@ impl Store {
         let appended = self.journal.append(kind, body);
         appended.map_err(|e| fault(&self.folder, e))?;
         self.index.apply(at, entry);
+        if let Some((path, witness)) = &self.witness {
+            let seen = witness.see(self.journal.last());
+            seen.map_err(|cause| StoreError::Folder {
+                path: path.clone(),
+                cause,
+            })?;
+        }
         // Privacy: what was written to a file that nobody will find again is not on record.
         self.check_place()
     }
 
+    /// Returns where the journal lives; `None` if it is in no file.
+    fn location(&self) -> Result<Option<Location>, StoreError> {
+        let inode = self.journal.inode();
+        let inode = inode.map_err(|e| fault(&self.folder, JournalError::Disk(e)))?;
+        Ok(inode.map(|inode| Location::here(&self.index.salt, inode)))
+    }
+
+    /// Persists where the journal lives.
+    fn append_location(&mut self) -> Result<(), StoreError> {
+        match self.location()? {
+            Some(here) => self.append(LOCATION, &here.to_bytes(), Entry::Location(here)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that this is not a copy, and not known to be an old one.
+    // Privacy: two copies of one state answer twice, and each counts its own answers alone.
+    pub(crate) fn check_home(&self) -> Result<(), StoreError> {
+        let path = || self.folder.clone();
+        if let (Some(home), Some(here)) = (self.index.location, self.location()?)
+            && !home.agrees_with(&here)
+        {
+            return Err(StoreError::Elsewhere(path()));
+        }
+        match self.index.forgotten.last() {
+            Some(forgotten) if !self.index.is_adopted => Err(StoreError::Forgotten {
+                path: path(),
+                peer: forgotten.peer.clone(),
+                iteration: forgotten.iteration,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Persists that a neighbour has shown a value that this party sent, and of which nothing is on record: the folder stays refused.
+    pub(crate) fn append_forgotten(
+        &mut self,
+        study: u32,
+        peer: &str,
+        iteration: u32,
+    ) -> Result<(), StoreError> {
+        let forgotten = Forgotten {
+            study,
+            peer: peer.to_owned(),
+            iteration,
+        };
+        let json = serde_json::to_vec(&forgotten).map_err(|e| self.corrupt(e))?;
+        self.append(FORGOTTEN, &json, Entry::Forgotten(forgotten))
+    }
+
+    /// Returns the neighbour and the iteration by which a study's state was proved to be an old copy, if it was.
+    pub(crate) fn forgotten(&self, study: u32) -> Option<(&str, u32)> {
+        let mut all = self.index.forgotten.iter();
+        let found = all.find(|forgotten| forgotten.study == study)?;
+        Some((&found.peer, found.iteration))
+    }
+
+    /// Lets a witness see every record from now on: a small file on another disk, by which an older copy of the journal is noticed. It is
+    /// created the first time.
+    pub fn with_witness(mut self, path: &Path) -> Result<Self, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let witness = match self.check_witness(path, StateFile::open)? {
+            Some(witness) => witness,
+            None => Witness::new(Box::new(StateFile::create(path).map_err(failed)?)),
+        };
+        witness.see(self.journal.last()).map_err(failed)?;
+        if let Some(folder) = path.parent() {
+            sync_names(folder).map_err(failed)?;
+        }
+        self.witness = Some((path.to_owned(), witness));
+        if !self.index.is_witnessed {
+            self.append(WITNESSED, &[], Entry::Witnessed)?;
+        }
+        Ok(self)
+    }
+
+    /// Checks the witness that a site names, if it names one, without a change to anything.
+    pub(crate) fn check_named_witness(&self, path: Option<&Path>) -> Result<(), StoreError> {
+        match path {
+            Some(path) => self
+                .check_witness(path, StateFile::open_read_only)
+                .map(|_| ()),
+            None if self.index.is_witnessed => Err(StoreError::WitnessUnnamed(self.folder.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the witness at a path if it has seen this journal and nothing newer, or `None` if there was none yet.
+    fn check_witness(
+        &self,
+        path: &Path,
+        open: impl Fn(&Path) -> io::Result<StateFile>,
+    ) -> Result<Option<Witness>, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let file = match open(path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return match self.index.is_witnessed {
+                    true => Err(StoreError::WitnessMissing(path.to_owned())),
+                    false => Ok(None),
+                };
+            }
+            opened => opened.map_err(failed)?,
+        };
+        let witness = Witness::new(Box::new(file));
+        let seen = witness.seen().map_err(failed)?;
+        let has = seen.map(|seen| self.journal.has(seen)).transpose();
+        match has.map_err(|e| fault(&self.folder, e))? {
+            Some(true) => Ok(Some(witness)),
+            // It was being created when the process was killed.
+            None if !self.index.is_witnessed => Ok(Some(witness)),
+            None => Err(StoreError::WitnessMissing(path.to_owned())),
+            Some(false) => Err(StoreError::WitnessAhead {
+                path: self.folder.clone(),
+                witness: path.to_owned(),
+            }),
+        }
+    }
+
     /// Checks that the next process will find the file that this one writes: nobody has deleted, moved or replaced it.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
-        let secrets = self.secrets.as_ref().map(NoiseSecrets::is_in_place);
-        for (name, is_in_place) in [
-            (JOURNAL_FILE, self.journal.is_in_place()),
-            (SECRETS_FILE, secrets.unwrap_or(Ok(true))),
-        ] {
-            let path = self.folder.join(name);
-            match is_in_place {
-                Ok(true) => {}
-                Ok(false) => return Err(StoreError::Replaced(path)),
-                Err(cause) => return Err(StoreError::Folder { path, cause }),
-            }
+        let check = |path: PathBuf, is_in_place| match is_in_place {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Replaced(path)),
+            Err(cause) => Err(StoreError::Folder { path, cause }),
+        };
+        check(self.folder.join(JOURNAL_FILE), self.journal.is_in_place())?;
+        if let Some(secrets) = &self.secrets {
+            check(self.folder.join(SECRETS_FILE), secrets.is_in_place())?;
+        }
+        if let Some((path, witness)) = &self.witness {
+            check(path.clone(), witness.is_in_place())?;
         }
         Ok(())
     }

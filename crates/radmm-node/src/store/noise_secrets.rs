@@ -99,10 +99,18 @@ impl NoiseSecrets {
         self.sync()
     }
 
-    /// Erases what a study has, if it has anything.
-    pub(super) fn close(&mut self, study: u32, answered: u32) -> Result<(), NoiseSecretError> {
-        let (step, secret) = (answered, Zeroizing::new([0; 32]));
-        self.write(study, &Sector { step, secret })
+    /// Erases all secrets, given the answers of every study, and whatever else the file holds.
+    pub(super) fn erase_all(
+        &mut self,
+        answers: impl Iterator<Item = u32>,
+    ) -> Result<(), NoiseSecretError> {
+        let zeros = vec![0; self.storage.len()? as usize];
+        self.storage.write(0, &zeros)?;
+        for (study, step) in (0..).zip(answers) {
+            let secret = Zeroizing::new([0; 32]);
+            self.write(study, &Sector { step, secret })?;
+        }
+        self.sync()
     }
 
     /// Returns the secret of a study's next data step; `None` if it was erased.

@@ -23,6 +23,11 @@ pub(crate) trait Storage: Send {
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
+
+    /// Returns a number that no copy of this has on the same disk; `None` if it has no such number.
+    fn inode(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// Storage that is forgotten with the process.
@@ -145,6 +150,12 @@ impl Storage for StateFile {
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    #[cfg(unix)]
+    fn inode(&self) -> io::Result<Option<u64>> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(Some(self.file.metadata()?.ino()))
     }
 
     #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use radmm::privacy::NoiseDistribution;
 use radmm_node::runtime::{ProbeResult, probe};
-use radmm_node::setup::{self, DataCheck, PartyBill, PartySetup};
+use radmm_node::setup::{DataCheck, PartyBill, PartySetup};
 use radmm_study::Identity;
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 use serde::Serialize;
@@ -44,8 +44,7 @@ struct NeighbourReport<'a> {
 }
 
 pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandError> {
-    let state = setup.path(&setup.site().state);
-    let store = setup::open_existing_store(&state)?;
+    let store = setup.read_store()?;
     let bill = setup.bill(store.as_ref())?;
     check_results_folder(&setup.path(&setup.site().out), setup.study())?;
     for (key, address) in [

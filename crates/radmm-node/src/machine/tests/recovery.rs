@@ -150,6 +150,11 @@ fn a_party_that_lost_its_state_stops_before_it_answers_again() {
     );
     assert!(world.on_wires().is_empty());
     assert!(world.alder().store().0.charges().unwrap().is_empty());
+    // The proof is on record: it is not needed again.
+    let (store, study) = world.alder().store();
+    let (peer, iteration) = store.forgotten(study.number).unwrap();
+    assert_eq!(error.to_string().split(' ').next(), Some(peer));
+    assert!(iteration >= 5);
 }
 
 #[test]

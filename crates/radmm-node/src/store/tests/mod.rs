@@ -1,5 +1,6 @@
 //! Stores on disks that are killed, lose power, or are tampered with.
 
+mod copies;
 mod damage;
 mod ratchet;
 mod truncation;
