@@ -81,6 +81,7 @@ fn missing_keys_have_defaults() {
         key: "k".into(),
         party: None,
         state: "s".into(),
+        witness: None,
         out: "results".into(),
         listen: None,
         metrics: None,

@@ -21,6 +21,8 @@ struct Image {
     operations_left: Option<u32>,
     /// Whether there is no room.
     full: bool,
+    /// Whether the files were deleted or moved under the process that has them open.
+    is_taken_away: bool,
 }
 
 /// The bytes of a file: those that are durable, and the writes since, which may or may not survive a power failure.
@@ -86,6 +88,11 @@ impl FaultyDisk {
     /// Fails all operations from now on because the disk is full.
     pub(crate) fn fill(&self) {
         self.image().full = true;
+    }
+
+    /// Deletes or moves the files under the process that has them open.
+    pub(crate) fn take_away(&self) {
+        self.image().is_taken_away = true;
     }
 
     /// Lets all operations succeed again.
@@ -284,6 +291,11 @@ macro_rules! storage {
                 image.$file.sync(operated.is_ok());
                 image.syncs += u32::from(operated.is_ok());
                 operated
+            }
+
+            fn is_in_place(&self) -> io::Result<bool> {
+                let $disk = self;
+                Ok(!$image.is_taken_away)
             }
         }
     };

@@ -1,7 +1,7 @@
 //! A party whose state diverged, was rolled back, or could not be persisted sends nothing.
 
 use super::*;
-use crate::store::PendingStep;
+use crate::store::{PendingStep, StoreError};
 
 impl World {
     fn connected(topology: &str, secret: bool) -> Self {
@@ -155,6 +155,28 @@ fn a_party_that_lost_its_state_stops_before_it_answers_again() {
     let (peer, iteration) = store.forgotten(study.number).unwrap();
     assert_eq!(error.to_string().split(' ').next(), Some(peer));
     assert!(iteration >= 5);
+}
+
+#[test]
+fn a_party_whose_state_is_taken_away_sends_nothing_more_not_even_what_is_on_record() {
+    let mut world = World::connected("ring", true);
+    world.until(4).unwrap();
+    world.cut(0, 1);
+    world.hosts[0].disk.take_away();
+    let (who, error) = world.connect(0, 1).unwrap_err();
+    assert_eq!(who, 0);
+    assert!(
+        matches!(error, PartyError::Store(StoreError::Replaced(_))),
+        "{error}"
+    );
+    assert!(
+        world
+            .on_wires()
+            .iter()
+            .all(|signed| signed.message.iteration <= 4)
+    );
+    let (_, queue) = &world.wires[&(0, 1)];
+    assert!(queue.lock().unwrap().is_empty(), "it said hello");
 }
 
 #[test]
