@@ -11,8 +11,8 @@ pub(crate) use self::data::{
     DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
 };
 pub(crate) use self::party::{
-    AdoptArgs, BackupArgs, KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs,
-    StateCommand, StateFolderArgs, UpArgs, VerifyArgs, VerifyLedgerArgs,
+    AdoptArgs, BackupArgs, ExportLedgerArgs, KeyCommand, LedgerCommand, LogFormat, NodeArgs,
+    ShowLedgerArgs, StateCommand, StateFolderArgs, UpArgs, VerifyArgs, VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
     AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,

@@ -129,6 +129,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum LedgerCommand {
     Show(ShowLedgerArgs),
     Verify(VerifyLedgerArgs),
+    Export(ExportLedgerArgs),
 }
 
 /// Show the privacy ever spent on the rows of a site
@@ -176,6 +177,20 @@ pub(crate) struct VerifyLedgerArgs {
     /// The state folder that the site file names
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
+}
+
+/// Print every charge of a site's account, for a spreadsheet or another program
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Example:
+  radmm ledger export --csv --site site.toml > charges.csv")]
+pub(crate) struct ExportLedgerArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// As CSV, one line a charge
+    #[arg(long, required = true)]
+    pub csv: bool,
 }
 
 #[derive(Subcommand)]

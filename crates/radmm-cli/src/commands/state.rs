@@ -20,7 +20,7 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), CommandError> {
 }
 
 /// Returns the state folder that was named.
-fn folder(args: &StateFolderArgs) -> Result<PathBuf, CommandError> {
+pub(super) fn folder(args: &StateFolderArgs) -> Result<PathBuf, CommandError> {
     match (&args.site, &args.state) {
         (Some(path), _) => {
             let source = SourceText::read(path)?;

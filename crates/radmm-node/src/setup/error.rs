@@ -105,7 +105,7 @@ pub enum SetupError {
     #[error(transparent)]
     Budget(#[from] InvalidBudget),
     /// The charges on record are invalid.
-    #[error("the charges on record are invalid: {0}; restore the state folder from a backup")]
+    #[error("the charges on record are invalid: {0}; put back the state folder as it was last")]
     Journal(SpendError),
     /// The problem or the noise is out of range.
     #[error(transparent)]

@@ -35,7 +35,7 @@ pub enum StoreError {
     Full(PathBuf),
     /// The disk failed.
     #[error(
-        "{}: the disk failed ({cause}): nothing was sent that is not on record; replace or repair the disk, and restore the folder from a backup if it is damaged", path.display()
+        "{}: the disk failed ({cause}): nothing was sent that is not on record; replace or repair the disk. An older copy of the folder does not replace it (docs/node.md, Backups)", path.display()
     )]
     Disk {
         /// The state folder.
@@ -45,7 +45,7 @@ pub enum StoreError {
     },
     /// The journal is damaged or inconsistent.
     #[error(
-        "{}: the state is corrupt ({what}): restore the folder from a backup; do not delete it, since it is the account of what was spent on these rows", path.display()
+        "{}: the state is corrupt ({what}): do not delete it, since it is the account of what was spent on these rows; put back the folder as it was last. An older copy does not replace it (docs/node.md, Backups)", path.display()
     )]
     Corrupt {
         /// The state folder.

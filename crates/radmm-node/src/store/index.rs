@@ -29,7 +29,7 @@ pub(super) struct StoreIndex {
     pub(super) salt: [u8; 32],
     pub(super) order: Option<f64>,
     pub(super) studies: Vec<StudyIndex>,
-    /// Where the folder lives.
+    /// The place in which the folder lives.
     pub(super) location: Option<Location>,
     /// Everything that a neighbour has shown to be missing here.
     pub(super) forgotten: Vec<Forgotten>,

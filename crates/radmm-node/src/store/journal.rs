@@ -49,7 +49,7 @@ const HASHED: usize = 56;
 /// The file's length is raised to a multiple of this many bytes.
 const AHEAD: u64 = 1 << 20;
 
-/// How often, and after how long, a reader looks again at what seems wrong: another process may just be writing it.
+/// The number of times, and the time after which, a reader looks again at what seems wrong: another process may just be writing it.
 const RETRIES: u32 = 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
 

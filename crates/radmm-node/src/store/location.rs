@@ -1,4 +1,4 @@
-//! Where a state folder lives: two copies of one state would answer twice.
+//! The place in which a state folder lives: two copies of one state would answer twice.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::machine::ByteReader;
 /// The files that hold the id of this machine.
 const MACHINE_ID: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
-/// Where a journal lives. What the system does not tell is zero, and not compared.
+/// The place in which a journal lives. What the system does not tell is zero, and not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     /// A salted hash of the machine's id.
