@@ -7,6 +7,7 @@ mod party_processes;
 mod support;
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use party_processes::{PartyProcesses, clinic};
 use radmm::graph::NodeId;
@@ -95,6 +96,48 @@ fn a_restored_copy_runs_only_after_it_was_adopted() {
     assert!(Store::open(&state).is_err(), "nothing was changed");
     let adopted = adopt(&["--the-other-copy-is-gone"]);
     assert_eq!(adopted.status.code(), Some(0), "{}", text(&adopted.stderr));
+    parties.start(0);
+    parties.wait_all();
+}
+
+/// Reads the files of a state folder.
+fn files(state: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(state).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_disk_that_goes_back_to_a_snapshot_is_noticed_by_a_witness() {
+    let mut parties = PartyProcesses::new(&clinic(1500));
+    let site = fs::read_to_string(parties.site(0)).unwrap();
+    fs::write(parties.site(0), format!("witness = \"../witness\"\n{site}")).unwrap();
+    parties.start_all();
+    parties.wait_until("a party is on its way", |parties| parties.iteration(0) > 20);
+    let further = parties.iteration(0) + 20;
+    parties.kill(0);
+    let state = parties.home(0).join("state");
+    let snapshot = files(&state);
+    parties.start(0);
+    parties.wait_until("it has gone on", |parties| parties.iteration(0) > further);
+    parties.kill(0);
+    let last = files(&state);
+    for (path, bytes) in &snapshot {
+        fs::write(path, bytes).unwrap();
+    }
+    parties.start(0);
+    let exited = parties.wait(0);
+    assert_eq!(exited.status.code(), Some(1));
+    let log = exited.log.join("\n");
+    assert!(
+        log.contains("has seen a newer state than this one"),
+        "{log}"
+    );
+    for (path, bytes) in &last {
+        fs::write(path, bytes).unwrap();
+    }
     parties.start(0);
     parties.wait_all();
 }

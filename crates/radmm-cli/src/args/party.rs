@@ -188,7 +188,7 @@ pub(crate) struct ExportLedgerArgs {
     #[command(flatten)]
     pub folder: StateFolderArgs,
 
-    /// As CSV, one line a charge
+    /// Print CSV, one line a charge
     #[arg(long, required = true)]
     pub csv: bool,
 }

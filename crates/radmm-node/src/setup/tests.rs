@@ -11,11 +11,12 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::evidence::AccountReport;
+use crate::machine::PartyError;
 use crate::machine::tests::{STUDY, World};
 use crate::machine::{
     Credit, Frame, Hello, Link, LinkEvent, PROTOCOL, Party, Serial, SignedMessage,
 };
-use crate::store::{RowFingerprint, Store};
+use crate::store::{Adoption, RowFingerprint, Store, StoreError};
 
 /// A link that nobody reads.
 struct SilentLink;
@@ -196,6 +197,49 @@ impl TestSite {
         let (mut party, _) = self.open().unwrap();
         self.ask(&mut party);
         party.node().model().clone()
+    }
+}
+
+#[test]
+fn a_study_whose_state_was_proved_to_be_an_old_copy_never_goes_on() {
+    let mut site = TestSite::new();
+    site.ask_once();
+    site.store().append_forgotten(0, "birch", 7).unwrap();
+    let checked = site.setup().unwrap().read_store();
+    let opened = site.setup().unwrap().open_store();
+    for refused in [checked.map(|_| ()), opened.map(|_| ())] {
+        assert!(matches!(refused, Err(StoreError::Forgotten { .. })));
+    }
+    // The operator vouches for the account. Other studies go on with it, and this one does not.
+    Adoption::open(&site.state()).unwrap().complete().unwrap();
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::Party(PartyError::StateRolledBack { peer, iteration: 7 }) if peer == "birch"),
+        "{rejection}"
+    );
+    site.another_study("another");
+    site.ask_once();
+    assert_eq!(site.store().charges().unwrap().len(), 2);
+}
+
+#[test]
+fn a_state_with_a_witness_is_not_opened_without_it() {
+    let site = TestSite::new();
+    let setup = || site.setup().unwrap();
+    let with_witness = || {
+        let mut setup = setup();
+        setup.site.witness = Some("witness".to_owned());
+        setup
+    };
+    assert!(with_witness().read_store().unwrap().is_none());
+    with_witness().open_store().unwrap();
+    assert!(site.folder.path().join("witness").is_file());
+    with_witness().read_store().unwrap();
+    for refused in [
+        setup().open_store().map(|_| ()),
+        setup().read_store().map(|_| ()),
+    ] {
+        assert!(matches!(refused, Err(StoreError::WitnessUnnamed(_))));
     }
 }
 

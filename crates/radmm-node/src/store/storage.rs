@@ -1,6 +1,6 @@
 //! The storage under a journal.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -158,11 +158,16 @@ impl Storage for StateFile {
         Ok(Some(self.file.metadata()?.ino()))
     }
 
+    #[cfg(not(unix))]
+    fn is_in_place(&self) -> io::Result<bool> {
+        self.path.try_exists()
+    }
+
     #[cfg(unix)]
     fn is_in_place(&self) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt;
         let held = self.file.metadata()?;
-        match fs::metadata(&self.path) {
+        match std::fs::metadata(&self.path) {
             Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(false),

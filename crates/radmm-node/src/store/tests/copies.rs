@@ -249,6 +249,12 @@ fn a_witness_refuses_an_older_state() {
 }
 
 #[test]
+fn the_names_beside_a_file_without_a_folder_are_made_durable() {
+    let folder = Path::new("witness").parent().unwrap();
+    sync_names(folder).unwrap();
+}
+
+#[test]
 fn a_witness_may_be_behind_and_not_of_another_journal() {
     let folder = home(2);
     let state = folder.path().join("state");
