@@ -45,7 +45,7 @@ fn back_up(args: &BackupArgs) -> Result<(), CommandError> {
 
 fn adopt(args: &AdoptArgs) -> Result<(), CommandError> {
     let folder = folder(&args.folder)?;
-    let adoption = Adoption::open(&folder).map_err(AccountError::from)?;
+    let adoption = Adoption::examine(&folder).map_err(AccountError::from)?;
     let mut missing = Vec::new();
     if !args.the_other_copy_is_gone {
         missing.push("--the-other-copy-is-gone");

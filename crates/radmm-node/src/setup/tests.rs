@@ -211,7 +211,10 @@ fn a_study_whose_state_was_proved_to_be_an_old_copy_never_goes_on() {
         assert!(matches!(refused, Err(StoreError::Forgotten { .. })));
     }
     // The operator vouches for the account. Other studies go on with it, and this one does not.
-    Adoption::open(&site.state()).unwrap().complete().unwrap();
+    Adoption::examine(&site.state())
+        .unwrap()
+        .complete()
+        .unwrap();
     let rejection = site.rejection();
     assert!(
         matches!(&rejection, SetupError::Party(PartyError::StateRolledBack { peer, iteration: 7 }) if peer == "birch"),
@@ -232,7 +235,10 @@ fn a_state_with_a_witness_is_not_opened_without_it() {
         setup
     };
     assert!(with_witness().read_store().unwrap().is_none());
-    with_witness().open_store().unwrap();
+    let running = with_witness().open_store().unwrap();
+    // A check reads beside a running party.
+    assert!(with_witness().read_store().unwrap().is_some());
+    drop(running);
     assert!(site.folder.path().join("witness").is_file());
     with_witness().read_store().unwrap();
     for refused in [

@@ -2,38 +2,30 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::folder::{create_folder, sync_names};
-use super::index::StudyIndex;
+use super::journal::JournalError;
 use super::noise_secrets::{NoiseSecretError, NoiseSecrets};
 use super::storage::StateFile;
 use super::{JOURNAL_FILE, SECRETS_FILE, Store, StoreError, fault};
-use crate::store::journal::JournalError;
 
 /// A state folder that is to be adopted, and what speaks against it.
 pub struct Adoption {
-    store: Store,
-    /// Whether it lives here already.
+    folder: PathBuf,
     is_home: bool,
-    /// Why answers may be missing in it.
     incomplete: Option<String>,
 }
 
 impl Adoption {
-    /// Opens a state folder, whatever it is refused for except damage.
-    pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        let store = Store::open_journal(folder)?;
-        let is_home = !matches!(store.check_home(), Err(StoreError::Elsewhere(_)));
-        let incomplete = match store.check_home() {
-            Err(error @ StoreError::Forgotten { .. }) => Some(error),
-            _ => store.find_incomplete_secrets()?,
-        };
-        let incomplete = incomplete.map(|error| error.to_string());
+    /// Examines a state folder, and changes nothing.
+    pub fn examine(folder: &Path) -> Result<Self, StoreError> {
+        let store = Store::open_read_only(folder)?;
+        let incomplete = store.find_incomplete()?;
         Ok(Self {
-            store,
-            is_home,
-            incomplete,
+            folder: folder.to_owned(),
+            is_home: !matches!(store.check_home(), Err(StoreError::Elsewhere(_))),
+            incomplete: incomplete.map(|error| error.to_string()),
         })
     }
 
@@ -49,9 +41,13 @@ impl Adoption {
 
     /// Adopts the folder: from now on it lives here. Where answers may be missing, its unfinished studies end.
     // Privacy: their next answers may have been given already, to other queries.
-    pub fn complete(mut self) -> Result<(), StoreError> {
-        let folder = self.store.folder.clone();
-        let path = folder.join(SECRETS_FILE);
+    pub fn complete(self) -> Result<(), StoreError> {
+        let mut store = Store::open_journal(&self.folder)?;
+        let incomplete = store.find_incomplete()?;
+        if let (Some(error), None) = (&incomplete, &self.incomplete) {
+            return Err(store.corrupt(error));
+        }
+        let path = self.folder.join(SECRETS_FILE);
         let failed = |cause| StoreError::Folder {
             path: path.clone(),
             cause,
@@ -61,31 +57,31 @@ impl Adoption {
             opened => opened,
         };
         let mut secrets = NoiseSecrets::new(Box::new(secrets.map_err(failed)?));
-        if self.incomplete.is_some() {
-            let studies = self.store.index.studies.iter();
-            let erased = secrets.erase_all(studies.map(|study| study.answered));
-            erased.map_err(|error| self.store.secret_fault(error))?;
+        if incomplete.is_some() {
+            let erased = secrets.erase_all(&store.progress());
+            erased.map_err(|error| store.secret_fault(error))?;
         }
-        self.store.secrets = Some(secrets);
-        self.store.append_location()?;
-        sync_names(&folder).map_err(failed)
+        store.secrets = Some(secrets);
+        store.append_location()?;
+        sync_names(&self.folder).map_err(failed)
     }
 }
 
 impl Store {
-    /// Returns why the noise secrets cannot go with this journal, if they cannot.
-    fn find_incomplete_secrets(&self) -> Result<Option<StoreError>, StoreError> {
+    /// Returns what shows that answers are missing here: a neighbour's proof, or noise secrets that do not go with the journal.
+    fn find_incomplete(&self) -> Result<Option<StoreError>, StoreError> {
+        if let Some(error) = self.proof_of_old_copy() {
+            return Ok(Some(error));
+        }
         let path = self.folder.join(SECRETS_FILE);
-        let file = match StateFile::open(&path) {
+        let file = match StateFile::open_read_only(&path) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 let is_needed = !self.index.studies.is_empty();
                 return Ok(is_needed.then_some(StoreError::SecretsMissing(path)));
             }
             opened => opened.map_err(|cause| StoreError::Folder { path, cause })?,
         };
-        let of = |study: &StudyIndex| (study.answered, study.record.finished);
-        let studies = self.index.studies.iter().map(of);
-        match NoiseSecrets::new(Box::new(file)).advance_all(studies) {
+        match NoiseSecrets::new(Box::new(file)).check_all(&self.progress()) {
             Ok(()) => Ok(None),
             Err(error @ NoiseSecretError::Disk(_)) => Err(self.secret_fault(error)),
             Err(error) => Ok(Some(self.secret_fault(error))),

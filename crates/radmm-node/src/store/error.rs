@@ -55,7 +55,7 @@ pub enum StoreError {
     },
     /// The file was deleted, moved or replaced while it was in use.
     #[error(
-        "{}: the state was deleted, moved or replaced while this party was running, so it stops: nothing was sent since. Put back the folder as it was; if it is gone, an empty or older one does not replace it (docs/node.md, Backups)", .0.display()
+        "{}: the state was deleted, moved or replaced while this party was running, so it stops, and sends nothing more. Put back the folder as it was; if it is gone, an empty or older one does not replace it (docs/node.md, Backups)", .0.display()
     )]
     Replaced(PathBuf),
     /// The folder was copied, restored or moved from elsewhere.

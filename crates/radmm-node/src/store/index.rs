@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::StudyRecord;
 use super::journal::Record;
 use super::location::Location;
+use super::noise_secrets::Progress;
 use super::step::{PendingStep, StoredStep};
 use crate::machine::{ByteReader, SignedMessage};
 
@@ -88,6 +89,14 @@ impl StepIterations {
 }
 
 impl StudyIndex {
+    /// Returns how far the study is.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            answered: self.answered,
+            is_finished: self.record.finished,
+        }
+    }
+
     /// Checks that a step may come next: no iteration is answered, sent or received twice.
     fn check(&self, step: &StepIterations) -> Result<(), String> {
         let mut charged = self.charged;

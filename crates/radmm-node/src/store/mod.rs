@@ -61,7 +61,7 @@ use index::{
 };
 use journal::{Journal, JournalError};
 use location::Location;
-use noise_secrets::{NoiseSecretError, NoiseSecrets};
+use noise_secrets::{NoiseSecretError, NoiseSecrets, Progress};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
 use storage::{MemoryStorage, StateFile, Storage};
@@ -260,12 +260,16 @@ impl Store {
     /// Adds the noise secrets, which catch up with the journal.
     fn with_noise_secrets(mut self, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
         let mut secrets = NoiseSecrets::new(storage);
-        let studies = self.index.studies.iter();
-        let caught_up =
-            secrets.advance_all(studies.map(|study| (study.answered, study.record.finished)));
+        let caught_up = secrets.advance_all(&self.progress());
         caught_up.map_err(|error| self.secret_fault(error))?;
         self.secrets = Some(secrets);
         Ok(self)
+    }
+
+    /// Returns the progress of every study.
+    fn progress(&self) -> Vec<Progress> {
+        let studies = self.index.studies.iter();
+        studies.map(StudyIndex::progress).collect()
     }
 
     fn load_with(
@@ -404,20 +408,22 @@ impl Store {
     /// Checks that this is not a copy, and not known to be an old one.
     // Privacy: two copies of one state answer twice, and each counts its own answers alone.
     pub(crate) fn check_home(&self) -> Result<(), StoreError> {
-        let path = || self.folder.clone();
         if let (Some(home), Some(here)) = (self.index.location, self.location()?)
             && !home.agrees_with(&here)
         {
-            return Err(StoreError::Elsewhere(path()));
+            return Err(StoreError::Elsewhere(self.folder.clone()));
         }
-        match self.index.forgotten.last() {
-            Some(forgotten) if !self.index.is_adopted => Err(StoreError::Forgotten {
-                path: path(),
-                peer: forgotten.peer.clone(),
-                iteration: forgotten.iteration,
-            }),
-            _ => Ok(()),
-        }
+        self.proof_of_old_copy().map_or(Ok(()), Err)
+    }
+
+    /// Returns what a neighbour has proved about this state, unless an operator has adopted it since.
+    fn proof_of_old_copy(&self) -> Option<StoreError> {
+        let forgotten = self.index.forgotten.last()?;
+        (!self.index.is_adopted).then(|| StoreError::Forgotten {
+            path: self.folder.clone(),
+            peer: forgotten.peer.clone(),
+            iteration: forgotten.iteration,
+        })
     }
 
     /// Persists that a neighbour has shown a value that this party sent, and of which nothing is on record: the folder stays refused.
@@ -696,11 +702,8 @@ impl Store {
             return Ok(());
         }
         // Privacy: the answers are durable, so what drew their noise has done its work. Only then may they leave.
-        let (answered, finished) = (
-            self.index.answered(study),
-            self.study(study)?.record.finished,
-        );
-        self.with_secrets(|secrets| secrets.advance(study, answered, finished))
+        let progress = self.study(study)?.progress();
+        self.with_secrets(|secrets| secrets.advance(study, progress))
     }
 
     /// Persists a rejected frame of a neighbour, for the first hundred of a study.

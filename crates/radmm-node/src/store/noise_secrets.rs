@@ -57,6 +57,15 @@ impl From<io::Error> for NoiseSecretError {
     }
 }
 
+/// The progress of a study, by the journal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// The number of data steps that were answered.
+    pub(super) answered: u32,
+    /// Whether the study is over.
+    pub(super) is_finished: bool,
+}
+
 /// A study's sector.
 struct Sector {
     /// The number of data steps that were answered.
@@ -99,15 +108,12 @@ impl NoiseSecrets {
         self.sync()
     }
 
-    /// Erases all secrets, given the answers of every study, and whatever else the file holds.
-    pub(super) fn erase_all(
-        &mut self,
-        answers: impl Iterator<Item = u32>,
-    ) -> Result<(), NoiseSecretError> {
+    /// Erases all secrets, and whatever else the file holds.
+    pub(super) fn erase_all(&mut self, studies: &[Progress]) -> Result<(), NoiseSecretError> {
         let zeros = vec![0; self.storage.len()? as usize];
         self.storage.write(0, &zeros)?;
-        for (study, step) in (0..).zip(answers) {
-            let secret = Zeroizing::new([0; 32]);
+        for (study, progress) in (0..).zip(studies) {
+            let (step, secret) = (progress.answered, Zeroizing::new([0; 32]));
             self.write(study, &Sector { step, secret })?;
         }
         self.sync()
@@ -127,25 +133,30 @@ impl NoiseSecrets {
     pub(super) fn advance(
         &mut self,
         study: u32,
-        answered: u32,
-        is_finished: bool,
+        progress: Progress,
     ) -> Result<(), NoiseSecretError> {
-        self.catch_up(study, answered, is_finished)?;
+        self.catch_up(study, progress)?;
         self.sync()
     }
 
-    /// Catches up with the journal in all studies, given the answers and the end of each, and persists the result.
+    /// Catches up with the journal in all studies, and persists the result.
     ///
     /// What was written last is written again: a sync that failed may have left it in the memory of the operating system alone.
-    pub(super) fn advance_all(
-        &mut self,
-        studies: impl ExactSizeIterator<Item = (u32, bool)>,
-    ) -> Result<(), NoiseSecretError> {
-        let count = studies.len() as u32;
-        for (study, (answered, is_finished)) in (0..).zip(studies) {
-            self.catch_up(study, answered, is_finished)?;
+    pub(super) fn advance_all(&mut self, studies: &[Progress]) -> Result<(), NoiseSecretError> {
+        self.check_all(studies)?;
+        for (study, progress) in (0..).zip(studies) {
+            self.catch_up(study, *progress)?;
+        }
+        self.sync()
+    }
+
+    /// Checks that nothing is missing or damaged, or ahead of the journal.
+    pub(super) fn check_all(&self, studies: &[Progress]) -> Result<(), NoiseSecretError> {
+        for (study, progress) in (0..).zip(studies) {
+            self.sector_within(study, *progress)?;
         }
         // A study whose start was interrupted has its first secret, and no record in the journal.
+        let count = studies.len() as u32;
         for study in count..(self.storage.len()? / SECTOR as u64) as u32 {
             match self.read(study)? {
                 Some(sector) if sector.step > 0 || study > count => {
@@ -155,30 +166,31 @@ impl NoiseSecrets {
                 _ => {}
             }
         }
-        self.sync()
+        Ok(())
     }
 
-    fn catch_up(
-        &mut self,
-        study: u32,
-        answered: u32,
-        is_finished: bool,
-    ) -> Result<(), NoiseSecretError> {
-        let mut sector = self.sector(study)?;
-        if sector.step > answered {
-            let answered = sector.step;
-            return Err(NoiseSecretError::Ahead { study, answered });
-        }
-        while sector.step < answered {
+    fn catch_up(&mut self, study: u32, progress: Progress) -> Result<(), NoiseSecretError> {
+        let mut sector = self.sector_within(study, progress)?;
+        while sector.step < progress.answered {
             if !sector.is_erased() {
                 sector.secret = NoiseKey::next_secret(&sector.secret);
             }
             sector.step += 1;
         }
-        if is_finished {
+        if progress.is_finished {
             sector.secret.zeroize();
         }
         self.write(study, &sector)
+    }
+
+    /// Reads a study's sector, which must not be ahead of the journal.
+    fn sector_within(&self, study: u32, progress: Progress) -> Result<Sector, NoiseSecretError> {
+        let sector = self.sector(study)?;
+        let answered = sector.step;
+        match answered > progress.answered {
+            true => Err(NoiseSecretError::Ahead { study, answered }),
+            false => Ok(sector),
+        }
     }
 
     fn sector(&self, study: u32) -> Result<Sector, NoiseSecretError> {
