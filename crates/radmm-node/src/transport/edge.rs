@@ -109,8 +109,8 @@ impl Edge {
             if !wins(dialler, current.dialler) {
                 return None;
             }
-            current.outbox.end(EndReason::Replaced);
             current.handle.cut();
+            current.outbox.end(EndReason::Close);
             self.report(LinkEvent::Down {
                 peer: self.peer,
                 serial: current.serial,
@@ -255,8 +255,8 @@ mod tests {
 
     fn up(edge: &Edge, dialler: u32) -> Option<Serial> {
         let permit = edge.held.clone().try_acquire_owned().unwrap();
-        let (outbox, _, _) = Outbox::new();
-        edge.up(NodeId(dialler), &outbox, &ConnectionHandle::new(), permit)
+        let (outbox, _) = Outbox::new();
+        edge.up(NodeId(dialler), &outbox, &Arc::default(), permit)
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn only_the_newest_connections_stay() {
         let (edge, _happened) = edge();
-        let handles: Vec<Arc<ConnectionHandle>> = (0..5).map(|_| ConnectionHandle::new()).collect();
+        let handles: Vec<Arc<ConnectionHandle>> = (0..5).map(|_| Arc::default()).collect();
         for handle in &handles {
             edge.add_connection(handle.clone());
         }

@@ -1,8 +1,8 @@
-//! Links over the network: HTTP/2 over TLS 1.3, between parties that know each other's keys.
+//! Links over the network: frames over TLS 1.3, between parties that know each other's keys.
 //!
 //! Either side of an edge may dial the other; one link stays. A stranger that holds no neighbour's key gets no further than the TLS
 //! handshake. The memory that a neighbour can make this side use is bounded: a few frames in each direction, and a few
-//! connections.
+//! connections with their buffers in the operating system.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -20,10 +20,10 @@ use crate::machine::{LinkEvent, Serials};
 
 mod accept;
 mod backoff;
-mod codec;
 mod connection;
 mod dial;
 mod edge;
+mod framing;
 mod outbox;
 mod reason;
 mod refusals;
@@ -41,31 +41,20 @@ use tls::Credentials;
 /// The longest that a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest that a neighbour may take to answer a call.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest that a neighbour may take to say whether it takes a connection as the link.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The interval at which both sides ping.
+/// How long a side sends nothing before it sends a ping.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long to wait for the answer to a ping before the connection counts as dead.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection on which nothing arrives for this long is dead: both sides ping, so that even an idle one is never silent.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long a link that is closed waits for queued frames to leave.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The number of frames of a link that may wait to leave.
 const MAX_QUEUED_FRAMES: usize = 8;
-
-/// The number of bytes of HTTP headers that are accepted.
-const MAX_HEADER_BYTES: u32 = 4096;
-
-/// Returns the flow-control window: two frames, so that one can arrive while another is read, within fixed bounds.
-fn window(largest: usize) -> u32 {
-    const LEAST: u32 = 1 << 16;
-    const MOST: u32 = 1 << 22;
-    let frames = u32::try_from(largest.saturating_mul(2)).unwrap_or(MOST);
-    frames.clamp(LEAST, MOST)
-}
 
 /// The configuration of a transport.
 pub struct TransportConfig {
@@ -290,16 +279,4 @@ fn listen(address: SocketAddr) -> Result<TcpListener, TransportError> {
 /// Locks a mutex. A poisoned one is used all the same: none is held over anything that could leave half a change behind.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_holds_two_frames_within_bounds() {
-        assert_eq!(window(1000), 1 << 16);
-        assert_eq!(window(80_000), 160_000);
-        assert_eq!(window(usize::MAX), 1 << 22);
-    }
 }

@@ -22,8 +22,8 @@ use thiserror::Error;
 
 use crate::key::SecretKey;
 
-/// The application protocol (ALPN): HTTP/2.
-pub(super) const PROTOCOL: &[u8] = b"h2";
+/// The application protocol (ALPN): an answer, then frames, as in `framing`.
+pub(super) const PROTOCOL: &[u8] = b"radmm/1";
 
 /// The prefix of an Ed25519 key in a certificate (SubjectPublicKeyInfo).
 const SPKI_PREFIX: [u8; 12] = [

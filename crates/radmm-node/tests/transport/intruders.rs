@@ -218,22 +218,39 @@ impl ServerCertVerifier for TrustAll {
     }
 }
 
-#[test]
-fn a_client_without_a_certificate_is_rejected() {
+/// Returns the reason for which a client without a certificate, which offers application protocols, is rejected.
+fn refusal_of_client(protocols: &[&[u8]]) -> String {
     let mut pair = Pair::new();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(TrustAll))
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let name = ServerName::try_from("party").unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = pair.connect();
     let _ = rustls::Stream::new(&mut client, &mut stream).read_to_end(&mut Vec::new());
-    assert_eq!(pair.refusal(), "it presents no certificate");
+    let reason = pair.refusal();
     pair.assert_undisturbed();
+    reason
+}
+
+#[test]
+fn a_client_without_a_certificate_is_rejected() {
+    for protocols in [&[][..], &[&b"radmm/1"[..]]] {
+        assert_eq!(refusal_of_client(protocols), "it presents no certificate");
+    }
+}
+
+#[test]
+fn another_application_protocol_is_rejected() {
+    assert_eq!(
+        refusal_of_client(&[b"h2", b"http/1.1"]),
+        "it speaks TLS, but not this version of radmm's protocol"
+    );
 }
 
 #[test]
