@@ -1,6 +1,5 @@
 //! Accepts the connections of neighbours, and rejects all others.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,11 +9,11 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::admission::{Admission, Evicted, MAX_SILENT, Stage, Ticket};
 use super::connection::ConnectionHandle;
 use super::edge::Edge;
 use super::framing::write_frame;
@@ -22,9 +21,6 @@ use super::refusals::RefusalLog;
 use super::session::{Answer, Session};
 use super::tls::{PROTOCOL, key_in};
 use super::{ANSWER_TIMEOUT, HANDSHAKE_TIMEOUT, lock, reason};
-
-/// The number of connections whose TLS handshake may be pending.
-const MAX_PENDING: usize = 64;
 
 /// How long a neighbour's connection waits for this side's own dialling of the same neighbour, which may fail.
 const OWN_DIAL_GRACE: Duration = Duration::from_secs(1);
@@ -37,78 +33,109 @@ const ACCEPT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The listening side of a transport.
 pub(super) struct Acceptor {
-    pub(super) tls: Arc<ServerConfig>,
+    tls: Arc<ServerConfig>,
     /// The edges, by the neighbour's key.
-    pub(super) edges: Vec<([u8; 32], Arc<Edge>)>,
-    pub(super) refusals: RefusalLog,
-    pub(super) largest: usize,
-    pub(super) busy: Arc<watch::Sender<usize>>,
+    edges: Vec<([u8; 32], Arc<Edge>)>,
+    refusals: RefusalLog,
+    largest: usize,
+    busy: Arc<watch::Sender<usize>>,
+    admission: Mutex<Admission<Arc<ConnectionHandle>>>,
 }
 
 impl Acceptor {
+    /// Returns an acceptor of connections from neighbours, whose edges are given by their keys.
+    pub(super) fn new(
+        tls: Arc<ServerConfig>,
+        edges: Vec<([u8; 32], Arc<Edge>)>,
+        refusals: RefusalLog,
+        largest: usize,
+        busy: Arc<watch::Sender<usize>>,
+    ) -> Self {
+        let admission = Mutex::new(Admission::new(edges.len()));
+        Self {
+            tls,
+            edges,
+            refusals,
+            largest,
+            busy,
+            admission,
+        }
+    }
+
     /// Accepts connections until it is aborted.
     pub(super) async fn run(self, listener: TcpListener) {
         let acceptor = Arc::new(self);
-        let pending = Arc::<Mutex<PendingHandshakes<AbortHandle>>>::default();
         loop {
             let Ok((stream, address)) = listener.accept().await else {
                 // Most likely there are no file descriptors left; there may be some later.
                 sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let mut queue = lock(&pending);
-            let ticket = queue.ticket();
-            let (task_acceptor, task_pending) = (acceptor.clone(), pending.clone());
-            let task = tokio::spawn(async move {
-                let neighbour = task_acceptor.handshake(stream, address).await;
-                lock(&task_pending).leave(ticket);
-                if let Some((edge, stream)) = neighbour {
-                    task_acceptor.offer(edge, stream).await;
+            let handle = Arc::<ConnectionHandle>::default();
+            let (ticket, evicted) = lock(&acceptor.admission).arrive(address, handle.clone());
+            acceptor.close(evicted);
+            let place = Place {
+                acceptor: acceptor.clone(),
+                ticket,
+            };
+            tokio::spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = handle.cut_requested() => {}
+                    () = place.attend(stream, address, &handle) => {}
                 }
             });
-            if let Some((address, oldest)) = queue.enter(ticket, address, task.abort_handle()) {
-                oldest.abort();
-                drop(queue);
-                let reason =
-                    format!("more than {MAX_PENDING} connections are still in the TLS handshake");
-                acceptor.refusals.report(address.to_string(), &reason);
-            }
         }
     }
 
-    /// Lets a client prove which neighbour it is; returns the neighbour's edge.
-    async fn handshake(
+    /// Closes a connection that makes room for another one.
+    fn close(&self, evicted: Option<Evicted<Arc<ConnectionHandle>>>) {
+        let Some(evicted) = evicted else { return };
+        evicted.connection.cut();
+        let reason = match evicted.stage {
+            Stage::Silent => {
+                format!("it was silent, while more than {MAX_SILENT} silent connections waited")
+            }
+            Stage::Handshake => "too many connections were in the TLS handshake".to_owned(),
+            // That is reported already.
+            Stage::Rejected => return,
+        };
+        self.refusals.report(evicted.address.to_string(), &reason);
+    }
+
+    /// Waits for a client's first byte, and until it has proved to be a neighbour, whose index is returned.
+    async fn authenticate(
         &self,
         stream: TcpStream,
-        address: SocketAddr,
-    ) -> Option<(Arc<Edge>, TlsStream<TcpStream>)> {
-        // Small frames should not wait for more of them. Without this option the link works, but is slow.
-        let _ = stream.set_nodelay(true);
+        ticket: Ticket,
+    ) -> Result<(usize, TlsStream<TcpStream>), (String, Option<TcpStream>)> {
+        let seconds = HANDSHAKE_TIMEOUT.as_secs();
+        let first_byte = SilentClient(Some(stream)).first_byte();
+        let stream = match timeout(HANDSHAKE_TIMEOUT, first_byte).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err((reason::of_connection(&error), None)),
+            Err(_) => return Err((format!("it sent nothing within {seconds} s"), None)),
+        };
+        let evicted = lock(&self.admission).begin(ticket);
+        self.close(evicted);
         let handshake = TlsAcceptor::from(self.tls.clone())
             .accept(stream)
             .into_fallible();
-        let (reason, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
+        match timeout(HANDSHAKE_TIMEOUT, handshake).await {
             Ok(Ok(stream)) => match self.identify(&stream) {
-                Ok(edge) => return Some((edge, stream)),
-                Err(error) => (reason::of_connection(&error), None),
+                Ok(neighbour) => Ok((neighbour, stream)),
+                Err(error) => Err((reason::of_connection(&error), None)),
             },
-            Ok(Err((error, stream))) => (reason::of_connection(&error), Some(stream)),
+            Ok(Err((error, stream))) => Err((reason::of_connection(&error), Some(stream))),
             Err(_) => {
-                let words = format!(
-                    "it did not finish the TLS handshake within {} s",
-                    HANDSHAKE_TIMEOUT.as_secs()
-                );
-                (words, None)
+                let words = format!("it did not finish the TLS handshake within {seconds} s");
+                Err((words, None))
             }
-        };
-        self.refusals.report(address.to_string(), &reason);
-        if let Some(stream) = stream {
-            let _ = timeout(REJECTION_DRAIN, drain(stream)).await;
         }
-        None
     }
 
-    fn identify(&self, stream: &TlsStream<TcpStream>) -> io::Result<Arc<Edge>> {
+    /// Returns the index of the neighbour whose key a client has proved to hold.
+    fn identify(&self, stream: &TlsStream<TcpStream>) -> io::Result<usize> {
         let session = stream.get_ref().1;
         if session.alpn_protocol() != Some(PROTOCOL) {
             return Err(io::Error::other(rustls::Error::NoApplicationProtocol));
@@ -118,20 +145,22 @@ impl Acceptor {
             Some([certificate, ..]) => key_in(certificate).map_err(io::Error::other)?,
             _ => return Err(io::Error::other(rustls::Error::NoCertificatesPresented)),
         };
-        let edge = self.edges.iter().find(|(neighbour, _)| *neighbour == key);
-        let (_, edge) = edge.ok_or(io::ErrorKind::PermissionDenied)?;
-        Ok(edge.clone())
+        let found = self
+            .edges
+            .iter()
+            .position(|(neighbour, _)| *neighbour == key);
+        found.ok_or(io::ErrorKind::PermissionDenied.into())
     }
 
     /// Offers a neighbour's connection to the party as the edge's link, and answers.
-    async fn offer(&self, edge: Arc<Edge>, stream: TlsStream<TcpStream>) {
-        let handle = Arc::<ConnectionHandle>::default();
+    async fn offer(
+        &self,
+        edge: Arc<Edge>,
+        stream: TlsStream<TcpStream>,
+        handle: Arc<ConnectionHandle>,
+    ) {
         edge.add_connection(handle.clone());
-        let permit = tokio::select! {
-            biased;
-            () = handle.cut_requested() => return,
-            permit = turn(&edge) => permit,
-        };
+        let permit = turn(&edge).await;
         let session = Session {
             dialler: edge.peer(),
             edge,
@@ -151,6 +180,67 @@ impl Acceptor {
             stream.shutdown().await
         };
         let _ = timeout(REJECTION_DRAIN, refuse).await;
+    }
+}
+
+/// The place of a connection among those that wait, until it is dropped.
+struct Place {
+    acceptor: Arc<Acceptor>,
+    ticket: Ticket,
+}
+
+impl Place {
+    /// Attends to a client: to a neighbour until its connection is the edge's link, to anybody else until it is rejected.
+    async fn attend(&self, stream: TcpStream, address: SocketAddr, handle: &Arc<ConnectionHandle>) {
+        // Small frames should not wait for more of them. Without this option the link works, but is slow.
+        let _ = stream.set_nodelay(true);
+        let Self { acceptor, ticket } = self;
+        match acceptor.authenticate(stream, *ticket).await {
+            Ok((neighbour, stream)) => {
+                lock(&acceptor.admission).authenticate(*ticket, neighbour);
+                let edge = acceptor.edges[neighbour].1.clone();
+                acceptor.offer(edge, stream, handle.clone()).await;
+            }
+            Err((reason, stream)) => {
+                acceptor.refusals.report(address.to_string(), &reason);
+                let evicted = lock(&acceptor.admission).reject(*ticket);
+                acceptor.close(evicted);
+                if let Some(stream) = stream {
+                    let _ = timeout(REJECTION_DRAIN, drain(stream)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.acceptor.admission).close(self.ticket);
+    }
+}
+
+/// A client that has sent nothing. When it is dropped, its connection is reset, so that the operating system forgets it too.
+struct SilentClient(Option<TcpStream>);
+
+impl SilentClient {
+    /// Waits for the client's first byte, which is left to be read.
+    async fn first_byte(mut self) -> io::Result<TcpStream> {
+        let bytes = match &self.0 {
+            Some(stream) => stream.peek(&mut [0]).await?,
+            None => 0,
+        };
+        match self.0.take() {
+            Some(stream) if bytes > 0 => Ok(stream),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+impl Drop for SilentClient {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.0 {
+            let _ = stream.set_zero_linger();
+        }
     }
 }
 
@@ -178,60 +268,4 @@ async fn drain(mut stream: TcpStream) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The connections whose handshake is pending, oldest first.
-struct PendingHandshakes<T> {
-    queue: VecDeque<(u64, SocketAddr, T)>,
-    tickets: u64,
-}
-
-impl<T> Default for PendingHandshakes<T> {
-    fn default() -> Self {
-        let queue = VecDeque::new();
-        Self { queue, tickets: 0 }
-    }
-}
-
-impl<T> PendingHandshakes<T> {
-    fn ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
-    }
-
-    /// Adds a connection. If there are too many, returns the oldest one, which must go: a neighbour's handshake takes milliseconds.
-    fn enter(&mut self, ticket: u64, address: SocketAddr, task: T) -> Option<(SocketAddr, T)> {
-        self.queue.push_back((ticket, address, task));
-        if self.queue.len() <= MAX_PENDING {
-            return None;
-        }
-        self.queue
-            .pop_front()
-            .map(|(_, address, task)| (address, task))
-    }
-
-    fn leave(&mut self, ticket: u64) {
-        self.queue.retain(|(other, _, _)| *other != ticket);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_pending_handshake_is_dropped() {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut pending = PendingHandshakes::default();
-        for task in 0..MAX_PENDING {
-            let ticket = pending.ticket();
-            assert!(pending.enter(ticket, address, task).is_none());
-        }
-        let ticket = pending.ticket();
-        assert_eq!(pending.enter(ticket, address, 99), Some((address, 0)));
-        pending.leave(ticket);
-        let ticket = pending.ticket();
-        assert_eq!(pending.enter(ticket, address, 100), None);
-        assert_eq!(pending.queue.len(), MAX_PENDING);
-    }
 }

@@ -10,7 +10,10 @@ use tokio::time::timeout;
 use super::{SILENCE_TIMEOUT, reason};
 
 /// The memory that is reserved before any byte of a frame has arrived.
-const FIRST_CAPACITY: usize = 1 << 16;
+const FIRST_CAPACITY: usize = 1 << 17;
+
+/// The size of the pieces in which a frame is written, that of a TLS record: the peer decrypts one while the next is encrypted.
+const PIECE: usize = 1 << 14;
 
 /// A reason for which no more frames can be read.
 #[derive(Debug)]
@@ -98,14 +101,18 @@ async fn before_silence(read: impl Future<Output = io::Result<usize>>) -> Result
     }
 }
 
-/// Writes a frame, as one piece.
+/// Writes a frame. A small one takes a single TLS record.
 pub(super) async fn write_frame(
     stream: &mut (impl AsyncWrite + Unpin),
     frame: &[u8],
 ) -> io::Result<()> {
     let length = u32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let bytes = [&length.to_le_bytes(), frame].concat();
-    stream.write_all(&bytes).await?;
+    let prefix = length.to_le_bytes();
+    let (first, rest) = frame.split_at(frame.len().min(PIECE - prefix.len()));
+    stream.write_all(&[&prefix, first].concat()).await?;
+    for piece in rest.chunks(PIECE) {
+        stream.write_all(piece).await?;
+    }
     stream.flush().await
 }
 

@@ -19,6 +19,7 @@ use crate::key::SecretKey;
 use crate::machine::{LinkEvent, Serials};
 
 mod accept;
+mod admission;
 mod backoff;
 mod connection;
 mod dial;
@@ -187,13 +188,13 @@ impl Transport {
         if let Some(listener) = listener {
             let listener =
                 tokio::net::TcpListener::from_std(listener).map_err(TransportError::Threads)?;
-            let acceptor = Acceptor {
-                tls: server,
+            let acceptor = Acceptor::new(
+                server,
                 edges,
-                refusals: RefusalLog::new(events),
-                largest: config.largest_frame,
-                busy: network.busy.clone(),
-            };
+                RefusalLog::new(events),
+                config.largest_frame,
+                network.busy.clone(),
+            );
             network
                 .tasks
                 .push(tokio::spawn(acceptor.run(listener)).abort_handle());
