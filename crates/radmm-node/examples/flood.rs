@@ -152,6 +152,7 @@ impl Pair {
                 key: self.0[other].public(),
                 address: address.map(|address| address.to_string()),
             }],
+            parties: Vec::new(),
             largest_frame: 100_000,
         };
         let (sender, events) = event_queue();

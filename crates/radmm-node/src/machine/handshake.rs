@@ -112,6 +112,7 @@ impl Party {
         let edge = &mut self.edges[index];
         edge.handshake_done = true;
         edge.disagreement = None;
+        edge.early_ends = 0;
         edge.at = hello.at;
         edge.next = after(hello.persisted);
         let peer = edge.peer.name.clone();

@@ -67,6 +67,8 @@ pub enum LinkEvent {
         address: String,
         /// The reason, for the operator.
         reason: String,
+        /// The number of connections that were rejected since the last such event without one of their own.
+        more: u64,
     },
     /// The operator asks the party to stop.
     Stop,

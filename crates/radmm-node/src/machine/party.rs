@@ -150,6 +150,8 @@ pub(super) struct EdgeState {
     pub(super) early: Option<SignedMessage>,
     /// The disagreement that was last reported: the same one is not reported twice.
     pub(super) disagreement: Option<String>,
+    /// The number of links that ended before the neighbour's greeting, since the last that did not.
+    pub(super) early_ends: u32,
     /// The number of rejected frames.
     pub(super) rejected: u32,
     pub(super) verifier: Option<NeighbourVerifier>,
@@ -176,6 +178,8 @@ pub struct Party {
     /// The encoded frames of the last two values of this party.
     pub(super) recently_sent: VecDeque<(u32, Vec<u8>)>,
     pub(super) consensus: f64,
+    /// The number of links that ended before their greeting.
+    pub(super) early_ends: u64,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -220,6 +224,7 @@ impl Party {
                 closed: false,
                 early: None,
                 disagreement: None,
+                early_ends: 0,
                 rejected: 0,
                 start,
             });
@@ -239,6 +244,7 @@ impl Party {
             inbox: Vec::new(),
             recently_sent: VecDeque::new(),
             consensus: 0.0,
+            early_ends: 0,
             notices: Vec::new(),
         };
         party.recover(charged_answers.into())?;
@@ -324,8 +330,16 @@ impl Party {
                     self.notices.push(Notice::Unreachable { peer, reason });
                 }
             }
-            LinkEvent::Refused { address, reason } => {
-                self.notices.push(Notice::Refused { address, reason });
+            LinkEvent::Refused {
+                address,
+                reason,
+                more,
+            } => {
+                self.notices.push(Notice::Refused {
+                    address,
+                    reason,
+                    more,
+                });
             }
             LinkEvent::Stop => {
                 let iteration = self.node.iteration();
@@ -350,9 +364,25 @@ impl Party {
     pub(super) fn report_disconnect(&mut self, index: usize, reason: String) {
         let edge = &mut self.edges[index];
         let connected = mem::replace(&mut edge.handshake_done, false);
-        if connected && !edge.closed {
+        if !connected {
+            return self.report_early_end(index, reason);
+        }
+        if !edge.closed {
             let peer = edge.peer.name.clone();
             self.notices.push(Notice::Disconnected { peer, reason });
+        }
+    }
+
+    /// Reports that links of a neighbour end before its greeting: once, however many do. A single one is nothing to tell, since
+    /// another connection may have replaced it.
+    fn report_early_end(&mut self, index: usize, reason: String) {
+        self.early_ends += 1;
+        let edge = &mut self.edges[index];
+        edge.early_ends = edge.early_ends.saturating_add(1);
+        if edge.early_ends == 2 && edge.disagreement.is_none() {
+            let peer = edge.peer.name.clone();
+            let reason = format!("its links end before its greeting: {reason}");
+            self.notices.push(Notice::Unreachable { peer, reason });
         }
     }
 
@@ -404,6 +434,11 @@ impl Party {
     /// Returns `T`.
     pub fn iterations(&self) -> u32 {
         self.iterations
+    }
+
+    /// Returns how many links ended before the neighbour's greeting.
+    pub fn early_ends(&self) -> u64 {
+        self.early_ends
     }
 
     /// Returns the largest distance of a neighbour's value from this party's, at the last iteration that was closed and whose values

@@ -137,6 +137,12 @@ pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
         key: setup.key().clone(),
         listen: setup.site().listen,
         neighbours: neighbours.collect(),
+        parties: setup
+            .study()
+            .parties
+            .iter()
+            .map(|party| (party.name.clone(), party.key.bytes()))
+            .collect(),
         largest_frame: largest_frame(setup.study(), setup.graph()),
     }
 }

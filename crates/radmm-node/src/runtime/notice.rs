@@ -65,6 +65,8 @@ pub enum Notice {
         address: String,
         /// The reason.
         reason: String,
+        /// The number of connections that were rejected since the last such notice without one of their own.
+        more: u64,
     },
     /// A neighbour sent something invalid.
     #[serde(rename = "lied")]
@@ -146,7 +148,17 @@ impl fmt::Display for Notice {
                 write!(f, "{peer} cannot be reached: {reason}; trying again")
             }
             Self::Disagrees { peer, what } => write!(f, "{peer} disagrees: {what}"),
-            Self::Refused { address, reason } => write!(f, "rejected {address}: {reason}"),
+            Self::Refused {
+                address,
+                reason,
+                more,
+            } => {
+                write!(f, "rejected {address}: {reason}")?;
+                match more {
+                    0 => Ok(()),
+                    _ => write!(f, " (and {more} more since the last such message)"),
+                }
+            }
             Self::Misbehaved { peer, what } => write!(f, "{peer} misbehaves: {what}"),
             Self::Iterated {
                 iteration,

@@ -39,6 +39,8 @@ pub struct LinkCounts {
     pub connected: u64,
     /// Links that were closed.
     pub disconnected: u64,
+    /// Links that ended before the neighbour's greeting.
+    pub failed: u64,
     /// Strangers that were rejected.
     pub refused: u64,
     /// Invalid frames of neighbours.
@@ -51,7 +53,7 @@ impl LinkCounts {
         match notice {
             Notice::Connected { .. } => self.connected += 1,
             Notice::Disconnected { .. } => self.disconnected += 1,
-            Notice::Refused { .. } => self.refused += 1,
+            Notice::Refused { more, .. } => self.refused += 1 + more,
             Notice::Misbehaved { .. } => self.misbehaviours += 1,
             _ => {}
         }
@@ -74,7 +76,10 @@ impl NodeStatus {
                 .map(|(name, state)| (name.to_owned(), state))
                 .collect(),
             protects,
-            counts,
+            counts: LinkCounts {
+                failed: party.early_ends(),
+                ..counts
+            },
         }
     }
 
@@ -171,6 +176,11 @@ impl NodeStatus {
                 "links_down_total",
                 "Links that were closed.",
                 self.counts.disconnected,
+            ),
+            (
+                "links_failed_total",
+                "Links that ended before the neighbour's greeting.",
+                self.counts.failed,
             ),
             (
                 "refused_total",

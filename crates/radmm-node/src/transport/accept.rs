@@ -100,7 +100,7 @@ impl Acceptor {
             // That is reported already.
             Stage::Rejected => return,
         };
-        self.refusals.report(evicted.address.to_string(), &reason);
+        self.refusals.report(evicted.address, &reason);
     }
 
     /// Waits for a client's first byte, and until it has proved to be a neighbour, whose index is returned.
@@ -202,7 +202,7 @@ impl Place {
                 acceptor.offer(edge, stream, handle.clone()).await;
             }
             Err((reason, stream)) => {
-                acceptor.refusals.report(address.to_string(), &reason);
+                acceptor.refusals.report(address, &reason);
                 let evicted = lock(&acceptor.admission).reject(*ticket);
                 acceptor.close(evicted);
                 if let Some(stream) = stream {

@@ -1,7 +1,9 @@
 //! Dials a neighbour for as long as the edge has no link.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::ClientConfig;
@@ -19,6 +21,30 @@ use super::session::{Answer, Session};
 use super::tls::PROTOCOL;
 use super::{ANSWER_TIMEOUT, HANDSHAKE_TIMEOUT, reason};
 
+/// How long a link lasts after which reasons for which there was none before are told again.
+const LASTING: Duration = Duration::from_secs(60);
+
+/// The number of reasons that are remembered.
+const MAX_COMPLAINTS: usize = 8;
+
+/// The reasons for which there was no link, each of which is told once.
+#[derive(Default)]
+struct Complaints(VecDeque<String>);
+
+impl Complaints {
+    /// Adds a reason; returns whether it is to be told.
+    fn is_new(&mut self, reason: &str) -> bool {
+        if self.0.iter().any(|told| told == reason) {
+            return false;
+        }
+        if self.0.len() == MAX_COMPLAINTS {
+            self.0.pop_front();
+        }
+        self.0.push_back(reason.to_owned());
+        true
+    }
+}
+
 /// Dials one neighbour.
 pub(super) struct Dialler {
     pub(super) edge: Arc<Edge>,
@@ -32,7 +58,7 @@ impl Dialler {
     /// Dials until it is aborted.
     pub(super) async fn run(self) {
         let mut backoff = Backoff::new();
-        let mut reported = None;
+        let mut complaints = Complaints::default();
         loop {
             self.edge.set_dialling(true);
             let outcome = tokio::select! {
@@ -43,15 +69,14 @@ impl Dialler {
             self.edge.set_dialling(false);
             match outcome {
                 Ok(()) => {
-                    reported = None;
                     let since = Instant::now();
                     self.edge.unlinked().await;
                     backoff.linked(since.elapsed());
+                    if since.elapsed() >= LASTING {
+                        complaints = Complaints::default();
+                    }
                 }
-                Err(reason) if reported.as_ref() != Some(&reason) => {
-                    self.edge.unreachable(reason.clone());
-                    reported = Some(reason);
-                }
+                Err(reason) if complaints.is_new(&reason) => self.edge.unreachable(reason),
                 Err(_) => {}
             }
             tokio::select! {
@@ -145,5 +170,22 @@ fn random() -> f64 {
     match SystemRandom::new().fill(&mut bytes) {
         Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),
         Err(_) => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_alternate_are_told_once() {
+        let mut complaints = Complaints::default();
+        let told: Vec<&str> = ["refused", "no answer", "refused", "no answer", "reset"]
+            .into_iter()
+            .filter(|reason| complaints.is_new(reason))
+            .collect();
+        assert_eq!(told, ["refused", "no answer", "reset"]);
+        (0..100).for_each(|number| assert!(complaints.is_new(&number.to_string())));
+        assert_eq!(complaints.0.len(), MAX_COMPLAINTS);
     }
 }

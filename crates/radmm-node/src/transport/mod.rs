@@ -5,12 +5,13 @@
 //! connections with their buffers in the operating system.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use radmm::graph::NodeId;
 use thiserror::Error;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
@@ -54,6 +55,9 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a link that is closed waits for queued frames to leave.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The number of connections that the operating system holds until they are accepted, as many as may arrive while no thread is free.
+const MAX_BACKLOG: u32 = 1024;
+
 /// The number of frames of a link that may wait to leave.
 const MAX_QUEUED_FRAMES: usize = 8;
 
@@ -67,6 +71,8 @@ pub struct TransportConfig {
     pub listen: Option<SocketAddr>,
     /// The neighbours.
     pub neighbours: Vec<PeerEndpoint>,
+    /// The names and keys of the study's parties, to name one that shows the wrong key.
+    pub parties: Vec<(String, [u8; 32])>,
     /// The longest frame in bytes. A longer one ends the link that it came on.
     pub largest_frame: usize,
 }
@@ -145,16 +151,18 @@ impl Transport {
     /// Starts to listen and dial, and reports what happens to `events`.
     pub fn start(config: TransportConfig, events: EventSender) -> Result<Self, TransportError> {
         check(&config)?;
-        let credentials = Credentials::new(&config.key).map_err(TransportError::Tls)?;
+        let credentials =
+            Credentials::new(&config.key, config.parties.into()).map_err(TransportError::Tls)?;
         let keys = config
             .neighbours
             .iter()
             .map(|neighbour| neighbour.key)
             .collect();
         let server = credentials.server(keys).map_err(TransportError::Tls)?;
+        let runtime = CallerRuntime::new().map_err(TransportError::Threads)?;
+        let entered = runtime.enter();
         let listener = config.listen.map(listen).transpose()?;
         let local = listener.as_ref().map(TcpListener::local_addr).transpose();
-        let runtime = CallerRuntime::new().map_err(TransportError::Threads)?;
         let serials = Serials::default();
         let mut network = Self {
             local_address: local.map_err(TransportError::Threads)?,
@@ -163,7 +171,6 @@ impl Transport {
             busy: Arc::default(),
             runtime: None,
         };
-        let entered = runtime.enter();
         let mut edges = Vec::new();
         for neighbour in config.neighbours {
             let edge = Edge::new(config.me, neighbour.id, events.clone(), serials.clone());
@@ -186,8 +193,6 @@ impl Transport {
             }
         }
         if let Some(listener) = listener {
-            let listener =
-                tokio::net::TcpListener::from_std(listener).map_err(TransportError::Threads)?;
             let acceptor = Acceptor::new(
                 server,
                 edges,
@@ -272,9 +277,18 @@ fn check(config: &TransportConfig) -> Result<(), TransportError> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, TransportError> {
-    TcpListener::bind(address)
-        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| TransportError::Listen { address, error })
+    let listen = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // The port of a party that was killed is free for its next start.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(MAX_BACKLOG)
+    };
+    listen().map_err(|error| TransportError::Listen { address, error })
 }
 
 /// Locks a mutex. A poisoned one is used all the same: none is held over anything that could leave half a change behind.

@@ -167,6 +167,63 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
 }
 
 #[test]
+fn links_that_end_before_the_greeting_are_told_once_and_counted() {
+    let mut world = World::new("ring", 2);
+    let peer = NodeId(1);
+    let link = |world: &mut World, greeting: Option<Frame>| {
+        let serial = world.serials.next();
+        let party = world.hosts[0].party.as_mut().unwrap();
+        let link = Box::new(DeadLink);
+        party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
+        if let Some(frame) = greeting {
+            let event = LinkEvent::Frame {
+                peer,
+                serial,
+                bytes: frame.encode(),
+                credit: Credit::new(|| ()),
+            };
+            party.handle(event).unwrap();
+        }
+        let reason = "it closed the connection".to_owned();
+        let down = LinkEvent::Down {
+            peer,
+            serial,
+            reason,
+        };
+        party.handle(down).unwrap();
+        party.take_notices()
+    };
+    let told = Notice::Unreachable {
+        peer: "birch".to_owned(),
+        reason: "its links end before its greeting: it closed the connection".to_owned(),
+    };
+    for _ in 0..2 {
+        let notices: Vec<Notice> = (0..50).flat_map(|_| link(&mut world, None)).collect();
+        assert_eq!(notices, [told.clone()]);
+        let hello = Frame::Hello(Hello {
+            version: PROTOCOL,
+            study: world.study.digest(),
+            from: peer,
+            at: 0,
+            persisted: None,
+            received: None,
+            probe: false,
+        });
+        let notices = link(&mut world, Some(hello));
+        assert!(
+            matches!(notices[0], Notice::Connected { .. }),
+            "{notices:?}"
+        );
+        assert!(
+            matches!(notices[1], Notice::Disconnected { .. }),
+            "{notices:?}"
+        );
+    }
+    let party = world.hosts[0].party.as_ref().unwrap();
+    assert_eq!(party.early_ends(), 100);
+}
+
+#[test]
 fn with_secret_noise_nothing_is_answered_twice() {
     // `deliver` checks that no two values are sent for one iteration.
     for seed in 20..24 {
