@@ -219,8 +219,14 @@ mod tests {
             }
         }
 
+        /// Waits for an event longer than anything takes.
+        async fn next(&mut self) -> Option<LinkEvent> {
+            let next = timeout(1000 * SILENCE_TIMEOUT, self.events.recv());
+            next.await.unwrap()
+        }
+
         async fn frame(&mut self) -> (Vec<u8>, Credit) {
-            match self.events.recv().await {
+            match self.next().await {
                 Some(LinkEvent::Frame { bytes, credit, .. }) => (bytes, credit),
                 Some(LinkEvent::Down { reason, .. }) => panic!("down: {reason}"),
                 _ => panic!("no frame"),
@@ -229,7 +235,7 @@ mod tests {
 
         async fn down(&mut self) -> String {
             loop {
-                if let Some(LinkEvent::Down { reason, .. }) = self.events.recv().await {
+                if let Some(LinkEvent::Down { reason, .. }) = self.next().await {
                     return reason;
                 }
             }
@@ -280,7 +286,8 @@ mod tests {
         // Nothing is read meanwhile, and pings leave all the same.
         for _ in 0..20 {
             let mut ping = [1; 4];
-            far.read_exact(&mut ping).await.unwrap();
+            let read = timeout(SILENCE_TIMEOUT, far.read_exact(&mut ping)).await;
+            read.unwrap().unwrap();
             assert_eq!(ping, [0; 4]);
         }
         drop(unread);
