@@ -18,7 +18,7 @@ use radmm::protocol::release::Release;
 use radmm_node::key::SecretKey;
 use radmm_node::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, SignedMessage};
 use radmm_node::transport::{EventReceiver, PeerEndpoint, Transport, TransportConfig, event_queue};
-use radmm_study::instantiate;
+use radmm_study::{NoiseOrigin, instantiate};
 
 const ALDER: usize = 0;
 const CEDAR: usize = 2;
@@ -102,7 +102,7 @@ fn without_rowan_in(study: &str) -> PartyProcesses {
 fn hello(parties: &PartyProcesses) -> Hello {
     Hello {
         version: PROTOCOL,
-        study: parties.study().digest(),
+        study: parties.study().spoken_digest(NoiseOrigin::Seeded),
         from: NodeId(ROWAN as u32),
         at: 0,
         persisted: None,
@@ -249,7 +249,7 @@ fn mutated_frames_of_a_neighbour_are_rejected_and_leak_no_memory() {
                 iteration: 0,
                 release: Release::rounded(&start).unwrap(),
             };
-            let mine = SignedMessage::new(message, &study.digest(), &key);
+            let mine = SignedMessage::new(message, &study.spoken_digest(NoiseOrigin::Seeded), &key);
             frames.extend([theirs.to_bytes(), mine.to_bytes()]);
         }
         for _ in 0..6 {
@@ -302,7 +302,7 @@ fn a_neighbour_that_lies_in_a_sum_is_named_by_the_party_that_stops() {
             iteration,
             release: Release::rounded(&vec![value; width]).unwrap(),
         };
-        let signed = SignedMessage::new(message, &study.digest(), &key);
+        let signed = SignedMessage::new(message, &study.spoken_digest(NoiseOrigin::Seeded), &key);
         assert!(link.send(signed.to_bytes()));
     }
     let exited = parties.wait(ALDER);

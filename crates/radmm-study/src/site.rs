@@ -68,6 +68,25 @@ pub enum NoiseOrigin {
     Seeded,
 }
 
+impl NoiseOrigin {
+    /// Returns the name as site files have it: `secret` or `seeded`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Secret => "secret",
+            Self::Seeded => "seeded",
+        }
+    }
+
+    /// Returns the other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Secret => Self::Seeded,
+            Self::Seeded => Self::Secret,
+        }
+    }
+}
+
 /// A party's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteData {
@@ -199,10 +218,8 @@ fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyE
     let Some(entry) = top.get("noise") else {
         return Ok(NoiseOrigin::Secret);
     };
-    let origin = entry.choice(&[
-        ("secret", NoiseOrigin::Secret),
-        ("seeded", NoiseOrigin::Seeded),
-    ])?;
+    let origins = [NoiseOrigin::Secret, NoiseOrigin::Seeded];
+    let origin = entry.choice(&origins.map(|origin| (origin.name(), origin)))?;
     if origin == NoiseOrigin::Seeded {
         notes.push(entry.note(
             "is \"seeded\": anybody who knows the study's seed can subtract the noise, so that it protects nobody",

@@ -93,7 +93,11 @@ fn page(account: &AccountReport, with_charges: bool) -> String {
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
         for evidence in &study.evidence {
-            let text = format!("{title}, node {}: {}", evidence.from, evidence.what);
+            let party = match &evidence.party {
+                Some(party) => party.clone(),
+                None => format!("node {}", evidence.from),
+            };
+            let text = format!("{title}, {party}: {}", evidence.what);
             let _ = writeln!(page, "{}", paragraph("evidence", &text));
         }
     }

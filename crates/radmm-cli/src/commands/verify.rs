@@ -76,9 +76,13 @@ pub(crate) fn page(verdict: &Verification, delta: f64) -> String {
             );
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
-        let claim = match checked.protects {
-            true => "claims that its noise protects, which no file can show",
-            false => "states that its noise protects nobody",
+        let claim = match (checked.protects, checked.rehearsal) {
+            (true, _) => "claims that its noise protects, which no file can show",
+            (false, true) => {
+                "REHEARSED: its noise comes from the study's seed, which everybody knows, and protects nobody. Nothing that it signed \
+                 there means anything in earnest"
+            }
+            (false, false) => "states that its noise protects nobody",
         };
         let text = format!("{} {claim}", checked.party);
         let _ = writeln!(page, "{}", paragraph("note", &text));

@@ -31,6 +31,7 @@ pub(crate) mod tests;
 
 pub(crate) use frame::{ByteReader, GRID_FORM, read_release, write_release};
 pub use frame::{Frame, Hello, MalformedFrame, PROTOCOL, SignedMessage, value_frame_length};
+pub(crate) use handshake::noise_difference;
 pub(crate) use link::Serials;
 pub use link::{Credit, Link, LinkEvent, MAX_UNREAD_FRAMES, Serial};
 pub(crate) use neighbour_verifier::{Finding, NeighbourVerifier};

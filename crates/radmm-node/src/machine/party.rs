@@ -17,8 +17,8 @@ use radmm::graph::{Graph, NodeId};
 use radmm::node::{Node, StopReason};
 use radmm::privacy::{DatasetAccount, Guarantee};
 use radmm::protocol::release::Release;
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, Study};
 use thiserror::Error;
 
 use super::frame::{Frame, SignedMessage};
@@ -47,6 +47,8 @@ pub(crate) struct PartyParts<'a> {
     pub(crate) study: &'a Study,
     /// The graph of parties.
     pub(crate) graph: &'a Graph,
+    /// The source of the noise.
+    pub(crate) noise: NoiseOrigin,
     /// A fresh node, whose ledger holds the charges on record.
     pub(crate) node: Node,
     /// The neighbours, in ascending order.
@@ -140,6 +142,8 @@ pub(super) struct EdgeState {
     pub(super) at: u32,
     /// The next iteration whose value is to be sent.
     pub(super) next: u32,
+    /// The least iteration whose value the neighbour may send on this link, by our hello and by what it has sent since.
+    pub(super) due: u32,
     /// The last iteration of which the neighbour's value is persisted.
     pub(super) persisted: Option<u32>,
     /// The last `AckConfirmed` that was sent on this link, if any.
@@ -168,7 +172,11 @@ pub struct Party {
     pub(super) study_record: StudyRecord,
     pub(super) rows: RowFingerprint,
     pub(super) account: Option<DatasetAccount>,
+    /// The digest in greetings and signatures: [`Study::spoken_digest`].
     pub(super) digest: [u8; 32],
+    pub(super) noise: NoiseOrigin,
+    /// The digest of parties of this study with the other noise.
+    pub(super) other_digest: [u8; 32],
     pub(super) canonical: String,
     pub(super) iterations: u32,
     /// The neighbours' values of this iteration, which are not persisted yet.
@@ -185,6 +193,7 @@ impl Party {
         let PartyParts {
             study,
             graph,
+            noise,
             node,
             peers,
             key,
@@ -215,6 +224,7 @@ impl Party {
                 handshake_done: false,
                 at: 0,
                 next: 0,
+                due: 0,
                 persisted: None,
                 confirmation_sent: None,
                 closed: false,
@@ -229,7 +239,9 @@ impl Party {
             node,
             edges,
             key,
-            digest: study.digest(),
+            digest: study.spoken_digest(noise),
+            other_digest: study.spoken_digest(noise.other()),
+            noise,
             canonical: study.canonical(),
             iterations: study.algorithm.iterations,
             store,
@@ -362,6 +374,7 @@ impl Party {
         edge.link = Some((serial, link));
         edge.hello_received = false;
         edge.handshake_done = false;
+        edge.due = hello.persisted.map_or(0, |last| last + 1);
         // A confirmation on the previous link may not have arrived.
         edge.confirmation_sent = None;
         self.send(index, &Frame::Hello(hello));

@@ -68,7 +68,7 @@ impl Party {
             let what = format!("a value for iteration {iteration} without its signature");
             return self.reject(index, what, &[bytes]);
         }
-        let now = self.node.iteration();
+        let (now, due) = (self.node.iteration(), edge.due);
         let in_inbox = self.in_inbox(from);
         if !self.is_finished() && iteration == now && in_inbox.is_none() {
             match self.accept(index, signed, &mut |_| None)? {
@@ -84,11 +84,17 @@ impl Party {
                 let first = before.to_bytes();
                 return Err(self.equivocation(index, iteration, &first, bytes));
             }
+            if iteration < due {
+                return self.reject_replay(index, iteration, bytes);
+            }
         } else if iteration == now + 1 && iteration <= self.iterations {
             match &edge.early {
                 Some(early) if early.message != signed.message => {
                     let first = early.to_bytes();
                     return Err(self.equivocation(index, iteration, &first, bytes));
+                }
+                Some(_) if iteration < due => {
+                    return self.reject_replay(index, iteration, bytes);
                 }
                 Some(_) => {}
                 None => {
@@ -107,7 +113,25 @@ impl Party {
         }
         let edge = &mut self.edges[index];
         edge.at = edge.at.max(iteration);
+        edge.due = edge.due.max(iteration + 1);
         self.send_due_values(index)
+    }
+
+    /// Rejects a value that the neighbour has sent before on this link, or that our hello said to be persisted.
+    ///
+    /// No honest neighbour sends one, whatever was in flight: it sends values on a link only after it has read our hello there,
+    /// from the iteration after the persisted one onwards, each once and in order. (A value that we had received on an earlier
+    /// link, and had not persisted when we said hello, it must send again.)
+    fn reject_replay(
+        &mut self,
+        index: usize,
+        iteration: u32,
+        bytes: &[u8],
+    ) -> Result<(), PartyError> {
+        let what = format!(
+            "a value for iteration {iteration} again, which it had sent on this link, or had been told that we keep"
+        );
+        self.reject(index, what, &[bytes])
     }
 
     /// Returns the reason for which the form of a value is invalid, if it is.

@@ -236,7 +236,7 @@ impl PartySetup {
             node: self.me,
             rows: self.rows(),
             mechanism: self.mechanism,
-            seeded: self.site.noise == NoiseOrigin::Seeded,
+            noise: self.site.noise,
             read_off: self.read_off,
             limit: self.site.limit.clone(),
         }

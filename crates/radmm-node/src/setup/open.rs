@@ -92,6 +92,7 @@ impl PartySetup {
         let party = Party::open(PartyParts {
             study,
             graph,
+            noise: self.site.noise,
             node,
             peers,
             key: self.key,

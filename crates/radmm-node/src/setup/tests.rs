@@ -156,6 +156,11 @@ impl TestSite {
     /// Delivers the initial values of birch and rowan, so that alder's rows are asked.
     fn ask(&self, party: &mut Party) {
         let study = &self.world.study;
+        let noise = match self.noise {
+            "seeded" => NoiseOrigin::Seeded,
+            _ => NoiseOrigin::Secret,
+        };
+        let spoken = study.spoken_digest(noise);
         let columns = party.node().curator().columns();
         for from in [1, 4] {
             let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
@@ -168,14 +173,14 @@ impl TestSite {
             };
             let hello = Hello {
                 version: PROTOCOL,
-                study: study.digest(),
+                study: spoken,
                 from: peer,
                 at: 0,
                 persisted: None,
                 received: None,
                 probe: false,
             };
-            let say = Frame::Value(SignedMessage::new(message, &study.digest(), &key));
+            let say = Frame::Value(SignedMessage::new(message, &spoken, &key));
             let link = Box::new(SilentLink);
             party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
             for frame in [Frame::Hello(hello), say] {

@@ -101,6 +101,9 @@ pub struct StudyRecord {
 /// Invalid frames of a neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisbehaviourRecord {
+    /// The neighbour's name. Earlier versions recorded only its node.
+    #[serde(default)]
+    pub party: Option<String>,
     /// The neighbour's number.
     pub from: u32,
     /// The misbehaviour, in words.

@@ -7,9 +7,9 @@ use radmm::graph::{Graph, NodeId};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
 use radmm_study::statement_text::PRECISION;
-use radmm_study::{Study, hex};
+use radmm_study::{NoiseOrigin, Study, hex};
 
-use super::{FORMAT, Transcript, neighbourhood};
+use super::{FORMAT, FORMAT_WITHOUT_REHEARSALS, Transcript, neighbourhood};
 use crate::event_json::EventJson;
 use crate::machine::SignedMessage;
 use crate::message_widths::MessageWidths;
@@ -30,15 +30,19 @@ impl<'a> TranscriptReader<'a> {
         graph: &Graph,
         widths: &'a MessageWidths,
     ) -> Result<Self, String> {
-        match header.count("radmm transcript") {
-            Ok(FORMAT) => {}
+        let noise = match header.count("radmm transcript") {
+            Ok(FORMAT) => match header.flag("rehearsal")? {
+                true => NoiseOrigin::Seeded,
+                false => NoiseOrigin::Secret,
+            },
+            Ok(FORMAT_WITHOUT_REHEARSALS) => NoiseOrigin::Secret,
             Ok(other) => {
                 return Err(format!(
                     "a transcript of format {other}; this program reads format {FORMAT}"
                 ));
             }
             Err(_) => return Err("it is not a radmm transcript".to_owned()),
-        }
+        };
         let sha256 = header.text("study_sha256")?;
         if sha256 != study.sha256() {
             let (name, own) = (header.text("study")?, &study.name);
@@ -80,6 +84,9 @@ impl<'a> TranscriptReader<'a> {
                 "protects: answers are released {how}, which protects nobody"
             ));
         }
+        if protects && noise == NoiseOrigin::Seeded {
+            return Err("protects: a rehearsal protects nobody".to_owned());
+        }
         let node = NodeId(node);
         Ok(Self {
             study,
@@ -91,6 +98,7 @@ impl<'a> TranscriptReader<'a> {
                 iterations,
                 finished,
                 protects,
+                noise,
                 charges: Vec::new(),
                 messages: BTreeMap::new(),
                 sha256: [0; 32],

@@ -103,6 +103,8 @@ pub struct CheckedTranscript {
     pub rows: u32,
     /// Whether the noise protects anybody, as the party states it. Nobody else can tell.
     pub protects: bool,
+    /// Whether it is of a rehearsal, whose messages mean nothing in earnest.
+    pub rehearsal: bool,
     /// The iteration of the party's last value.
     pub iterations: u32,
     /// The number of iterations of the study.
@@ -236,6 +238,9 @@ pub fn verify(
                 }
                 let replay = ReplayedTranscript::new(study, &graph, path, &transcript);
                 verification.faults.extend(replay.faults.iter().cloned());
+                if let Some(first) = replayed.first() {
+                    verification.faults.extend(other_run(first, &replay));
+                }
                 let conflicts = sent.compare(study, path, &transcript, &replay);
                 verification.faults.extend(conflicts);
                 verification.transcripts.push(replay.checked.clone());
@@ -270,4 +275,24 @@ pub fn verify(
         verification.faults.extend(faults);
     }
     Ok(verification)
+}
+
+/// Returns the fault of a transcript that is of a rehearsal if the first one is not, or the other way round.
+fn other_run(first: &ReplayedTranscript, this: &ReplayedTranscript) -> Option<Fault> {
+    let run = |is_rehearsal| match is_rehearsal {
+        true => "a rehearsal",
+        false => "a run in earnest",
+    };
+    let (one, other) = (first.checked.rehearsal, this.checked.rehearsal);
+    (one != other).then(|| Fault {
+        file: this.file().clone(),
+        party: Some(this.checked.party.clone()),
+        iteration: None,
+        what: format!(
+            "its transcript is of {}, and {} is of {}: they are not of one run",
+            run(other),
+            first.file().display(),
+            run(one)
+        ),
+    })
 }

@@ -7,8 +7,8 @@ use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, Study};
 
 use super::{CheckedTranscript, Fault};
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
@@ -74,8 +74,10 @@ impl ReplayedTranscript {
             node,
             rows: transcript.rows as usize,
             mechanism,
-            seeded: !transcript.protects && study.privacy.unprotected().is_none(),
-            read_off: false,
+            noise: transcript.noise,
+            read_off: !transcript.protects
+                && transcript.noise == NoiseOrigin::Secret
+                && study.privacy.unprotected().is_none(),
             limit: None,
         };
         Self {
@@ -84,6 +86,7 @@ impl ReplayedTranscript {
                 party: replay.name(node).to_owned(),
                 rows: transcript.rows,
                 protects: transcript.protects,
+                rehearsal: transcript.noise == NoiseOrigin::Seeded,
                 iterations: transcript.iterations,
                 of: study.algorithm.iterations,
                 finished: transcript.finished,
@@ -129,18 +132,34 @@ impl<'a> Replay<'a> {
 
     /// Checks the signatures of all messages; returns the messages without a valid one.
     fn check_signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
-        let digest = self.study.digest();
+        let noise = self.transcript.noise;
+        let [digest, other_digest] =
+            [noise, noise.other()].map(|noise| self.study.spoken_digest(noise));
         let messages = &self.transcript.messages;
         let senders: BTreeSet<NodeId> = messages.keys().map(|(_, from)| *from).collect();
-        let mut forged = BTreeSet::new();
+        let (mut forged, mut of_other_runs) = (BTreeSet::new(), BTreeSet::new());
         for from in senders {
             let key = PublicKey::new(&self.study.parties[from.0 as usize].key.bytes());
             let of_sender = messages.iter().filter(|(at, _)| at.1 == from);
             let invalid = of_sender.filter(|(_, signed)| !signed.is_signed_by(&key, &digest));
-            forged.extend(invalid.map(|(at, _)| *at));
+            for (at, signed) in invalid {
+                forged.insert(*at);
+                if signed.is_signed_by(&key, &other_digest) {
+                    of_other_runs.insert(*at);
+                }
+            }
         }
-        for &(t, from) in &forged {
-            self.fault(from, Some(t), "the message has no valid signature");
+        for at in &forged {
+            let what = match (of_other_runs.contains(at), noise) {
+                (false, _) => "the message has no valid signature",
+                (true, NoiseOrigin::Secret) => {
+                    "the message is signed for a rehearsal, whose noise everybody knows, and means nothing in a run in earnest"
+                }
+                (true, NoiseOrigin::Seeded) => {
+                    "the message is signed for a run in earnest, and means nothing in a rehearsal"
+                }
+            };
+            self.fault(at.1, Some(at.0), what);
         }
         forged
     }

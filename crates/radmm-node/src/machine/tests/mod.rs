@@ -15,8 +15,8 @@ use radmm::privacy::{Budget, Ledger};
 use radmm::protocol::message::Message;
 use radmm::protocol::query::gram_width;
 use radmm::protocol::release::{Release, SPACING};
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, Study};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::link::{Credit, Link, LinkEvent, Serial};
@@ -139,7 +139,7 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
     let peer = NodeId(1);
     let hello = Frame::Hello(Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: peer,
         at: 0,
         persisted: None,
@@ -171,11 +171,7 @@ fn with_secret_noise_nothing_is_answered_twice() {
     // `deliver` checks that no two values are sent for one iteration.
     for seed in 20..24 {
         let mut world = World::of(&on("ring", &studies()[seed as usize % 4]), seed);
-        for i in 0..5 {
-            world.hosts[i as usize].party = None;
-            world.hosts[i as usize].disk = FaultyDisk::default();
-        }
-        world.secret = true;
+        world.secret_from_the_start();
         world.run(60);
         world.assert_ledgers_are_the_plan();
         // The noise is another one.
@@ -260,7 +256,7 @@ fn value_of_birch(world: &World, iteration: u32, values: Vec<f64>) -> Vec<u8> {
         iteration,
         release: Release::rounded(&values).unwrap(),
     };
-    SignedMessage::new(message, &world.study.digest(), &key).to_bytes()
+    SignedMessage::new(message, &world.spoken(), &key).to_bytes()
 }
 
 fn misbehaviours(world: &mut World) -> Vec<String> {
@@ -377,7 +373,7 @@ fn assert_two_values_are_kept(study: &str, iteration: u32) {
         let digit = |k: usize| u8::from_str_radix(&frame[k..k + 2], 16).unwrap();
         let bytes: Vec<u8> = (0..frame.len()).step_by(2).map(digit).collect();
         let signed = SignedMessage::from_bytes(&bytes).unwrap();
-        assert!(signed.is_signed_by(&key, &world.study.digest()));
+        assert!(signed.is_signed_by(&key, &world.spoken()));
     }
 }
 

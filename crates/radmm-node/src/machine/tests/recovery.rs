@@ -11,12 +11,7 @@ impl World {
     fn connected_for(study: &str, topology: &str, secret: bool) -> Self {
         let mut world = World::of(&on(topology, study), 1);
         if secret {
-            world.secret = true;
-            for i in 0..5 {
-                world.hosts[i as usize].party = None;
-                world.hosts[i as usize].disk = FaultyDisk::default();
-                world.open(i).unwrap();
-            }
+            world.secret_from_the_start();
         }
         for (a, b) in world.edges() {
             world.connect(a, b).unwrap();
@@ -106,7 +101,7 @@ fn nothing_is_sent_before_it_is_durable() {
                     iteration: at,
                     release: Release::from_units(vec![1 << 20; columns]).unwrap(),
                 };
-                let bytes = SignedMessage::new(message, &world.study.digest(), &key).to_bytes();
+                let bytes = SignedMessage::new(message, &world.spoken(), &key).to_bytes();
                 let (serial, _) = world.wires[&(0, from)];
                 let event = LinkEvent::Frame {
                     peer: NodeId(from),
@@ -182,7 +177,7 @@ fn an_unproved_claim_of_rollback_stops_nobody() {
     world.connect(0, 1).unwrap();
     let hello = Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: NodeId(1),
         at: 8,
         persisted: Some(8),
@@ -217,7 +212,7 @@ fn an_old_copy_of_the_state_stops_before_it_sends_other_values() {
     let columns = world.hosts[0].shard.columns();
     let hello = Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: NodeId(1),
         at: 9,
         persisted: None,
@@ -315,6 +310,7 @@ fn limited(
     Party::open(PartyParts {
         study,
         graph: &world.graph,
+        noise: world.noise(),
         node: node(study, &world.graph, id, &host.shard, ledger),
         peers: peers.collect(),
         key: SecretKey::from_pem(&host.pem).unwrap().into(),
@@ -403,7 +399,7 @@ fn assert_diverging_replays_are_not_opened(mut world: World, until: u32) {
     let at = world.alder().iteration();
     let second = world.data_steps()[1];
     let key = SecretKey::from_pem(&world.hosts[0].pem).unwrap();
-    let digest = world.study.digest();
+    let digest = world.spoken();
     type Change<'a> = Box<dyn FnOnce(&mut PendingStep) + 'a>;
     let nudged = |release: &Release| {
         let mut units = release.units();

@@ -282,6 +282,28 @@ impl World {
         world
     }
 
+    /// Starts all parties again with secret noise, on empty disks.
+    pub(crate) fn secret_from_the_start(&mut self) {
+        self.secret = true;
+        for i in 0..5 {
+            self.hosts[i as usize].party = None;
+            self.hosts[i as usize].disk = FaultyDisk::default();
+            self.open(i).unwrap();
+        }
+    }
+
+    pub(crate) fn noise(&self) -> NoiseOrigin {
+        match self.secret {
+            true => NoiseOrigin::Secret,
+            false => NoiseOrigin::Seeded,
+        }
+    }
+
+    /// Returns the digest in greetings and signatures.
+    pub(crate) fn spoken(&self) -> [u8; 32] {
+        self.study.spoken_digest(self.noise())
+    }
+
     /// Opens a party from its disk.
     pub(super) fn open(&mut self, i: u32) -> Result<(), PartyError> {
         let study = &self.study;
@@ -298,7 +320,7 @@ impl World {
                 party: i,
                 fingerprint: rows.to_string(),
                 rows: host.shard.rows() as u64,
-                seeded: true,
+                seeded: !self.secret,
                 read_off: false,
                 finished: false,
                 acked: BTreeSet::new(),
@@ -338,6 +360,7 @@ impl World {
         let party = Party::open(PartyParts {
             study,
             graph: &self.graph,
+            noise: self.noise(),
             node,
             peers: peers.collect(),
             key: key(i as usize).into(),
@@ -436,8 +459,7 @@ impl World {
                 units[0] += 1 << 40;
                 signed.message.release = Release::from_units(units).unwrap();
                 let secret = SecretKey::from_pem(&self.hosts[from as usize].pem).unwrap();
-                bytes =
-                    SignedMessage::new(signed.message, &self.study.digest(), &secret).to_bytes();
+                bytes = SignedMessage::new(signed.message, &self.spoken(), &secret).to_bytes();
             }
         }
         let Some((serial, _)) = self.wires.get(&(to, from)) else {

@@ -95,6 +95,7 @@ fn a_dangling_link_to_an_account_is_not_replaced_by_an_empty_account() {
 #[test]
 fn a_rejected_record_is_not_written() {
     let words = MisbehaviourRecord {
+        party: Some("birch".to_owned()),
         from: 1,
         what: "noise".to_owned(),
         frames: Vec::new(),

@@ -453,6 +453,7 @@ fn misbehaviour_records_are_bounded_by_study_and_leave_room_for_proofs() {
     store.begin_study(study_record).unwrap();
     store.begin_study(study_record).unwrap();
     let words = |what: &str| MisbehaviourRecord {
+        party: Some("birch".to_owned()),
         from: 1,
         what: what.to_owned(),
         frames: vec!["00".to_owned()],
