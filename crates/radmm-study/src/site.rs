@@ -17,7 +17,16 @@ use crate::parse::{address, data, parties};
 use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
-    keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
+    keys: &[
+        "key",
+        "party",
+        "state",
+        "out",
+        "listen",
+        "metrics",
+        "noise",
+        "stop_on_suspicion",
+    ],
     sections: &["data", "limit", "addresses"],
     lists: &[],
 };
@@ -51,6 +60,8 @@ pub struct SiteFile {
     pub metrics: Option<SocketAddr>,
     /// The source of noise.
     pub noise: NoiseOrigin,
+    /// Whether the node stops when a neighbour's values are suspicious.
+    pub stop_on_suspicion: bool,
     /// This party's rows.
     pub data: SiteData,
     /// The limit of everything ever asked of these rows; always there if the noise is secret.
@@ -162,6 +173,7 @@ impl SiteFile {
         let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
         let metrics = top.optional("metrics", metrics)?;
         let noise = noise(&top, &mut notes)?;
+        let stop = top.optional("stop_on_suspicion", |entry| entry.boolean())?;
         let site = Self {
             key,
             party,
@@ -170,6 +182,7 @@ impl SiteFile {
             listen,
             metrics,
             noise,
+            stop_on_suspicion: stop == Some(true),
             data: data(&top)?,
             limit: limit(&top, noise)?,
             addresses: addresses(&top)?,

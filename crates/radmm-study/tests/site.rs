@@ -53,6 +53,7 @@ fn the_example_has_its_meaning() {
         listen: Some(([0, 0, 0, 0], 7411).into()),
         metrics: Some(([127, 0, 0, 1], 9411).into()),
         noise: NoiseOrigin::Secret,
+        stop_on_suspicion: false,
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows.csv".into(),
@@ -78,6 +79,7 @@ fn missing_keys_have_defaults() {
         listen: None,
         metrics: None,
         noise: NoiseOrigin::Secret,
+        stop_on_suspicion: false,
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows".into(),
@@ -116,6 +118,14 @@ fn the_format_is_given_or_follows_from_the_extension() {
         Format::Parquet
     );
     assert_eq!(format("path = \"a.svm\"\nshare = false"), Format::Libsvm);
+}
+
+#[test]
+fn a_party_stops_on_suspicion_if_it_says_so() {
+    for (value, stops) in [("true", true), ("false", false)] {
+        let text = LEAST.replace("state", &format!("stop_on_suspicion = {value}\nstate"));
+        assert_eq!(read(&text).0.stop_on_suspicion, stops);
+    }
 }
 
 #[test]

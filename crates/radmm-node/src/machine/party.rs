@@ -8,7 +8,7 @@
 //! A neighbour is sent `f_i(k)` once it is known to be at `k − 1` at least, since it would reject it before. However long the
 //! neighbour was away, at most two values are on their way to it, and a restored backup catches up step by step.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
@@ -25,9 +25,11 @@ use super::frame::{Frame, SignedMessage};
 use super::link::{Link, LinkEvent, Serial};
 use super::neighbour_verifier::NeighbourVerifier;
 use super::receive::Verdict;
+use super::study_limits::{StudyLimits, ValueNoise};
+use super::suspicion::Watch;
 use crate::key::SecretKey;
 use crate::public_key::PublicKey;
-use crate::runtime::Notice;
+use crate::runtime::{Notice, Suspicion};
 use crate::store::{RowFingerprint, Store, StoreError, StudyRecord};
 
 /// A neighbour, as the study names it.
@@ -65,6 +67,8 @@ pub(crate) struct PartyParts<'a> {
     pub(crate) rows: RowFingerprint,
     /// The account of the rows over all studies, if the site has limits.
     pub(crate) account: Option<DatasetAccount>,
+    /// Whether the party stops when a neighbour's values are suspicious.
+    pub(crate) stop_on_suspicion: bool,
 }
 
 /// A reason for which a party cannot go on.
@@ -96,6 +100,12 @@ pub enum PartyError {
         /// The misbehaviour.
         what: String,
     },
+    /// A neighbour's values are suspicious, and the site file asks to stop then.
+    #[error(
+        "{peer} is suspicious at iteration {iteration}: {why}; nothing more is sent, since the site file has stop_on_suspicion = true. Talk to {peer} before you start again; to go on all the same, take that line out",
+        peer = .0.peer, iteration = .0.iteration, why = .0.why
+    )]
+    Suspicious(Suspicion),
     /// A neighbour has another value where all parties must have the same one.
     #[error(
         "{peer}'s value of iteration {iteration} differs from this party's, and all parties must have the same value there: somebody passed on a wrong one. This difference does not tell who; everyone's transcripts (radmm verify) do. Both values are kept (radmm ledger show), and nothing more is sent: talk to the other parties before you start again"
@@ -157,6 +167,7 @@ pub(super) struct EdgeState {
     /// The number of rejected frames.
     pub(super) rejected: u32,
     pub(super) verifier: Option<NeighbourVerifier>,
+    pub(super) watch: Watch,
     /// The neighbour's `f_j(0)`, which is public.
     pub(super) start: Release,
 }
@@ -185,6 +196,12 @@ pub struct Party {
     pub(super) recently_sent: VecDeque<(u32, Vec<u8>)>,
     pub(super) consensus: f64,
     pub(super) notices: Vec<Notice>,
+    /// The noise of this party's values at data steps, by iteration.
+    pub(super) own_noise: BTreeMap<u32, ValueNoise>,
+    /// What was suspicious in neighbours' values, since the start of the study.
+    pub(super) suspicions: Vec<Suspicion>,
+    /// Whether the first of them stops the party.
+    pub(super) stop_on_suspicion: bool,
 }
 
 impl Party {
@@ -202,17 +219,21 @@ impl Party {
             charged_answers,
             rows,
             account,
+            stop_on_suspicion,
         } = parts;
         let columns = node.curator().columns();
         let me = node.id();
         let instance = Instance::declared(study, graph);
+        let limits = Arc::new(StudyLimits::new(study, graph));
         let mut edges = Vec::new();
         for peer in peers {
+            let watch = Watch::new(limits.value_noise(study, graph, peer.id));
             let start = instantiate::start(study, peer.id, columns);
             let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
                 verifier: Some(NeighbourVerifier::new(
                     &instance,
+                    limits.clone(),
                     me,
                     peer.id,
                     start.clone(),
@@ -232,6 +253,7 @@ impl Party {
                 disagreement: None,
                 rejected: 0,
                 start,
+                watch,
             });
         }
         let mut party = Self {
@@ -252,10 +274,17 @@ impl Party {
             recently_sent: VecDeque::new(),
             consensus: 0.0,
             notices: Vec::new(),
+            own_noise: limits.value_noise(study, graph, me),
+            suspicions: Vec::new(),
+            stop_on_suspicion: false,
         };
         party.recover(charged_answers.into())?;
         party.notices.clear();
-        Ok(party)
+        party.stop_on_suspicion = stop_on_suspicion;
+        match party.suspicions.first() {
+            Some(first) if stop_on_suspicion => Err(PartyError::Suspicious(first.clone())),
+            _ => Ok(party),
+        }
     }
 
     /// Replays the journal.
@@ -440,6 +469,11 @@ impl Party {
     /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns what was suspicious in neighbours' values, since the start of the study.
+    pub fn suspicions(&self) -> &[Suspicion] {
+        &self.suspicions
     }
 
     /// Returns the store, and the study's record in it.

@@ -166,25 +166,36 @@ impl Party {
             (0, _) | (_, None) => Finding::Possible,
             (_, Some(verifier)) => verifier.check(value),
         };
-        match finding {
-            Finding::Possible => {}
-            Finding::Lost => edge.verifier = None,
+        let (mut what, by_others) = match finding {
+            Finding::Possible => (String::new(), false),
+            Finding::Lost => {
+                edge.verifier = None;
+                (String::new(), false)
+            }
             Finding::Wrong { by_others } => {
-                let bytes = signed.to_bytes();
-                let mut what = format!(
+                let what = format!(
                     "its value of iteration {t} does not follow from the messages before it"
                 );
-                if by_others {
-                    what += ", or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which";
-                }
-                return Err(self.proved_dishonest(index, what, &[&bytes]));
+                (what, by_others)
             }
+            Finding::Beyond { limit, by_others } => {
+                let what =
+                    format!("its value of iteration {t} cannot be an honest party's: {limit}");
+                (what, by_others)
+            }
+        };
+        if !what.is_empty() {
+            if by_others {
+                what += ", or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which";
+            }
+            return Err(self.proved_dishonest(index, what, &[&signed.to_bytes()]));
         }
         if self.node.is_common(t) && *value != self.own {
             return Err(self.not_common(index, &signed)?);
         }
         self.inbox.push(signed);
         if self.inbox.len() == self.edges.len() {
+            self.watch_values()?;
             let value = |id: &NodeId| Some(self.in_inbox(*id)?.message.release.clone());
             // The inbox holds one value of this iteration for every neighbour.
             let values = self.node.neighbours().iter().filter_map(value).collect();

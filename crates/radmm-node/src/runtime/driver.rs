@@ -192,7 +192,9 @@ impl Driver<'_> {
             self.report(party);
             let disputed = matches!(
                 handled,
-                Err(PartyError::Misbehaved { .. } | PartyError::NotCommon { .. })
+                Err(PartyError::Misbehaved { .. }
+                    | PartyError::NotCommon { .. }
+                    | PartyError::Suspicious(_))
             );
             if stop || disputed {
                 // The other parties need this one's transcript to find out who sent a wrong value.

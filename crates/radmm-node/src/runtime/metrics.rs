@@ -129,6 +129,7 @@ mod tests {
                 ("maple".to_owned(), PeerState::Received),
             ],
             protects: true,
+            suspicions: Vec::new(),
             counts: LinkCounts {
                 refused: 3,
                 ..LinkCounts::default()

@@ -8,7 +8,7 @@ mod signals;
 mod status;
 
 pub use driver::{Ending, NodeError, Observer, run};
-pub use notice::Notice;
+pub use notice::{Notice, Suspicion};
 pub use probe::{ProbeResult, probe};
 pub use signals::on_stop_signal;
 pub use status::{LinkCounts, NodeStatus};

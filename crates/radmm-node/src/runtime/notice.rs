@@ -9,6 +9,17 @@ use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 use serde::Serialize;
 
+/// A reason to suspect a neighbour.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suspicion {
+    /// The neighbour.
+    pub peer: String,
+    /// The iteration of its value.
+    pub iteration: u32,
+    /// The reason, in words.
+    pub why: String,
+}
+
 /// One line of a node's log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -74,6 +85,8 @@ pub enum Notice {
         /// A description.
         what: String,
     },
+    /// A neighbour's values are possible, and hardly any honest party would send them.
+    Suspicious(Suspicion),
     /// An iteration is persisted and its value sent.
     Iterated {
         /// The iteration.
@@ -148,6 +161,11 @@ impl fmt::Display for Notice {
             Self::Disagrees { peer, what } => write!(f, "{peer} disagrees: {what}"),
             Self::Refused { address, reason } => write!(f, "rejected {address}: {reason}"),
             Self::Misbehaved { peer, what } => write!(f, "{peer} misbehaves: {what}"),
+            Self::Suspicious(Suspicion {
+                peer,
+                iteration,
+                why,
+            }) => write!(f, "{peer} is suspicious at iteration {iteration}: {why}"),
             Self::Iterated {
                 iteration,
                 iterations,

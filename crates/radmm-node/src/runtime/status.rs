@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use radmm::privacy::Guarantee;
 
-use super::notice::Notice;
+use super::notice::{Notice, Suspicion};
 use crate::machine::{Party, PeerState};
 
 /// The status of a party.
@@ -28,6 +28,8 @@ pub struct NodeStatus {
     pub peers: Vec<(String, PeerState)>,
     /// Whether the noise protects anybody.
     pub protects: bool,
+    /// What was suspicious in neighbours' values, since the start of the study.
+    pub suspicions: Vec<Suspicion>,
     /// The counts of what happened on the links.
     pub counts: LinkCounts,
 }
@@ -74,6 +76,7 @@ impl NodeStatus {
                 .map(|(name, state)| (name.to_owned(), state))
                 .collect(),
             protects,
+            suspicions: party.suspicions().to_vec(),
             counts,
         }
     }
@@ -181,6 +184,11 @@ impl NodeStatus {
                 "lies_total",
                 "Invalid frames of neighbours.",
                 self.counts.misbehaviours,
+            ),
+            (
+                "suspicions_total",
+                "Suspicious values of neighbours.",
+                self.suspicions.len() as u64,
             ),
         ] {
             metric(name, "counter", help, &plain(count as f64));

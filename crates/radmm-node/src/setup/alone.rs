@@ -92,6 +92,7 @@ impl PartySetup {
             listen: None,
             metrics: None,
             noise: config.noise,
+            stop_on_suspicion: false,
             data: SiteData {
                 rows: SiteRows::File {
                     path: config.table.name().to_owned(),

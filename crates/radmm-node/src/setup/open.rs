@@ -101,6 +101,7 @@ impl PartySetup {
             charged_answers,
             rows,
             account,
+            stop_on_suspicion: self.site.stop_on_suspicion,
         })?;
         Ok((party, bill))
     }

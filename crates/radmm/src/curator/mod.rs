@@ -8,6 +8,7 @@
 //! releases nothing but paid answers.
 
 mod answer;
+mod answer_limit;
 #[cfg(feature = "bench")]
 pub mod bench_hooks;
 mod config;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 pub use answer::Unreleasable;
+pub use answer_limit::{AnswerLimit, BeyondLimit};
 pub use config::{CuratorConfig, InvalidCuratorConfig};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};

@@ -1,8 +1,8 @@
 //! Checks the transcripts and statements of a study, trusting none of its parties.
 //!
-//! One transcript: every message has its sender's signature, and none is missing. Every recycled value follows from earlier messages
+//! One transcript: every message has its sender's signature, for a rehearsal or for a run in earnest, and none is missing. Every recycled value follows from earlier messages
 //! to the bit, and every other value from the recorded answer. The charges are those that the study asks of a party with so many
-//! neighbours and rows.
+//! neighbours and rows. Every answer on record is one that an honest party can give.
 //!
 //! Several transcripts: no party sent two neighbours different values. What one received is what the other sent. No transcript ends
 //! before the last message that others received from its party. The values of a party without a transcript are recomputed as far as
@@ -28,6 +28,7 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use radmm::graph::GraphError;
 use radmm::privacy::Guarantee;
@@ -38,6 +39,7 @@ use thiserror::Error;
 
 use super::statement::StatementError;
 use super::transcript::{Transcript, TranscriptError};
+use crate::machine::StudyLimits;
 use messages::SentMessages;
 use replay::ReplayedTranscript;
 
@@ -260,13 +262,14 @@ pub fn verify(
     for replay in &replayed {
         verification.faults.extend(sent.truncation(study, replay));
     }
+    let limits = Arc::new(StudyLimits::new(study, &graph));
     for absent in graph.nodes() {
         if replayed.iter().any(|replay| replay.node == absent) {
             continue;
         }
         let party = &study.parties[absent.0 as usize];
         verification.missing.push(party.name.clone());
-        let faults = absent::check(study, &graph, absent, &replayed)?;
+        let faults = absent::check(study, &graph, absent, &limits, &replayed)?;
         verification.faults.extend(faults);
     }
     for path in statements {

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use radmm::curator::AnswerLimit;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::pricing::UnattainableBudget;
 use radmm_study::{NoiseOrigin, Study};
 
 use super::{CheckedTranscript, Fault};
@@ -27,6 +29,9 @@ pub(super) struct ReplayedTranscript {
     /// The public facts about its party, if the study has noise for it.
     pub facts: Option<PublicFacts>,
 }
+
+/// The noise of a party, and its charges by iteration.
+type PartyCharges = (Mechanism, Vec<(u32, PrivacyEvent)>);
 
 /// The result of recomputing a party's values.
 #[derive(Default)]
@@ -60,8 +65,10 @@ impl ReplayedTranscript {
         };
         let forged = replay.check_signatures();
         replay.check_completeness();
-        let values = replay.check_values();
-        let mechanism = replay.check_charges();
+        let rows = transcript.rows as usize;
+        let planned = plan_party(study, graph, transcript.node, rows);
+        let values = replay.check_values(planned.as_ref().ok().map(|(mechanism, _)| mechanism));
+        let mechanism = replay.check_charges(planned);
         let spent = study_total(study, transcript.charges.iter().map(|charge| charge.event));
         if let Err(error) = &spent {
             replay.fault(transcript.node, None, format!("no total: {error}"));
@@ -190,8 +197,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Checks the party's values up to the first fault.
-    fn check_values(&mut self) -> CheckedValues {
+    /// Checks the party's values up to the first fault, and its answers by the limits of its noise.
+    fn check_values(&mut self, mechanism: Option<&Mechanism>) -> CheckedValues {
         let mut checked = CheckedValues::default();
         let (study, graph, node) = (self.study, self.graph, self.transcript.node);
         let columns = study.data.schema.width();
@@ -212,6 +219,7 @@ impl<'a> Replay<'a> {
         };
         let instance = Instance::declared(study, graph);
         let algorithm = instance.algorithm(node, vec![0.0; columns]);
+        let problem = instance.problem(node);
         let mut tracer = StepVerifier::new(algorithm, start);
         let all_received = |t| -> Option<Vec<Release>> {
             let around = graph.neighbours(node).iter();
@@ -225,7 +233,19 @@ impl<'a> Replay<'a> {
             let mut charges = self.transcript.charges.iter();
             let charge = charges.find(|charge| charge.iteration == t + 1);
             let answer = charge.and_then(|charge| charge.answer.as_ref());
-            let (follows, counter, wrong) = match tracer.expect(&received) {
+            let step = tracer.expect(&received);
+            if let (ExpectedStep::Asked(query), Some(answer), Some(mechanism)) =
+                (&step, answer, mechanism)
+            {
+                let size = (self.transcript.rows as usize, columns);
+                let limit = AnswerLimit::new(query, mechanism, &problem, size);
+                let checked = limit.map_or(Ok(()), |limit| limit.check(answer.values(), 0.0));
+                if let Err(beyond) = checked {
+                    let what = format!("the answer on record cannot be an honest one: {beyond}");
+                    self.fault(node, Some(t + 1), what);
+                }
+            }
+            let (follows, counter, wrong) = match step {
                 ExpectedStep::Recycled(value) => (
                     value.as_ref() == Some(&sent),
                     &mut checked.recycled,
@@ -259,7 +279,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Checks that the charges are those that the study asks of such a party; returns its noise.
-    fn check_charges(&mut self) -> Option<Mechanism> {
+    fn check_charges(
+        &mut self,
+        planned: Result<PartyCharges, UnattainableBudget>,
+    ) -> Option<Mechanism> {
         let Transcript {
             node, iterations, ..
         } = *self.transcript;
@@ -270,7 +293,6 @@ impl<'a> Replay<'a> {
                 format!("the transcript is of {rows} rows, and the study declares {declared}");
             self.fault(node, None, what);
         }
-        let planned = plan_party(self.study, self.graph, node, rows);
         let (mechanism, planned) = match planned {
             Ok(planned) => planned,
             Err(error) => {

@@ -2,6 +2,7 @@
 //! are sent, and only once.
 
 mod misbehaviour;
+mod poisoning;
 mod recovery;
 mod world;
 

@@ -319,6 +319,7 @@ fn limited(
         charged_answers,
         rows,
         account: None,
+        stop_on_suspicion: false,
     })
 }
 

@@ -496,3 +496,42 @@ fn a_run_in_earnest_proves_nothing_in_a_rehearsal() {
     let why = "the message is signed for a run in earnest, and means nothing in a rehearsal";
     assert!(faults.len() == 30 && faults[0].ends_with(why), "{faults:?}");
 }
+
+#[test]
+fn an_answer_that_cannot_be_honest_is_found() {
+    let evidence = Evidence::ring();
+    let sixteen = |line: &mut Value| {
+        for unit in line["units"].as_array_mut().unwrap() {
+            *unit = (16_i64 << 40).into();
+        }
+    };
+    evidence.edit(0, |lines| {
+        sixteen(charge(lines, 3));
+        let line = message(lines, 0, 3);
+        sixteen(line);
+        evidence.nudge(line, 0);
+        let units = charge(lines, 3)["units"].as_array_mut().unwrap();
+        units[0] = ((16_i64 << 40) + 1).into();
+    });
+    let faults = evidence.faults_of(&[0]);
+    let what = "alder/transcript.jsonl: alder, iteration 3: the answer on record cannot be an honest one: it lies ";
+    assert!(faults[0].starts_with(what), "{faults:?}");
+    // It is recorded as alder's answer, and only what follows from it does not follow.
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    // Without alder's transcript, its neighbours' show only its first answer to be within the limit.
+    let faults = evidence.faults_of(&[1, 4]);
+    assert!(faults.is_empty(), "{faults:?}");
+    for i in [1, 4] {
+        evidence.edit(i, |lines| {
+            let line = message(lines, 0, 1);
+            sixteen(line);
+            evidence.nudge(line, 0);
+        });
+    }
+    let faults = evidence.faults_of(&[1, 4]);
+    let what = "alder, iteration 1: the value cannot be an honest party's: it lies ";
+    assert!(
+        faults.iter().any(|fault| fault.contains(what)),
+        "{faults:?}"
+    );
+}
