@@ -224,10 +224,11 @@ impl Party {
         let columns = node.curator().columns();
         let me = node.id();
         let instance = Instance::declared(study, graph);
-        let limits = Arc::new(StudyLimits::new(study, graph));
+        let watched = peers.iter().map(|peer| peer.id).chain([me]);
+        let limits = Arc::new(StudyLimits::new(study, graph, watched));
         let mut edges = Vec::new();
         for peer in peers {
-            let watch = Watch::new(limits.value_noise(study, graph, peer.id));
+            let watch = Watch::new(limits.value_noise(peer.id));
             let start = instantiate::start(study, peer.id, columns);
             let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
@@ -274,7 +275,7 @@ impl Party {
             recently_sent: VecDeque::new(),
             consensus: 0.0,
             notices: Vec::new(),
-            own_noise: limits.value_noise(study, graph, me),
+            own_noise: limits.value_noise(me),
             suspicions: Vec::new(),
             stop_on_suspicion: false,
         };

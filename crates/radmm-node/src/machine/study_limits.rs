@@ -19,6 +19,8 @@ pub(crate) struct StudyLimits {
     columns: usize,
     /// The facts by node; empty if the parties do not declare their rows.
     parties: Vec<PartyFacts>,
+    /// The noise of watched parties' values at data steps, by iteration.
+    noise: BTreeMap<NodeId, BTreeMap<u32, ValueNoise>>,
     tree: SpanningTree,
 }
 
@@ -44,25 +46,34 @@ pub(crate) struct ValueNoise {
 const FALSE_ALARM: f64 = 1e-12;
 
 impl StudyLimits {
-    /// Collects the public facts of a study.
-    pub(crate) fn new(study: &Study, graph: &Graph) -> Self {
-        Self {
+    /// Collects the public facts of a study, and the noise of some parties' values.
+    pub(crate) fn new(
+        study: &Study,
+        graph: &Graph,
+        watched: impl IntoIterator<Item = NodeId>,
+    ) -> Self {
+        let mut limits = Self {
             columns: study.data.schema.width(),
-            parties: Self::parties(study, graph).unwrap_or_default(),
+            parties: Vec::new(),
+            noise: BTreeMap::new(),
             tree: SpanningTree::of(graph),
-        }
-    }
-
-    fn parties(study: &Study, graph: &Graph) -> Option<Vec<PartyFacts>> {
-        let plan = plan(study, graph)?;
+        };
+        let Some(plan) = plan(study, graph) else {
+            return limits;
+        };
         // A study whose noise is out of reach is not run.
-        let noise = plan.noise().ok()?;
+        let mechanisms = plan.noise().unwrap_or_default();
         let facts = |(id, mechanism): (u32, Mechanism)| PartyFacts {
             problem: plan.instance().problem(NodeId(id)),
             mechanism,
             rows: plan.parties()[id as usize].rows,
         };
-        Some((0..).zip(noise).map(facts).collect())
+        limits.parties = (0..).zip(mechanisms).map(facts).collect();
+        for node in watched {
+            let noise = limits.compute_noise(&plan, node);
+            limits.noise.insert(node, noise);
+        }
+        limits
     }
 
     /// Returns the limit of a party's answer to a query, if there is one.
@@ -91,17 +102,16 @@ impl StudyLimits {
         limits.try_fold(first, |sum, limit| Some(sum.plus(&limit?)))
     }
 
-    /// Returns the noise of a party's values at data steps, by iteration; nothing without noise.
-    pub(crate) fn value_noise(
-        &self,
-        study: &Study,
-        graph: &Graph,
-        node: NodeId,
-    ) -> BTreeMap<u32, ValueNoise> {
-        let (Some(facts), Some(plan)) = (self.parties.get(node.0 as usize), plan(study, graph))
-        else {
+    /// Returns the noise of a watched party's values at data steps, by iteration; nothing without noise.
+    pub(crate) fn value_noise(&self, node: NodeId) -> BTreeMap<u32, ValueNoise> {
+        self.noise.get(&node).cloned().unwrap_or_default()
+    }
+
+    fn compute_noise(&self, plan: &Plan<'_>, node: NodeId) -> BTreeMap<u32, ValueNoise> {
+        let Some(facts) = self.parties.get(node.0 as usize) else {
             return BTreeMap::new();
         };
+        let degree = plan.instance().graph.degree(node);
         let algorithm = plan.instance().algorithm(node, Vec::new());
         let planned = plan.party(node.0 as usize).queries();
         let false_alarm = FALSE_ALARM / planned.queries.len().max(1) as f64;
@@ -118,7 +128,7 @@ impl StudyLimits {
                     (law, 1.0 / least, 1.0 / largest)
                 }
                 (IdealRelease::Objective { law, .. } | IdealRelease::Additive { law, .. }, _) => {
-                    let gain = algorithm.answer_gain(t, graph.degree(node));
+                    let gain = algorithm.answer_gain(t, degree);
                     (law, gain, gain)
                 }
             };
@@ -138,8 +148,11 @@ impl StudyLimits {
     }
 }
 
-/// Returns the plan of a study whose parties have declared their rows.
+/// Returns the plan of a study whose parties have declared their rows. A party alone has nobody to compare with limits.
 fn plan<'a>(study: &'a Study, graph: &'a Graph) -> Option<Plan<'a>> {
+    if graph.len() < 2 {
+        return None;
+    }
     let size = |party: &radmm_study::StudyParty| {
         let rows = party.rows?;
         let name = party.name.clone();

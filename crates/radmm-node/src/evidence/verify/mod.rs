@@ -262,7 +262,7 @@ pub fn verify(
     for replay in &replayed {
         verification.faults.extend(sent.truncation(study, replay));
     }
-    let limits = Arc::new(StudyLimits::new(study, &graph));
+    let limits = Arc::new(StudyLimits::new(study, &graph, []));
     for absent in graph.nodes() {
         if replayed.iter().any(|replay| replay.node == absent) {
             continue;
