@@ -138,6 +138,8 @@ fn every_key_changes_the_digest() {
         ("\"fixed\"", "\"penalty\""),
         ("\"tight\"", "\"paper\""),
         ("repetitions = 10", "repetitions = 11"),
+        ("repetitions = 10", "repetitions = 10\ntick = 0"),
+        ("repetitions = 10", "repetitions = 10\ntick = 0.5"),
         ("seed = 1\n", "seed = 2\n"),
     ];
     let mut seen = vec![digest(EXAMPLE)];

@@ -179,6 +179,7 @@ mod tests {
                 .map(|(name, state)| ((*name).into(), state.clone()))
                 .collect(),
             protects: true,
+            suspicions: Vec::new(),
             counts: LinkCounts::default(),
         }
     }

@@ -29,7 +29,7 @@ use super::study_limits::{StudyLimits, ValueNoise};
 use super::suspicion::Watch;
 use crate::key::SecretKey;
 use crate::public_key::PublicKey;
-use crate::runtime::{Notice, Suspicion};
+use crate::runtime::{Notice, Pacer, Suspicion};
 use crate::store::{RowFingerprint, Store, StoreError, StudyRecord};
 
 /// A neighbour, as the study names it.
@@ -202,6 +202,8 @@ pub struct Party {
     pub(super) suspicions: Vec<Suspicion>,
     /// Whether the first of them stops the party.
     pub(super) stop_on_suspicion: bool,
+    /// What holds back answers; `None` to send them at once.
+    pub(super) pacer: Option<Box<dyn Pacer>>,
 }
 
 impl Party {
@@ -278,6 +280,7 @@ impl Party {
             own_noise: limits.value_noise(me),
             suspicions: Vec::new(),
             stop_on_suspicion: false,
+            pacer: None,
         };
         party.recover(charged_answers.into())?;
         party.notices.clear();
@@ -408,6 +411,11 @@ impl Party {
         // A confirmation on the previous link may not have arrived.
         edge.confirmation_sent = None;
         self.send(index, &Frame::Hello(hello));
+    }
+
+    /// Lets answers to data steps leave on the ticks of a pacer.
+    pub fn set_pacer(&mut self, pacer: Box<dyn Pacer>) {
+        self.pacer = Some(pacer);
     }
 
     /// Takes the notices since the last call.

@@ -196,6 +196,9 @@ impl Party {
         self.inbox.push(signed);
         if self.inbox.len() == self.edges.len() {
             self.watch_values()?;
+            if let Some(pacer) = &mut self.pacer {
+                pacer.start();
+            }
             let value = |id: &NodeId| Some(self.in_inbox(*id)?.message.release.clone());
             // The inbox holds one value of this iteration for every neighbour.
             let values = self.node.neighbours().iter().filter_map(value).collect();

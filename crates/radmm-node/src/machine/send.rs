@@ -62,6 +62,9 @@ impl Party {
             }
             self.study_record.finished |= step.finished;
         }
+        if !step.charged.is_empty() {
+            self.wait_for_tick();
+        }
         if let Some(stop) = stopped {
             return Err(PartyError::Stopped(Box::new(stop)));
         }
@@ -84,6 +87,17 @@ impl Party {
             self.send_due_values(index)?;
         }
         Ok(())
+    }
+
+    /// Waits until an answer may leave.
+    ///
+    /// Privacy: the time of an answer depends on rows. Nothing that this party sends after it leaves before the tick, which does not.
+    fn wait_for_tick(&mut self) {
+        let ticks = self.pacer.as_mut().map_or(1, |pacer| pacer.wait());
+        if ticks > 1 {
+            let iteration = self.node.iteration();
+            self.notices.push(Notice::Late { iteration, ticks });
+        }
     }
 
     /// Sends to a neighbour the values that it lacks and would accept.

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::metrics::{self, SharedStatus};
 use super::notice::Notice;
+use super::pacer::MonotonicPacer;
 use super::signals::on_stop_signal;
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
@@ -97,7 +98,11 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
     let study_sha256 = setup.study().sha256();
     let name = setup.name().to_owned();
     let protects = setup.protects();
+    let tick = setup.tick();
     let (mut party, bill) = setup.open(store)?;
+    if let Some(tick) = tick {
+        party.set_pacer(Box::new(MonotonicPacer::new(tick)));
+    }
     let transport = Transport::start(config, sender)?;
     let mut driver = Driver {
         limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),

@@ -101,6 +101,13 @@ pub enum Notice {
         /// The largest distance between a neighbour's last value and this party's.
         consensus: f64,
     },
+    /// An answer was not ready at its tick, and left at a later one. Neighbours see that too, and nothing finer.
+    Late {
+        /// The iteration.
+        iteration: u32,
+        /// The number of ticks after which it left.
+        ticks: u32,
+    },
     /// All iterations are done.
     Finished {
         /// The number of iterations, `T`.
@@ -183,6 +190,10 @@ impl fmt::Display for Notice {
                     "iteration {iteration} of {iterations} ({kind}), spent {spent}, consensus {consensus:.2e}"
                 )
             }
+            Self::Late { iteration, ticks } => write!(
+                f,
+                "the answer of iteration {iteration} was late, and left after {ticks} ticks: how late depends on rows; agree on a longer tick"
+            ),
             Self::Finished { iterations, spent } => {
                 write!(f, "all {iterations} iterations are done; spent {spent}")
             }

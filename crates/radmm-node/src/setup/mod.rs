@@ -13,6 +13,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use radmm::curator::Shard;
 use radmm::graph::{Graph, NodeId};
@@ -226,6 +227,15 @@ impl PartySetup {
     pub fn protects(&self) -> bool {
         let exact = self.study.privacy.unprotected().is_some();
         self.site.noise == NoiseOrigin::Secret && !self.read_off && !exact
+    }
+
+    /// Returns the tick on which answers leave; `None` if they leave at once, as in a rehearsal.
+    pub fn tick(&self) -> Option<Duration> {
+        let exact = self.study.privacy.unprotected().is_some();
+        let paced = self.site.noise == NoiseOrigin::Secret && !exact;
+        // The network is valid: it was built before.
+        let tick = self.study.tick().ok().filter(|tick| !tick.is_zero());
+        tick.filter(|_| paced)
     }
 
     /// Returns the public facts about this party.

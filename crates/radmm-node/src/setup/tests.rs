@@ -424,6 +424,21 @@ fn noise_repeats_only_if_it_is_seeded() {
 }
 
 #[test]
+fn answers_leave_on_the_studys_tick_unless_it_is_a_rehearsal() {
+    let mut site = TestSite::new();
+    let tick = |site: &TestSite| site.setup().unwrap().tick();
+    // Small rows: what the rule chooses at least.
+    assert_eq!(tick(&site), Some(Duration::from_millis(10)));
+    site.world.study.run.tick = Some(0.25);
+    assert_eq!(tick(&site), Some(Duration::from_millis(250)));
+    site.noise = "seeded";
+    assert_eq!(tick(&site), None);
+    site.noise = "secret";
+    site.world.study.run.tick = Some(0.0);
+    assert_eq!(tick(&site), None);
+}
+
+#[test]
 fn a_study_resumes_as_it_was_started_or_not_at_all() {
     let how = |site: &TestSite| match site.rejection() {
         SetupError::StartedDifferently { how, .. } => how,

@@ -8,6 +8,7 @@ mod world;
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
@@ -24,7 +25,7 @@ use super::link::{Credit, Link, LinkEvent, Serial};
 use super::party::{Party, PartyError, PartyParts, Peer, PeerState};
 use crate::key::SecretKey;
 use crate::public_key::PublicKey;
-use crate::runtime::Notice;
+use crate::runtime::{Notice, Pacer};
 use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
 
@@ -434,6 +435,87 @@ fn parties_that_recycle_to_consensus_report_no_distance() {
                 .models()
                 .iter()
                 .all(|model| *model == world.models()[0])
+        );
+    }
+}
+
+/// What a test's pacer saw: the number of alder's frames on its wires at every start and at every wait.
+type Seen = Arc<Mutex<Vec<(&'static str, usize)>>>;
+
+/// A pacer that notes what has been sent before it is asked.
+struct Clock {
+    wires: Vec<Queue>,
+    seen: Seen,
+    ticks: u32,
+}
+
+impl Clock {
+    fn note(&self, what: &'static str) {
+        let frames = self.wires.iter().map(|wire| wire.lock().unwrap().len());
+        self.seen.lock().unwrap().push((what, frames.sum()));
+    }
+}
+
+impl Pacer for Clock {
+    fn start(&mut self) {
+        self.note("start");
+    }
+
+    fn wait(&mut self) -> u32 {
+        self.note("wait");
+        self.ticks
+    }
+}
+
+#[test]
+fn answers_leave_after_their_tick_and_recycled_values_at_once() {
+    for ticks in [1, 3] {
+        let mut world = World::of(&on("ring", STUDY), 1);
+        for (a, b) in world.edges() {
+            world.connect(a, b).unwrap();
+        }
+        let seen = Seen::default();
+        let clock = Clock {
+            wires: [1, 4].map(|to| world.wires[&(0, to)].1.clone()).into(),
+            seen: seen.clone(),
+            ticks,
+        };
+        world.hosts[0]
+            .party
+            .as_mut()
+            .unwrap()
+            .set_pacer(Box::new(clock));
+        let mut before = 0;
+        for round in 0.. {
+            assert!(round < 100);
+            let iteration = |world: &World| world.hosts[0].party.as_ref().unwrap().iteration();
+            for (a, b) in world.edges() {
+                for (from, to) in [(a, b), (b, a)] {
+                    let at = iteration(&world);
+                    world.deliver(from, to).unwrap();
+                    let calls = seen.lock().unwrap().split_off(0);
+                    if iteration(&world) == at {
+                        assert!(calls.is_empty());
+                        continue;
+                    }
+                    before += 1;
+                    // Data steps are odd. Between the last value that arrived and the tick, nothing is sent.
+                    match (&calls[..], before % 2) {
+                        ([("start", sent), ("wait", same)], 1) => assert_eq!(sent, same),
+                        ([("start", _)], 0) => {}
+                        _ => panic!("iteration {before}: {calls:?}"),
+                    }
+                }
+            }
+            if before == 9 {
+                break;
+            }
+        }
+        let notices = world.hosts[0].party.as_mut().unwrap().take_notices();
+        let late = |notice: &&Notice| matches!(notice, Notice::Late { ticks: 3, .. });
+        assert_eq!(
+            notices.iter().filter(late).count(),
+            if ticks == 3 { 5 } else { 0 }
         );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use radmm::algorithm::{Algorithm, Step, View};
 use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
