@@ -139,6 +139,16 @@ fn an_unfinished_party_states_its_last_iteration() {
     let statement = SignedStatement::read(&paths[1]).unwrap();
     assert_eq!(statement.fields["iterations"], read.iterations);
     assert_eq!(statement.fields["finished"], false);
+    // The planned total is stated: that of a finished run.
+    assert!(
+        statement.fields["scope"]
+            .as_str()
+            .unwrap()
+            .starts_with("planned total")
+    );
+    world.run(0);
+    let finished = world.hosts[0].party.as_ref().unwrap().spent();
+    assert_eq!(statement.fields["epsilon"], finished.epsilon);
 }
 
 #[test]
