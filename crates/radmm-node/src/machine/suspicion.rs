@@ -67,7 +67,7 @@ impl Party {
             return Ok(());
         }
         let far = self.far_outside(iteration);
-        for index in 0..self.edges.len() {
+        for (index, far) in far.into_iter().enumerate() {
             let id = self.edges[index].peer.id;
             let Some(value) = self
                 .in_inbox(id)
@@ -76,7 +76,7 @@ impl Party {
                 continue;
             };
             let watch = &mut self.edges[index].watch;
-            let reasons = [watch.stillness(iteration, &value), far[index].clone()];
+            let reasons = [watch.stillness(iteration, &value), far];
             for (rule, why) in reasons.into_iter().enumerate() {
                 let Some(why) = why else { continue };
                 if !std::mem::replace(&mut self.edges[index].watch.reported[rule], true) {

@@ -5,12 +5,11 @@ use radmm::algorithm::Summands;
 use super::*;
 use crate::runtime::Suspicion;
 
-/// Returns what became of a study in which birch idles: the messages with which parties stop, by party, and the suspicions of it.
-fn reactions(
-    text: &str,
-    (coordinate, since): (f64, u32),
-    is_covert: bool,
-) -> (Vec<(u32, String)>, Vec<(u32, Suspicion)>) {
+/// The messages with which parties stop, and what they suspect, each with the party.
+type Reactions = (Vec<(u32, String)>, Vec<(u32, Suspicion)>);
+
+/// Returns what became of a study in which birch idles.
+fn reactions(text: &str, (coordinate, since): (f64, u32), is_covert: bool) -> Reactions {
     let mut world = World::of(text, 1);
     world.make_idle(Idler {
         party: 1,

@@ -263,11 +263,11 @@ fn what_is_beyond_a_limit_is_named() {
     );
     // √2·G_ab of an off-diagonal entry beyond the diagonal.
     let mut skewed = diagonal([100.0, 100.0, 0.0]);
-    skewed[1] = 1.4142 * 130.0;
+    skewed[1] = 2f64.sqrt() * 130.0;
     assert!(matches!(
         limit.check(&skewed, 0.0),
         Err(BeyondLimit::Eigenvalue { .. })
     ));
-    skewed[1] = 1.4142 * 120.0;
+    skewed[1] = 2f64.sqrt() * 120.0;
     assert_eq!(limit.check(&skewed, 0.0), Ok(()));
 }
