@@ -11,6 +11,7 @@
 //! sum along a tree. Where answers are gradients that the party turns into a model, only it sees them to the bit: they are compared as
 //! far as its values tell them, and recycled values that follow from them are verified afterwards, from transcripts.
 
+use std::mem;
 use std::sync::Arc;
 
 use radmm::algorithm::StepInputs;
@@ -31,7 +32,7 @@ pub(crate) struct NeighbourVerifier {
     tracer: StepVerifier,
     /// The neighbours of the neighbour, in order.
     neighbourhood: Vec<NodeId>,
-    /// Their starts, which are public; `None` where a start is beyond the grid.
+    /// Their starts, which are public, until they have been used; `None` where a start is beyond the grid.
     starts: Vec<Option<Release>>,
     /// Their values of the last iteration, as far as they are known.
     known: Vec<Option<Release>>,
@@ -105,7 +106,7 @@ impl NeighbourVerifier {
             StepInputs::Last(positions) => positions.into_iter().any(is_other),
         };
         self.known = match is_start {
-            true => self.starts.clone(),
+            true => mem::take(&mut self.starts),
             false => self.neighbourhood.iter().map(|id| value_of(*id)).collect(),
         };
         self.expected = self.tracer.expect_from(&self.known);
@@ -116,8 +117,10 @@ impl NeighbourVerifier {
         if self.tracer.is_lost() {
             return Finding::Lost;
         }
-        let by_others = self.by_others;
-        let limited = match self.expected.take() {
+        let expected = self.expected.take();
+        // An honest party adds up only what is within its limit, whoever sent it.
+        let by_others = self.by_others && expected.is_some();
+        let limited = match expected {
             None => self.check_sum(value),
             Some(ExpectedStep::Recycled(_)) if self.blind => Ok(()),
             Some(ExpectedStep::Recycled(expected)) if expected.as_ref() == Some(value) => Ok(()),
