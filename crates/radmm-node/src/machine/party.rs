@@ -198,11 +198,11 @@ pub struct Party {
     pub(super) notices: Vec<Notice>,
     /// The noise of this party's values at data steps, by iteration.
     pub(super) own_noise: BTreeMap<u32, ValueNoise>,
-    /// What was suspicious in neighbours' values, since the start of the study.
+    /// The suspicions of neighbours since the start of the study.
     pub(super) suspicions: Vec<Suspicion>,
     /// Whether the first of them stops the party.
     pub(super) stop_on_suspicion: bool,
-    /// What holds back answers; `None` to send them at once.
+    /// The pacer that holds back answers; `None` to send them at once.
     pub(super) pacer: Option<Box<dyn Pacer>>,
 }
 
@@ -480,7 +480,7 @@ impl Party {
         &self.node
     }
 
-    /// Returns what was suspicious in neighbours' values, since the start of the study.
+    /// Returns the suspicions of neighbours since the start of the study.
     pub fn suspicions(&self) -> &[Suspicion] {
         &self.suspicions
     }

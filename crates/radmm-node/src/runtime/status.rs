@@ -28,7 +28,7 @@ pub struct NodeStatus {
     pub peers: Vec<(String, PeerState)>,
     /// Whether the noise protects anybody.
     pub protects: bool,
-    /// What was suspicious in neighbours' values, since the start of the study.
+    /// The suspicions of neighbours since the start of the study.
     pub suspicions: Vec<Suspicion>,
     /// The counts of what happened on the links.
     pub counts: LinkCounts,

@@ -439,7 +439,7 @@ fn parties_that_recycle_to_consensus_report_no_distance() {
     }
 }
 
-/// What a test's pacer saw: the number of alder's frames on its wires at every start and at every wait.
+/// The calls that a test's pacer saw, with the number of alder's frames on its wires at every start and at every wait.
 type Seen = Arc<Mutex<Vec<(&'static str, usize)>>>;
 
 /// A pacer that notes what has been sent before it is asked.
