@@ -19,6 +19,7 @@ use radmm_node::setup::{RowsError, SetupError};
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_paper::accuracy::AccuracyError;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -102,8 +103,14 @@ pub(crate) enum CommandError {
     Party { name: String, error: String },
     #[error("{}: {cause}; results cannot be written there: choose another folder for out in the site file", path.display())]
     ResultsFolder { path: PathBuf, cause: io::Error },
-    #[error("{}: this folder holds the results of study {study}, which would be overwritten; choose another folder for out in the site file, or move them", path.display())]
-    OtherResults { path: PathBuf, study: String },
+    #[error("{}: {cause}; the state cannot be written there: choose another folder for state in the site file", path.display())]
+    StateFolder { path: PathBuf, cause: io::Error },
+    #[error("{}: this folder holds the results of study {}, which would be overwritten; choose another folder for {key}, or move them", path.display(), visible(study, MAX_FOREIGN_TEXT))]
+    OtherResults {
+        path: PathBuf,
+        study: String,
+        key: &'static str,
+    },
     #[error(
         "the rows cannot be read; run radmm node --check on the terminal of somebody who may see rows: it reports where and why"
     )]
@@ -169,6 +176,7 @@ impl CommandError {
             | Self::OverwritesInput(_)
             | Self::TooManyProcesses { .. }
             | Self::ResultsFolder { .. }
+            | Self::StateFolder { .. }
             | Self::OtherResults { .. }
             | Self::Address { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
@@ -248,7 +256,9 @@ fn is_wrong_use_of_node(error: &NodeError) -> bool {
             SetupError::Store(_) | SetupError::Party(_) | SetupError::Journal(_) => false,
             SetupError::Rows(error) => matches!(
                 **error,
-                RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
+                RowsError::Open { .. }
+                    | RowsError::ParquetPipe(_)
+                    | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },

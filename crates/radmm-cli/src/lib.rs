@@ -66,13 +66,15 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
         Command::Key(command) => commands::key::run(&command),
         Command::Ledger(command) => commands::ledger::run(&command),
     };
-    match result {
+    let code = match result {
         Ok(()) => 0,
         Err(error) => {
             stderr::line(format!("error: {error}"));
             error.exit_code()
         }
-    }
+    };
+    stderr::finish();
+    code
 }
 
 /// Returns the definition of the command line, from which examples/manual writes man pages and shell completions.

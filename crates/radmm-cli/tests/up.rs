@@ -111,7 +111,7 @@ fn an_interrupted_party_resumes_where_it_stopped() {
     // Its neighbours learn why it has disconnected, and wait.
     for neighbour in [1, 3] {
         parties.wait_for(neighbour, "its neighbour's stop", |notice| {
-            let reason = "its operator stopped it";
+            let reason = "it says \"its operator stopped it\"";
             notice["event"] == "disconnected" && notice["reason"] == reason
         });
         assert!(parties.is_alive(neighbour));

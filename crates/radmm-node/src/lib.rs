@@ -30,3 +30,4 @@ pub mod setup;
 pub mod store;
 mod strict_json;
 pub mod transport;
+pub mod utc_time;

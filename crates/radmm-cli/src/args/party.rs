@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
+use radmm_node::runtime::LogLevel;
 
 use super::values;
 
@@ -29,6 +30,10 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "DIR", hide = true)]
     pub table_in: Option<PathBuf>,
 
+    /// Stop when stdin ends, as it does when the process that started this one has ended
+    #[arg(long, hide = true)]
+    pub stop_with_input: bool,
+
     /// Only check files, key, rows, limit and neighbours; prints the privacy bill, and releases nothing
     #[arg(long)]
     pub check: bool,
@@ -36,6 +41,11 @@ pub(crate) struct NodeArgs {
     /// Format of messages on stderr: text, or json with one object a line
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log: LogFormat,
+
+    /// The least urgent messages that are written: error, warning, info or debug, which has every iteration [default: info; debug
+    /// with --log json]
+    #[arg(long, value_name = "LEVEL", value_parser = values::log_level)]
+    pub log_level: Option<LogLevel>,
 
     /// Print the final state as JSON
     #[arg(long)]

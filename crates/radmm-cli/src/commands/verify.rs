@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::privacy::Guarantee;
 use radmm_node::evidence::{CheckedTranscript, Verification, verify};
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::number_format::{self, count, epsilon, thousands};
 use serde::Serialize;
 
@@ -115,7 +116,11 @@ pub(crate) fn page(verdict: &Verification, delta: f64) -> String {
             true => "compared with the model that follows from its transcript",
             false => "there is no transcript from which its model follows",
         };
-        let text = format!("{} of {}: {compared}", model.file.display(), model.party);
+        let text = format!(
+            "{} of {}: {compared}",
+            model.file.display(),
+            visible(&model.party, MAX_FOREIGN_TEXT)
+        );
         let _ = writeln!(page, "{}", paragraph("model", &text));
     }
     let _ = writeln!(page, "{}", paragraph("unseen", NOT_CHECKED));

@@ -51,7 +51,12 @@ impl Progress {
 }
 
 /// The status line of a node, with a bar: iteration, privacy spent, distance between models, state of the neighbours.
-pub(crate) struct NodeProgress(ProgressBar);
+pub(crate) struct NodeProgress {
+    // Drawing may block, so it is left to the thread that writes messages.
+    bar: ProgressBar,
+    /// Whether the bar shows.
+    shown: bool,
+}
 
 impl NodeProgress {
     /// A bar that counts iterations. It shows only on a terminal.
@@ -61,38 +66,49 @@ impl NodeProgress {
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar:.cyan/dim}") {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        Self(bar)
+        let shown = !bar.is_hidden();
+        Self { bar, shown }
     }
 
     /// Writes a line to stderr, above the bar if it shows.
-    pub(crate) fn line(&self, line: &str) {
-        match self.0.is_hidden() {
-            true => stderr::line(line),
-            false => self.0.println(line),
+    pub(crate) fn line(&self, line: String) {
+        match self.shown {
+            false => stderr::line(line),
+            true => {
+                let bar = self.bar.clone();
+                stderr::later(move || bar.println(line));
+            }
         }
     }
 
     /// Shows a new status.
     pub(crate) fn update(&self, status: &NodeStatus) {
-        self.0.set_position(u64::from(status.iteration));
-        if self.0.is_hidden() {
-            return;
+        if self.shown {
+            let (bar, status) = (self.bar.clone(), status.clone());
+            stderr::display(move || draw(&bar, &status));
         }
-        let mut text = status_line(status, COLUMNS);
-        let left = self.0.eta();
-        let left = match left.is_zero() {
-            true => String::new(),
-            false => format!(", {:#} left", HumanDuration(left)),
-        };
-        if text.chars().count() + left.chars().count() <= COLUMNS {
-            text += &left;
-        }
-        self.0.set_message(text);
     }
 
     pub(crate) fn done(&self) {
-        self.0.finish_and_clear();
+        if self.shown {
+            let bar = self.bar.clone();
+            stderr::display(move || bar.finish_and_clear());
+        }
     }
+}
+
+fn draw(bar: &ProgressBar, status: &NodeStatus) {
+    bar.set_position(u64::from(status.iteration));
+    let mut text = status_line(status, COLUMNS);
+    let left = bar.eta();
+    let left = match left.is_zero() {
+        true => String::new(),
+        false => format!(", {:#} left", HumanDuration(left)),
+    };
+    if text.chars().count() + left.chars().count() <= COLUMNS {
+        text += &left;
+    }
+    bar.set_message(text);
 }
 
 /// The columns of a line: those of a terminal, without the last one.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use radmm::privacy::{
     Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling, PrivacyProfile,
 };
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};
@@ -197,7 +198,7 @@ impl SignedStatement {
         let bytes = fs::read(path).map_err(open)?;
         let value = strict_json::parse(&bytes).map_err(|error| match error {
             StrictJsonError::Json(error) => form(format!("invalid JSON: {error}")),
-            StrictJsonError::DuplicateKey(key) => form(format!("duplicate key {key:?}")),
+            StrictJsonError::DuplicateKey(key) => form(format!("duplicate key {}", quoted(&key))),
         })?;
         let file: SignedFile<Map<String, Value>> =
             serde_json::from_value(value).map_err(|error| form(error.to_string()))?;

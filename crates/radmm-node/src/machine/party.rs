@@ -369,7 +369,8 @@ impl Party {
 
     /// Takes the notices since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        mem::take(&mut self.notices)
+        let notices = mem::take(&mut self.notices).into_iter();
+        notices.map(Notice::escaped).collect()
     }
 
     /// Returns whether all iterations are done.

@@ -4,6 +4,7 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::NodeId;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 
 use super::frame::{Frame, SignedMessage};
 use super::neighbour_verifier::Finding;
@@ -46,7 +47,7 @@ impl Party {
             },
             Frame::AckConfirmed { mutual } => self.receive_ack_confirmed(index, mutual),
             Frame::Bye(reason) => {
-                self.report_disconnect(index, printable(&reason));
+                self.report_disconnect(index, format!("it says {}", quoted(&reason)));
                 self.close_link(index);
                 Ok(())
             }
@@ -222,11 +223,4 @@ impl Party {
             }
         }
     }
-}
-
-/// Replaces control characters, since peers' texts are written into our logs.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }

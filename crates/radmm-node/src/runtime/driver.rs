@@ -10,14 +10,16 @@ use thiserror::Error;
 
 use super::metrics::{self, SharedStatus};
 use super::notice::Notice;
-use super::signals::on_stop_signal;
+use super::notice_limit::NoticeLimit;
+use super::signals::{StopSource, on_end_of_input, on_stop_signal};
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
 use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
 use crate::store::Store;
 use crate::transport::{
-    EventReceiver, PeerEndpoint, Transport, TransportConfig, TransportError, event_queue,
+    EventReceiver, EventSender, PeerEndpoint, Transport, TransportConfig, TransportError,
+    event_queue,
 };
 
 /// The reason why a node failed.
@@ -78,14 +80,18 @@ const LINGER_UNCONFIRMED: Duration = Duration::from_secs(60);
 /// How long to linger for a peer that has confirmed our acknowledgement but may not know that we received the confirmation.
 const LINGER_CONFIRMED: Duration = Duration::from_secs(10);
 
-/// Runs a party until its study is over or a signal stops it.
-pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, NodeError> {
+/// Runs a party until its study is over or the operator stops it.
+pub fn run(
+    setup: PartySetup,
+    stops: StopSource,
+    observer: &mut dyn Observer,
+) -> Result<Ending, NodeError> {
     let (sender, mut events) = event_queue();
-    let stop = sender.clone();
-    on_stop_signal(move || {
-        let _ = stop.send(LinkEvent::Stop);
-    })
-    .map_err(NodeError::Signals)?;
+    let stop = |sender: EventSender| move || drop(sender.send(LinkEvent::Stop));
+    on_stop_signal(stop(sender.clone())).map_err(NodeError::Signals)?;
+    if stops == StopSource::SignalsAndInput {
+        on_end_of_input(stop(sender.clone())).map_err(NodeError::Signals)?;
+    }
     let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
     let shared = SharedStatus::default();
     if let Some(address) = setup.site().metrics {
@@ -103,6 +109,7 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
         protects,
         counts: LinkCounts::default(),
+        notice_limit: NoticeLimit::default(),
         shared,
         observer,
         results_written: false,
@@ -118,6 +125,10 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         protects,
     });
     let mut ended = driver.drive(&mut party, &transport, &mut events);
+    let left_out = driver.notice_limit.take_all_counts(Instant::now());
+    left_out
+        .iter()
+        .for_each(|count| driver.observer.notice(count));
     if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
         ended = Err(NodeError::Results(error));
     }
@@ -153,6 +164,7 @@ struct Driver<'a> {
     limits: Vec<f64>,
     protects: bool,
     counts: LinkCounts,
+    notice_limit: NoticeLimit,
     shared: SharedStatus,
     observer: &'a mut dyn Observer,
     results_written: bool,
@@ -182,7 +194,12 @@ impl Driver<'_> {
             if may_exit(acked, confirmed, party.all_closed()) {
                 return Ok(Ending::Complete);
             }
-            let Some(event) = transport.next_event(events, Duration::from_millis(500)) else {
+            let event = transport.next_event(events, Duration::from_millis(500));
+            let left_out = self.notice_limit.take_counts(Instant::now());
+            left_out
+                .iter()
+                .for_each(|count| self.observer.notice(count));
+            let Some(event) = event else {
                 continue;
             };
             let stop = matches!(event, LinkEvent::Stop);
@@ -212,7 +229,9 @@ impl Driver<'_> {
     fn report(&mut self, party: &mut Party) {
         for notice in party.take_notices() {
             self.counts.add(&notice);
-            self.observer.notice(&notice);
+            if self.notice_limit.admits(&notice, Instant::now()) {
+                self.observer.notice(&notice);
+            }
         }
         let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
         self.observer.status(&status);

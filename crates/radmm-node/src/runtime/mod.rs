@@ -3,12 +3,13 @@
 mod driver;
 mod metrics;
 mod notice;
+mod notice_limit;
 mod probe;
 mod signals;
 mod status;
 
 pub use driver::{Ending, NodeError, Observer, run};
-pub use notice::Notice;
+pub use notice::{LogLevel, Notice};
 pub use probe::{ProbeResult, probe};
-pub use signals::on_stop_signal;
+pub use signals::{StopSource, on_stop_signal};
 pub use status::{LinkCounts, NodeStatus};

@@ -7,7 +7,40 @@ use std::fmt;
 
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use serde::Serialize;
+
+/// The urgency of a line of a log, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// The party cannot go on.
+    Error,
+    /// Something that the operator may have to look into.
+    Warning,
+    /// The course of a run.
+    Info,
+    /// Every iteration.
+    Debug,
+}
+
+impl LogLevel {
+    /// All levels.
+    pub const ALL: [Self; 4] = [Self::Error, Self::Warning, Self::Info, Self::Debug];
+
+    /// Returns the level as one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
+
+/// The most characters of a text in a line: a reason of our own with a quoted one in it.
+const MAX_TEXT: usize = 4 * MAX_FOREIGN_TEXT;
 
 /// One line of a node's log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,6 +139,48 @@ pub enum Notice {
         /// The file.
         file: String,
     },
+    /// More was to be said about a neighbour, or about strangers, than belongs into a log.
+    LeftOut {
+        /// The neighbour; `None` for strangers.
+        peer: Option<String>,
+        /// The number of lines that were left out.
+        lines: u64,
+        /// The time in which they were, in seconds.
+        seconds: u64,
+    },
+}
+
+impl Notice {
+    /// Returns how much the line matters.
+    pub fn level(&self) -> LogLevel {
+        match self {
+            Self::Disconnected { .. }
+            | Self::Unreachable { .. }
+            | Self::Disagrees { .. }
+            | Self::Refused { .. }
+            | Self::Misbehaved { .. }
+            | Self::LeftOut { .. } => LogLevel::Warning,
+            Self::Started { .. }
+            | Self::Connected { .. }
+            | Self::Finished { .. }
+            | Self::Stopping { .. }
+            | Self::Wrote { .. } => LogLevel::Info,
+            Self::Iterated { .. } => LogLevel::Debug,
+        }
+    }
+
+    /// Returns the line with everything in it escaped that a peer can have a part in.
+    pub(crate) fn escaped(mut self) -> Self {
+        let text = match &mut self {
+            Self::Disconnected { reason, .. }
+            | Self::Unreachable { reason, .. }
+            | Self::Refused { reason, .. } => reason,
+            Self::Disagrees { what, .. } | Self::Misbehaved { what, .. } => what,
+            _ => return self,
+        };
+        *text = visible(text, MAX_TEXT);
+        self
+    }
 }
 
 impl fmt::Display for Notice {
@@ -173,6 +248,18 @@ impl fmt::Display for Notice {
                 "stopping at iteration {iteration}; the same command resumes from here"
             ),
             Self::Wrote { file } => write!(f, "wrote {file}"),
+            Self::LeftOut {
+                peer,
+                lines,
+                seconds,
+            } => {
+                let about = peer.as_deref().unwrap_or("strangers");
+                match lines {
+                    1 => write!(f, "1 more line about {about} was left out")?,
+                    many => write!(f, "{many} more lines about {about} were left out")?,
+                }
+                write!(f, " within {seconds} s")
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use radmm::curator::InvalidCuratorConfig;
 use radmm::graph::GraphError;
 use radmm::node::InvalidStart;
 use radmm::privacy::{AccountRefusal, Guarantee, InvalidBudget, SpendError};
+use radmm_study::number_format::as_typed;
 use radmm_study::pricing::UnattainableBudget;
 use thiserror::Error;
 
@@ -61,9 +62,9 @@ pub enum SetupError {
     },
     /// The study spends more than the site allows.
     #[error(
-        "{site}: [limit] epsilon = {} at delta = {:?}: all studies have spent {spent:.4} of it on these rows, and with this one it would be {after:.4}; {}; nothing was spent",
+        "{site}: [limit] epsilon = {} at delta = {}: all studies have spent {spent:.4} of it on these rows, and with this one it would be {after:.4}; {}; nothing was spent",
         limit.epsilon,
-        limit.delta,
+        as_typed(limit.delta),
         remedy(*after, limit)
     )]
     BeyondLimit {
@@ -86,7 +87,7 @@ pub enum SetupError {
     },
     /// The limit is to be kept by another rule than before.
     #[error(
-        "{site}: [limit] accounting = {found:?}: the limit of these rows is kept by accounting = {recorded:?} since it was first set, before anything was released; write that"
+        "{site}: [limit] accounting = \"{found}\": the limit of these rows is kept by accounting = \"{recorded}\" since it was first set, before anything was released; write that"
     )]
     OtherAccounting {
         /// The site file.

@@ -51,6 +51,9 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         true => PathBuf::from("."),
         false => folder,
     };
+    stderr::never_block(|messages| {
+        format!("warning: {messages} messages were dropped: nobody read them")
+    });
     let bill = bill(&study, &folder, &name)?;
     let rows: Vec<usize> = bill.nodes.iter().map(|node| node.rows).collect();
     // Without noise the total is infinite, and no limit could be met.
@@ -70,6 +73,8 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         return Ok(());
     }
     let parties = results(&network, &dir)?;
+    // Before what comes on the same terminal.
+    stderr::finish();
     match args.json {
         true => files::print(&files::json(&FinalState {
             study: &study.name,

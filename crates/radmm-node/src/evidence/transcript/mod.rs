@@ -23,6 +23,7 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::PrivacyEvent;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::{PRECISION, Program};
 use radmm_study::{Study, hex};
 use serde::Serialize;
@@ -310,7 +311,7 @@ impl Transcript {
 fn parse_line(bytes: &[u8]) -> Result<Value, String> {
     strict_json::parse(bytes).map_err(|error| match error {
         StrictJsonError::Json(error) => format!("invalid JSON (column {})", error.column()),
-        StrictJsonError::DuplicateKey(key) => format!("duplicate key {key:?}"),
+        StrictJsonError::DuplicateKey(key) => format!("duplicate key {}", quoted(&key)),
     })
 }
 

@@ -6,6 +6,7 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::PRECISION;
 use radmm_study::{Study, hex};
 
@@ -43,8 +44,11 @@ impl<'a> TranscriptReader<'a> {
         if sha256 != study.sha256() {
             let (name, own) = (header.text("study")?, &study.name);
             return Err(format!(
-                "study_sha256: it is of another study, {name:?} with {sha256:?}; {own:?} has {:?}",
-                study.sha256()
+                "study_sha256: it is of another study, {} with {}; {} has {}",
+                quoted(name),
+                quoted(sha256),
+                quoted(own),
+                quoted(&study.sha256())
             ));
         }
         let node: u32 = header.count("node")?;
@@ -53,7 +57,8 @@ impl<'a> TranscriptReader<'a> {
             Some(party) if party.name == name => {}
             _ => {
                 return Err(format!(
-                    "party: node {node} of the study is not called {name:?}"
+                    "party: node {node} of the study is not called {}",
+                    quoted(name)
                 ));
             }
         }
@@ -62,7 +67,7 @@ impl<'a> TranscriptReader<'a> {
             return Err(format!("columns: the study has {columns}"));
         }
         if header.text("precision")? != PRECISION {
-            return Err(format!("precision: must be {PRECISION:?}"));
+            return Err(format!("precision: must be \"{PRECISION}\""));
         }
         let iterations = header.count("iterations")?;
         let last = study.algorithm.iterations;
@@ -135,7 +140,8 @@ impl<'a> TranscriptReader<'a> {
         let known = self.around.binary_search(&from).is_ok();
         if !known || self.study.parties[from.0 as usize].name != name {
             return Err(format!(
-                "from: {name:?}, node {}, is neither this party nor a neighbour of it",
+                "from: {}, node {}, is neither this party nor a neighbour of it",
+                quoted(name),
                 from.0
             ));
         }

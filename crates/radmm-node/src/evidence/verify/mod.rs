@@ -33,6 +33,7 @@ use radmm::graph::GraphError;
 use radmm::privacy::Guarantee;
 use radmm::protocol::release::Release;
 use radmm_study::Study;
+use radmm_study::foreign_text::visible;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
@@ -172,6 +173,9 @@ fn serialize_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> 
     to.collect_str(&path.display())
 }
 
+/// The most characters of a description that are shown.
+const MAX_SHOWN: usize = 2000;
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
@@ -181,8 +185,7 @@ impl fmt::Display for Fault {
             (None, _) => {}
         }
         // Untrusted files are quoted, and must not control the terminal.
-        let shown = |c: char| if c.is_control() { '?' } else { c };
-        f.write_str(&self.what.chars().map(shown).collect::<String>())
+        f.write_str(&visible(&self.what, MAX_SHOWN))
     }
 }
 

@@ -11,6 +11,7 @@ use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
 
 use super::{CheckedTranscript, Fault};
+use crate::event_json::EventJson;
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
 use crate::public_facts::{PublicFacts, study_total};
 use crate::public_key::PublicKey;
@@ -275,8 +276,10 @@ impl<'a> Replay<'a> {
                     node,
                     Some(t),
                     format!(
-                        "the charge is not the study's for {} rows: {found:?} instead of {event:?}",
-                        self.transcript.rows
+                        "the charge is not the study's for {} rows: {} instead of {}",
+                        self.transcript.rows,
+                        as_json(&found),
+                        as_json(&event)
                     ),
                 ),
                 Some(_) => {}
@@ -290,4 +293,10 @@ impl<'a> Replay<'a> {
         }
         Some(mechanism)
     }
+}
+
+/// Formats a charge as transcripts write it.
+fn as_json(event: &PrivacyEvent) -> String {
+    // An event has no maps: serialisation cannot fail.
+    serde_json::to_string(&EventJson::from(event)).unwrap_or_default()
 }

@@ -160,7 +160,7 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
     }
     let gone = Notice::Disconnected {
         peer: "birch".to_owned(),
-        reason: "its operator stopped it".to_owned(),
+        reason: "it says \"its operator stopped it\"".to_owned(),
     };
     let notices = party.take_notices();
     assert!(notices.contains(&gone), "{notices:?}");

@@ -272,6 +272,9 @@ fn charges_other_than_the_studys_are_found() {
         "alder, iteration 3: the study charges here, and the transcript does not",
     );
     assert_fault(2, "birch, iteration 5: the charge is not the study's");
+    // The charges are shown as transcripts write them.
+    assert_fault(2, "\"amount\":50.0");
+    assert!(!faults[2].contains("PrivacyEvent"), "{faults:?}");
     assert_fault(
         3,
         "cedar, iteration 7: the value does not follow from the answer on record",
