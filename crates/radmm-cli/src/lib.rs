@@ -63,6 +63,7 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
         Command::Predict(args) => commands::predict::run(&args),
         Command::Verify(args) => commands::verify::run(&args),
         Command::Data(command) => commands::data::run(&command),
+        Command::Study(command) => commands::study::run(&command),
         Command::Key(command) => commands::key::run(&command),
         Command::Ledger(command) => commands::ledger::run(&command),
     };

@@ -18,9 +18,11 @@ use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
     keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
-    sections: &["data", "limit", "addresses"],
+    sections: &["study", "data", "limit", "addresses"],
     lists: &[],
 };
+
+const STUDY: [&str; 1] = ["sha256"];
 
 const DATA: [&str; 4] = ["path", "format", "share", "continues"];
 
@@ -41,6 +43,8 @@ pub struct SiteFile {
     pub key: String,
     /// The name of the party whose key that must be; `None` if any party's key is accepted.
     pub party: Option<String>,
+    /// The SHA-256 digest of the only study that the owner of the rows has approved; `None` if any study is run.
+    pub approved: Option<[u8; 32]>,
     /// The folder of persistent state: charges and the steps of studies.
     pub state: String,
     /// The folder of results.
@@ -146,6 +150,7 @@ impl SiteFile {
         let site = Self {
             key,
             party,
+            approved: approved(&top)?,
             state,
             out: out.unwrap_or(OUT).to_owned(),
             listen,
@@ -173,6 +178,16 @@ fn party(entry: &Entry<'_>) -> Result<String, StudyError> {
     let name = entry.string()?;
     parties::check_name(entry, name)?;
     Ok(name.to_owned())
+}
+
+fn approved(top: &Section<'_>) -> Result<Option<[u8; 32]>, StudyError> {
+    top.section("study", &STUDY)?.optional("sha256", |entry| {
+        hex::decode(entry.string()?).map_err(|error| {
+            entry.wrong(format!(
+                "{error}; copy the digest that radmm study show prints"
+            ))
+        })
+    })
 }
 
 fn socket(entry: &Entry<'_>, example: &str) -> Result<SocketAddr, StudyError> {

@@ -48,6 +48,7 @@ fn the_example_has_its_meaning() {
     let expected = SiteFile {
         key: "alder.key".into(),
         party: None,
+        approved: None,
         state: "state".into(),
         out: "results".into(),
         listen: Some(([0, 0, 0, 0], 7411).into()),
@@ -73,6 +74,7 @@ fn missing_keys_have_defaults() {
     let expected = SiteFile {
         key: "k".into(),
         party: None,
+        approved: None,
         state: "s".into(),
         out: "results".into(),
         listen: None,
@@ -95,6 +97,25 @@ fn missing_keys_have_defaults() {
 fn a_site_may_name_its_party() {
     let site = read(&format!("party = \"St. Alder\"\n{LEAST}")).0;
     assert_eq!(site.party.as_deref(), Some("St. Alder"));
+}
+
+#[test]
+fn a_site_may_name_the_study_that_its_owner_approved() {
+    let digest = "00ff".repeat(16);
+    let site = read(&format!("{LEAST}[study]\nsha256 = \"{digest}\"\n")).0;
+    assert_eq!(
+        site.approved,
+        Some(std::array::from_fn(|k| [0, 255][k % 2]))
+    );
+    for invalid in ["abc", &"00FF".repeat(16), &"00ff".repeat(17)] {
+        let text = format!("{LEAST}[study]\nsha256 = \"{invalid}\"\n");
+        let error = SiteFile::parse(&text, "site.toml").unwrap_err().to_string();
+        assert!(
+            error.starts_with("site.toml:9: [study] sha256 = ")
+                && error.ends_with("copy the digest that radmm study show prints"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

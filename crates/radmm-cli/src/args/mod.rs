@@ -15,7 +15,8 @@ pub(crate) use self::party::{
     VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
-    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,
+    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs,
+    RunArgs, ShowStudyArgs, StudyCommand,
 };
 
 /// Train one linear classifier on the rows of many parties: no server, messages between neighbours only, one privacy guarantee
@@ -44,6 +45,9 @@ pub(crate) enum Command {
     /// Inspect files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
+    /// Show what a study is, for the owner of rows to sign off
+    #[command(subcommand, arg_required_else_help = true)]
+    Study(StudyCommand),
     /// Generate and show the key that identifies a site to other parties
     #[command(subcommand, arg_required_else_help = true)]
     Key(KeyCommand),

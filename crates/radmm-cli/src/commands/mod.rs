@@ -14,5 +14,6 @@ pub(crate) mod predict;
 pub(crate) mod privacy;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod study;
 pub(crate) mod up;
 pub(crate) mod verify;

@@ -87,6 +87,7 @@ impl PartySetup {
         let site = SiteFile {
             key: String::new(),
             party: None,
+            approved: None,
             state: String::new(),
             out: String::new(),
             listen: None,

@@ -21,6 +21,20 @@ pub enum SetupError {
         "{0}: there are no [[parties]]; give every party a name, a key (radmm key new) and an address, or try the study on this machine with \"radmm up\""
     )]
     NoParties(String),
+    /// The owner of the rows has approved another study.
+    #[error(
+        "{site}: [study] sha256: this site's owner approved the study {approved}, and {study} is {found}; find out what was changed, and if its owner approves it as it is (radmm study show {study}), write the new digest into the site file; nothing was spent"
+    )]
+    OtherStudy {
+        /// The site file.
+        site: String,
+        /// The digest of the approved study.
+        approved: String,
+        /// The study's file.
+        study: String,
+        /// The study's digest.
+        found: String,
+    },
     /// The network is invalid.
     #[error("{study}: [network] {cause}")]
     Graph {

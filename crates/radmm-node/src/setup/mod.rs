@@ -18,7 +18,7 @@ use radmm::curator::Shard;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm_data::MemoryTable;
-use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
+use radmm_study::{Identity, NoiseOrigin, SiteFile, Study, hex};
 
 use crate::key::SecretKey;
 use crate::machine::Peer;
@@ -92,6 +92,15 @@ impl PartySetup {
         let (study_name, site_name) = names;
         if study.parties.is_empty() {
             return Err(SetupError::NoParties(study_name.to_owned()));
+        }
+        // Privacy: before anything else of the study is believed.
+        if let Some(approved) = site.approved.filter(|approved| *approved != study.digest()) {
+            return Err(SetupError::OtherStudy {
+                site: site_name.to_owned(),
+                approved: hex::encode(&approved),
+                study: study_name.to_owned(),
+                found: study.sha256(),
+            });
         }
         let graph = study.network.graph();
         let graph = graph.map_err(|cause| SetupError::Graph {

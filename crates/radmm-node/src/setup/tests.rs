@@ -35,9 +35,13 @@ struct TestSite {
     /// The `noise` key of the site file.
     noise: &'static str,
     party: Option<&'static str>,
+    /// Lines at the end of the site file.
+    more: String,
     limit: f64,
     /// The `accounting` key of the site file.
     accounting: &'static str,
+    /// The `path` key of `[data]`.
+    path: &'static str,
     continues: Vec<RowFingerprint>,
 }
 
@@ -70,8 +74,10 @@ impl TestSite {
             folder: tempfile::tempdir().unwrap(),
             noise: "secret",
             party: None,
+            more: String::new(),
             limit: PLENTY,
             accounting: "renyi",
+            path: "rows.csv",
             continues: Vec::new(),
         };
         site.install_key(0);
@@ -106,12 +112,14 @@ impl TestSite {
             .collect();
         let party = self.party.map(|name| format!("party = {name:?}\n"));
         let text = format!(
-            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n",
+            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = {:?}\nformat = \"csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n{}",
             party.unwrap_or_default(),
             self.noise,
+            self.path,
             names.join(", "),
             self.limit,
             self.accounting,
+            self.more,
         );
         let (site, _) = SiteFile::parse(&text, "site.toml").unwrap();
         let here = self.folder.path();
@@ -548,4 +556,47 @@ fn clipped_values_and_labels_are_counted() {
     let labels: Vec<(&str, usize)> = labels.collect();
     assert_eq!(labels, [("yes", 20), ("no", 20), ("Yes", 1)]);
     assert_eq!(check.other_labels, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn rows_in_a_pipe_are_read_once() {
+    let mut site = TestSite::new();
+    let from_file = site.setup().unwrap();
+    let here = site.folder.path();
+    let made = std::process::Command::new("mkfifo")
+        .arg(here.join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let (rows, pipe) = (here.join("rows.csv"), here.join("pipe"));
+    // A second reader would wait for ever.
+    let writer = std::thread::spawn(move || fs::write(pipe, fs::read(rows).unwrap()));
+    site.path = "pipe";
+    let from_pipe = site.setup().unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!(from_pipe.rows(), from_file.rows());
+    assert_eq!(from_pipe.hash, from_file.hash);
+}
+
+#[test]
+fn only_the_study_that_its_owner_approved_runs_at_a_site() {
+    let mut site = TestSite::new();
+    let approved = site.world.study.sha256();
+    site.more = format!("[study]\nsha256 = \"{approved}\"\n");
+    site.setup().unwrap();
+    site.world.study.run.seed += 1;
+    let Err(error) = site.setup() else {
+        panic!("another study runs");
+    };
+    let said = error.to_string();
+    let found = site.world.study.sha256();
+    assert!(
+        said.starts_with(&format!(
+            "site.toml: [study] sha256: this site's owner approved the study {approved}, and study.toml is {found}; "
+        )) && said.ends_with("nothing was spent"),
+        "{said}"
+    );
+    // The approval comes first: neither key nor rows are looked at.
+    fs::remove_file(site.folder.path().join("key.pem")).unwrap();
+    assert!(matches!(site.setup(), Err(SetupError::OtherStudy { .. })));
 }
