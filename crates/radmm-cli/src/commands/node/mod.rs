@@ -1,6 +1,7 @@
 //! `radmm node`: one party of a real network.
 
 mod check;
+mod pages;
 
 use std::path::Path;
 
@@ -153,6 +154,7 @@ impl Observer for Console<'_> {
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
         files::create_folder(self.out).map_err(|e| e.to_string())?;
         let files = write_result_files(party, &self.facts, self.out).map_err(|e| e.to_string())?;
+        let pages = pages::write(party, &self.facts, self.out, &files)?;
         Ok(files
             .iter()
             .chain(&pages)
