@@ -105,6 +105,10 @@ fn an_interrupted_party_resumes_where_it_stopped() {
     assert_eq!(printed["ending"], "stopped");
     let at = printed["iteration"].as_u64().unwrap();
     assert!((20..200).contains(&at), "{at}");
+    let statement = parties.home(2).join("results/statement.html");
+    let statement = fs::read_to_string(statement).unwrap();
+    let so_far = format!("Its run has stopped before its end. {at} of 200 iterations are done");
+    assert!(statement.contains(&so_far), "{statement}");
     let notices = exited.notices();
     let stopping = notices.iter().find(|notice| notice["event"] == "stopping");
     assert_eq!(stopping.unwrap()["iteration"], at);

@@ -6,7 +6,7 @@ use radmm::privacy::NoiseDistribution;
 use radmm_node::runtime::{ProbeResult, probe};
 use radmm_node::setup::{self, DataCheck, PartyBill, PartySetup};
 use radmm_study::Identity;
-use radmm_study::foreign_text::quoted;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, quoted, visible};
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 use serde::Serialize;
 
@@ -164,6 +164,7 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
             ProbeResult::Same => format!("{name}: reached, and has the same study"),
             ProbeResult::Wrong(difference) => format!("{name}: reached, but {difference}"),
             ProbeResult::Away(reason) => {
+                let reason = visible(reason, MAX_FOREIGN_TEXT);
                 format!(
                     "{name}: not reachable now ({reason}); the node will try again when it runs"
                 )
