@@ -64,7 +64,7 @@ fn lead(record: &RunRecord<'_>) -> String {
     };
     let text = format!(
         "{}: {me} took part in the study **{}** with {rows} of its own. Its run has {done}.{so_far} No row left {me}; its neighbours \
-         received the messages that are listed here, and nothing else.",
+         received the messages that are listed here.",
         record.date(),
         study.name
     );
@@ -215,7 +215,8 @@ fn publishing(record: &RunRecord<'_>) -> String {
             "The model is a function of the messages above. To publish it, to use it, or to sell it adds nothing to the total: whatever \
              anybody does with it, the guarantee above covers it. It does not make the model harmless. What it says about people in \
              general it also says about those who are in nobody’s rows, and the statement promises nothing about that. If {me}’s \
-             rows are asked again, in whatever study, that adds up with this one."
+             rows are asked again, in whatever study, that adds up with this one. The rows of the other parties are covered by their own \
+             statements, and not by this one."
         ),
         false => {
             "Nothing protects the rows, so that the model must be treated like the rows themselves."
