@@ -151,7 +151,7 @@ fn parties_end_with_the_process_that_started_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_to_the_parent_alone_stops_the_parties_gently() {
+fn a_signal_to_the_parent_alone_stops_the_parties() {
     let folder = tempfile::tempdir().unwrap();
     let mut up = long_network(folder.path());
     let kill = format!("kill -TERM {}", up.id());

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::panic;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -18,6 +19,13 @@ static QUEUE: OnceLock<MessageQueue> = OnceLock::new();
 /// line about messages for which the queue had no room.
 pub(crate) fn never_block(dropped_line: impl Fn(u64) -> String + Send + 'static) {
     QUEUE.get_or_init(|| MessageQueue::start(move |count| write(&dropped_line(count))));
+    // The default one writes by itself.
+    panic::set_hook(Box::new(|panic| {
+        if !radmm_data::is_decoding() {
+            line(panic);
+            finish();
+        }
+    }));
 }
 
 /// Writes a line. A closed stderr is ignored, where `eprintln!` would panic.
