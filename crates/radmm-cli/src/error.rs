@@ -14,7 +14,7 @@ use radmm_lab::{
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
 use radmm_node::local_network::LocalNetworkError;
-use radmm_node::runtime::NodeError;
+use radmm_node::runtime::{Health, NodeError};
 use radmm_node::setup::{RowsError, SetupError};
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
@@ -115,6 +115,19 @@ pub(crate) enum CommandError {
         address: SocketAddr,
         cause: io::Error,
     },
+    #[error(
+        "{site}: there is no metrics, the address at which a node serves its page; add, for example, metrics = \"127.0.0.1:9411\", and start the node again"
+    )]
+    NoPage { site: String },
+    #[error("{}: {cause}; the node writes this file while it runs, for its own user alone", path.display())]
+    NoPageLink { path: PathBuf, cause: io::Error },
+    #[error("no node answers at {address}: {cause}")]
+    NoNode {
+        address: SocketAddr,
+        cause: io::Error,
+    },
+    #[error("the node is {0}")]
+    Unhealthy(Health),
     #[error("{name} disagrees: {difference}")]
     PeerDisagrees { name: String, difference: String },
     #[error("{0}")]
@@ -171,6 +184,7 @@ impl CommandError {
             | Self::ResultsFolder { .. }
             | Self::OtherResults { .. }
             | Self::Address { .. }
+            | Self::NoPage { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
             | Self::Inspect(_)
@@ -254,6 +268,9 @@ fn is_wrong_use_of_node(error: &NodeError) -> bool {
         },
         NodeError::Transport(error) => !matches!(error, TransportError::Threads(_)),
         NodeError::Metrics { .. } => true,
-        NodeError::Party(_) | NodeError::Results(_) | NodeError::Signals(_) => false,
+        NodeError::PageLink { .. }
+        | NodeError::Party(_)
+        | NodeError::Results(_)
+        | NodeError::Signals(_) => false,
     }
 }

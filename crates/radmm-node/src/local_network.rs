@@ -124,7 +124,7 @@ impl LocalNetwork {
 
 fn site_file(port: u16, study: &Study, options: LocalNetworkOptions<'_>) -> String {
     let mut text = format!(
-        "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\n"
+        "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\nmetrics = \"127.0.0.1:0\" # any free port: radmm page prints it\n"
     );
     if options.seeded {
         text += "noise = \"seeded\" # from the study's seed: it repeats, and protects nobody\n";

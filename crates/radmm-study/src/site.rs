@@ -17,7 +17,9 @@ use crate::parse::{address, data, parties};
 use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
-    keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
+    keys: &[
+        "key", "party", "state", "out", "listen", "metrics", "hosts", "noise",
+    ],
     sections: &["data", "limit", "addresses"],
     lists: &[],
 };
@@ -47,8 +49,10 @@ pub struct SiteFile {
     pub out: String,
     /// The address on which neighbours are accepted; `None` if this party only dials.
     pub listen: Option<SocketAddr>,
-    /// The address of metrics, for this machine alone.
+    /// The address of the page and of metrics, for this machine alone.
     pub metrics: Option<SocketAddr>,
+    /// The hosts by which the page may be asked for, besides this machine's own, with or without a port.
+    pub hosts: Vec<String>,
     /// The source of noise.
     pub noise: NoiseOrigin,
     /// This party's rows.
@@ -142,6 +146,7 @@ impl SiteFile {
         let out = top.optional("out", |entry| entry.words())?;
         let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
         let metrics = top.optional("metrics", metrics)?;
+        let hosts = top.optional("hosts", hosts)?;
         let noise = noise(&top, &mut notes)?;
         let site = Self {
             key,
@@ -150,6 +155,7 @@ impl SiteFile {
             out: out.unwrap_or(OUT).to_owned(),
             listen,
             metrics,
+            hosts: hosts.unwrap_or_default(),
             noise,
             data: data(&top)?,
             limit: limit(&top, noise)?,
@@ -193,6 +199,11 @@ fn metrics(entry: &Entry<'_>) -> Result<SocketAddr, StudyError> {
             "must be an address of this machine alone, such as \"127.0.0.1:9411\"; from elsewhere, use an ssh tunnel or a local proxy that authenticates",
         )),
     }
+}
+
+fn hosts(entry: &Entry<'_>) -> Result<Vec<String>, StudyError> {
+    let elements = entry.elements()?;
+    elements.iter().map(address::read_host).collect()
 }
 
 fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyError> {

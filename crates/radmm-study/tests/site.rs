@@ -52,6 +52,7 @@ fn the_example_has_its_meaning() {
         out: "results".into(),
         listen: Some(([0, 0, 0, 0], 7411).into()),
         metrics: Some(([127, 0, 0, 1], 9411).into()),
+        hosts: Vec::new(),
         noise: NoiseOrigin::Secret,
         data: SiteData {
             rows: SiteRows::File {
@@ -77,6 +78,7 @@ fn missing_keys_have_defaults() {
         out: "results".into(),
         listen: None,
         metrics: None,
+        hosts: Vec::new(),
         noise: NoiseOrigin::Secret,
         data: SiteData {
             rows: SiteRows::File {
@@ -89,6 +91,13 @@ fn missing_keys_have_defaults() {
         addresses: [].into(),
     };
     assert_eq!(site, expected);
+}
+
+#[test]
+fn hosts_are_names_with_or_without_a_port() {
+    let line = "hosts = [\"node.alder.example\", \"localhost:9000\"]";
+    let site = read(&format!("{line}\n{LEAST}")).0;
+    assert_eq!(site.hosts, ["node.alder.example", "localhost:9000"]);
 }
 
 #[test]

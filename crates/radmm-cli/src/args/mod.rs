@@ -11,8 +11,8 @@ pub(crate) use self::data::{
     DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
 };
 pub(crate) use self::party::{
-    KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs, UpArgs, VerifyArgs,
-    VerifyLedgerArgs,
+    KeyCommand, LedgerCommand, LogFormat, NodeArgs, PageArgs, ShowLedgerArgs, StatusArgs, UpArgs,
+    VerifyArgs, VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
     AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Privacy(PrivacyArgs),
     Audit(AuditArgs),
     Node(NodeArgs),
+    Status(StatusArgs),
+    Page(PageArgs),
     Up(UpArgs),
     Predict(PredictArgs),
     Verify(VerifyArgs),

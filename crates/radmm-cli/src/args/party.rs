@@ -1,4 +1,4 @@
-//! Arguments of the commands of a real network: `node`, `up`, `verify`, `ledger`, `key`.
+//! Arguments of the commands of a real network: `node`, `status`, `page`, `up`, `verify`, `ledger`, `key`.
 
 use std::path::PathBuf;
 
@@ -44,6 +44,38 @@ pub(crate) struct NodeArgs {
     /// Suppress messages and the progress bar
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Show how a running node is doing
+///
+/// Asks the node that serves its page at the address of `metrics` in the site file: iteration, who is waited for and since when, the
+/// privacy spent against the limit, the neighbours, suspicion and evidence, the latest messages. Must run as the user of the node,
+/// whose state folder holds the token. Exit code 1 if no node answers, or if it is stuck or stopped.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm status --site site.toml
+  radmm status --site site.toml --json | jq .privacy")]
+pub(crate) struct StatusArgs {
+    /// The site file of the party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print the link to the page of a running node
+///
+/// The link opens the page in a browser on this machine, and works until the node ends. Whoever has it can see what the operator
+/// sees, and change nothing. From elsewhere: ssh -L 9411:127.0.0.1:9411 HOST, with the port of the link.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm page --site site.toml")]
+pub(crate) struct PageArgs {
+    /// The site file of the party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
 }
 
 /// The format of messages on stderr.

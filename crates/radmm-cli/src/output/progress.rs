@@ -126,7 +126,8 @@ const BY_URGENCY: [PeerState; 5] = [
     PeerState::Done,
 ];
 
-/// Formats the states of the neighbours within `room` columns: all by name, or only the most urgent by name, or their numbers.
+/// Formats the states of the neighbours within `room` columns: all by name; or only the most urgent by name; or the first of those that
+/// are waited for, by name; or their numbers.
 fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
     let all_named: Vec<String> = peers
         .iter()
@@ -150,13 +151,20 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
     if let ([(state, names), ..], [first, ..]) = (&groups[..], &mut first_named[..]) {
         *first = format!("{} {state}", names.join(" and "));
     }
-    let choices = [all_named, first_named, all_counted].map(|parts| parts.join(", "));
+    let one_named = match groups.first() {
+        Some((state, names)) if names.len() > 1 && !matches!(*state, "heard" | "done") => {
+            vec![format!("{} and {} more {state}", names[0], names.len() - 1)]
+        }
+        _ => all_counted.clone(),
+    };
+    let choices = [all_named, first_named, one_named, all_counted].map(|parts| parts.join(", "));
     let fits = |text: &&String| text.chars().count() <= room;
-    choices.iter().find(fits).unwrap_or(&choices[2]).clone()
+    choices.iter().find(fits).unwrap_or(&choices[3]).clone()
 }
 
 #[cfg(test)]
 mod tests {
+    use radmm::node::StepKind;
     use radmm::privacy::Guarantee;
     use radmm_node::runtime::LinkCounts;
 
@@ -171,6 +179,7 @@ mod tests {
         NodeStatus {
             iteration: 120,
             iterations: 2000,
+            kind: StepKind::Data,
             finished: false,
             spent: guarantee(0.12341),
             site: vec![(guarantee(12.5), 20.0)],
@@ -198,11 +207,8 @@ mod tests {
                 [Received, Away, Received, Received],
                 "birchlow away, 3 heard",
             ),
-            (
-                [Away, Away, Awaited, Received],
-                "2 away, 1 awaited, 1 heard",
-            ),
-            ([Away, Away, Away, Away], "all 4 away"),
+            ([Away, Away, Awaited, Received], "alderney and 1 more away"),
+            ([Away, Away, Away, Away], "alderney and 3 more away"),
         ] {
             assert_eq!(all(states), format!("{start}{expected}"));
         }

@@ -16,6 +16,11 @@ pub trait Link: Send {
 
     /// Closes the link once all queued frames have left. Frames that arrive later are dropped.
     fn close(&self);
+
+    /// Returns the party that dialled, if that is known.
+    fn dialler(&self) -> Option<NodeId> {
+        None
+    }
 }
 
 /// The serial number of a link, unique within a process.

@@ -176,6 +176,8 @@ pub struct Party {
     /// The encoded frames of the last two values of this party.
     pub(super) recently_sent: VecDeque<(u32, Vec<u8>)>,
     pub(super) consensus: f64,
+    /// The distances by iteration that were replayed from the journal.
+    distances: Vec<(u32, f64)>,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -239,10 +241,20 @@ impl Party {
             inbox: Vec::new(),
             recently_sent: VecDeque::new(),
             consensus: 0.0,
+            distances: Vec::new(),
             notices: Vec::new(),
         };
         party.recover(charged_answers.into())?;
-        party.notices.clear();
+        party.distances = { party.notices.drain(..) }
+            .filter_map(|notice| match notice {
+                Notice::Iterated {
+                    iteration,
+                    consensus,
+                    ..
+                } => Some((iteration, consensus)),
+                _ => None,
+            })
+            .collect();
         Ok(party)
     }
 
@@ -391,6 +403,11 @@ impl Party {
         })
     }
 
+    /// Returns the iterations of the neighbours' last values, as far as they are known, in the order of [`peers`](Self::peers).
+    pub fn peer_iterations(&self) -> impl Iterator<Item = u32> {
+        self.edges.iter().map(|edge| edge.at)
+    }
+
     /// Returns a neighbour's value of this iteration, if it has been received.
     pub(super) fn in_inbox(&self, from: NodeId) -> Option<&SignedMessage> {
         self.inbox.iter().find(|signed| signed.message.from == from)
@@ -410,6 +427,11 @@ impl Party {
     /// can be compared: where they are models, or must be the same.
     pub fn consensus(&self) -> f64 {
         self.consensus
+    }
+
+    /// Returns that distance at each iteration that was made before this party was opened.
+    pub fn distances(&self) -> &[(u32, f64)] {
+        &self.distances
     }
 
     /// Returns the guarantee of this study so far.

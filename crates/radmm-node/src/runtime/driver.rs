@@ -2,14 +2,17 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use radmm::graph::Graph;
 use radmm_study::Study;
 use thiserror::Error;
 
-use super::metrics::{self, SharedStatus};
+use super::live_view::{LiveView, Moment};
 use super::notice::Notice;
+use super::page;
 use super::signals::on_stop_signal;
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
@@ -34,6 +37,14 @@ pub enum NodeError {
     Metrics {
         /// The address.
         address: SocketAddr,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The link to the page cannot be written.
+    #[error("{}: {cause}; the page cannot be served without it", path.display())]
+    PageLink {
+        /// The file.
+        path: PathBuf,
         /// The error of the operating system.
         cause: io::Error,
     },
@@ -87,11 +98,10 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
     })
     .map_err(NodeError::Signals)?;
     let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
-    let shared = SharedStatus::default();
-    if let Some(address) = setup.site().metrics {
-        metrics::serve(address, shared.clone())
-            .map_err(|cause| NodeError::Metrics { address, cause })?;
-    }
+    let live = match setup.site().metrics {
+        Some(address) => Some(page::start(&setup, address)?),
+        None => None,
+    };
     let config = transport_config(&setup);
     let study = setup.study().name.clone();
     let study_sha256 = setup.study().sha256();
@@ -99,16 +109,20 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
     let protects = setup.protects();
     let (mut party, bill) = setup.open(store)?;
     let transport = Transport::start(config, sender)?;
+    let limits = bill.limits.iter().map(|limit| limit.epsilon).collect();
+    if let Some(live) = &live {
+        live.opened(&party, bill);
+    }
     let mut driver = Driver {
-        limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
+        limits,
         protects,
         counts: LinkCounts::default(),
-        shared,
+        live,
         observer,
         results_written: false,
         results_error: None,
     };
-    driver.observer.notice(&Notice::Started {
+    driver.notice(&Notice::Started {
         study,
         study_sha256,
         party: name,
@@ -118,11 +132,17 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         protects,
     });
     let mut ended = driver.drive(&mut party, &transport, &mut events);
-    if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
+    if let (Ok(_), Some(error)) = (&ended, driver.results_error.take()) {
         ended = Err(NodeError::Results(error));
+    }
+    if let Some(live) = &driver.live {
+        live.stop();
     }
     // Sends the frames that are queued, whatever happened.
     transport.shutdown();
+    if let Some(live) = &driver.live {
+        live.say_goodbye();
+    }
     ended
 }
 
@@ -153,7 +173,8 @@ struct Driver<'a> {
     limits: Vec<f64>,
     protects: bool,
     counts: LinkCounts,
-    shared: SharedStatus,
+    /// The view that the pages show, if they are served.
+    live: Option<Arc<LiveView>>,
     observer: &'a mut dyn Observer,
     results_written: bool,
     results_error: Option<String>,
@@ -177,6 +198,9 @@ impl Driver<'_> {
             is_so.then(|| start.get_or_insert_with(Instant::now).elapsed())
         };
         loop {
+            if let Some(live) = &self.live {
+                live.beat(Instant::now());
+            }
             let acked = elapsed_since(party.all_acked(), &mut acked);
             let confirmed = elapsed_since(party.all_acks_confirmed(), &mut confirmed);
             if may_exit(acked, confirmed, party.all_closed()) {
@@ -186,6 +210,9 @@ impl Driver<'_> {
                 continue;
             };
             let stop = matches!(event, LinkEvent::Stop);
+            if let Some(live) = &self.live {
+                live.link_event(&event, Moment::now());
+            }
             let handled = party.handle(event);
             // Neighbours wait for frames, and nobody waits for the report.
             transport.flush();
@@ -212,14 +239,23 @@ impl Driver<'_> {
     fn report(&mut self, party: &mut Party) {
         for notice in party.take_notices() {
             self.counts.add(&notice);
-            self.observer.notice(&notice);
+            self.notice(&notice);
         }
         let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
         self.observer.status(&status);
-        self.shared.set(status);
+        if let Some(live) = &self.live {
+            live.update(status, party, Moment::now());
+        }
         if party.is_finished() {
             self.write_results(party);
         }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        if let Some(live) = &self.live {
+            live.notice(notice, Moment::now());
+        }
+        self.observer.notice(notice);
     }
 
     /// Writes the party's files, unless they are written.
@@ -232,7 +268,7 @@ impl Driver<'_> {
         match self.observer.results(party) {
             Ok(files) => {
                 for file in files {
-                    self.observer.notice(&Notice::Wrote { file });
+                    self.notice(&Notice::Wrote { file });
                 }
             }
             Err(error) => self.results_error = Some(error),
@@ -254,6 +290,8 @@ fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bo
 mod tests {
     use super::*;
     use crate::machine::tests::{World, on, wide_study};
+    use crate::runtime::Health;
+    use crate::setup::tests::TestSite;
     use radmm::protocol::query::gram_width;
 
     #[test]
@@ -269,6 +307,46 @@ mod tests {
         let (plain, _, shortest) = limit("none");
         assert_eq!(plain, shortest);
         assert!(plain < gram);
+    }
+
+    #[test]
+    fn the_loop_shows_that_it_runs() {
+        let site = TestSite::new();
+        let (mut party, bill) = site.setup().unwrap().open(site.store()).unwrap();
+        let live = Arc::new(LiveView::new(&site.setup().unwrap(), Moment::now()));
+        live.opened(&party, bill);
+        let (sender, mut events) = event_queue();
+        let mut config = transport_config(&site.setup().unwrap());
+        config.neighbours.clear();
+        let transport = Transport::start(config, sender.clone()).unwrap();
+        let mut driver = Driver {
+            limits: vec![1.0],
+            protects: true,
+            counts: LinkCounts::default(),
+            live: Some(live.clone()),
+            observer: &mut Silent,
+            results_written: false,
+            results_error: None,
+        };
+        assert_eq!(live.health(Moment::now()), Health::Starting);
+        assert!(sender.send(LinkEvent::Stop).is_ok());
+        let ending = driver.drive(&mut party, &transport, &mut events).unwrap();
+        assert_eq!(ending, Ending::Stopped);
+        let names = ["birch", "rowan"].map(str::to_owned).to_vec();
+        assert_eq!(live.health(Moment::now()), Health::Waiting(names));
+        transport.shutdown();
+    }
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn notice(&mut self, _: &Notice) {}
+
+        fn status(&mut self, _: &NodeStatus) {}
+
+        fn results(&mut self, _: &Party) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
     }
 
     #[test]

@@ -108,6 +108,16 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Returns whether the operator should look at it.
+    pub fn is_warning(&self) -> bool {
+        matches!(
+            self,
+            Self::Disagrees { .. } | Self::Refused { .. } | Self::Misbehaved { .. }
+        )
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

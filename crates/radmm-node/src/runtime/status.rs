@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 
 use super::notice::Notice;
@@ -16,6 +17,8 @@ pub struct NodeStatus {
     pub iteration: u32,
     /// The number of iterations, `T`.
     pub iterations: u32,
+    /// The kind of the step that made it.
+    pub kind: StepKind,
     /// Whether all iterations are done.
     pub finished: bool,
     /// The total of this study so far.
@@ -65,6 +68,7 @@ impl NodeStatus {
         Self {
             iteration: party.iteration(),
             iterations: party.iterations(),
+            kind: party.node().kind(),
             finished: party.is_finished(),
             spent: party.spent(),
             site: site.into_iter().zip(limits.iter().copied()).collect(),

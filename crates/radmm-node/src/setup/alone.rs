@@ -91,6 +91,7 @@ impl PartySetup {
             out: String::new(),
             listen: None,
             metrics: None,
+            hosts: Vec::new(),
             noise: config.noise,
             data: SiteData {
                 rows: SiteRows::File {

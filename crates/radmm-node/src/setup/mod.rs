@@ -9,7 +9,7 @@ mod identify;
 mod open;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,6 +194,16 @@ impl PartySetup {
     /// Returns the number of rows, `B_i`.
     pub fn rows(&self) -> usize {
         self.shard.rows()
+    }
+
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.shard.columns()
+    }
+
+    /// Returns the iterations that ask the rows.
+    pub fn data_steps(&self) -> impl Iterator<Item = u32> {
+        self.plan.iter().map(|(iteration, _)| *iteration)
     }
 
     /// Returns what was counted in the party's own file; `None` if the rows are a share of the study's table.

@@ -29,8 +29,8 @@ impl Link for SilentLink {
 }
 
 /// Alder's site, and the keys of all parties.
-struct TestSite {
-    world: World,
+pub(crate) struct TestSite {
+    pub(crate) world: World,
     folder: TempDir,
     /// The `noise` key of the site file.
     noise: &'static str,
@@ -44,7 +44,7 @@ struct TestSite {
 const PLENTY: f64 = 1e6;
 
 impl TestSite {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(World::new("ring", 1))
     }
 
@@ -100,13 +100,13 @@ impl TestSite {
         fs::write(self.folder.path().join("rows.csv"), text).unwrap();
     }
 
-    fn setup(&self) -> Result<PartySetup, SetupError> {
+    pub(crate) fn setup(&self) -> Result<PartySetup, SetupError> {
         let names: Vec<String> = { self.continues.iter() }
             .map(|one| format!("\"{one}\""))
             .collect();
         let party = self.party.map(|name| format!("party = {name:?}\n"));
         let text = format!(
-            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n",
+            "{}metrics = \"127.0.0.1:0\"\nkey = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n",
             party.unwrap_or_default(),
             self.noise,
             names.join(", "),
@@ -123,11 +123,11 @@ impl TestSite {
         PartySetup::new(study, site, folders, ("study.toml", "site.toml"))
     }
 
-    fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
 
-    fn store(&self) -> Store {
+    pub(crate) fn store(&self) -> Store {
         Store::open(&self.state()).unwrap()
     }
 
@@ -154,7 +154,7 @@ impl TestSite {
     }
 
     /// Delivers the initial values of birch and rowan, so that alder's rows are asked.
-    fn ask(&self, party: &mut Party) {
+    pub(crate) fn ask(&self, party: &mut Party) {
         let study = &self.world.study;
         let columns = party.node().curator().columns();
         for from in [1, 4] {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use radmm::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::codec::FrameQueue;
@@ -62,14 +63,16 @@ impl Outbox {
 /// The party's half of a link.
 pub(super) struct OutboxLink {
     outbox: Arc<Outbox>,
+    dialler: NodeId,
     _permit: OwnedSemaphorePermit,
 }
 
 impl OutboxLink {
     /// Returns a link that holds `permit` until the party drops it.
-    pub(super) fn new(outbox: Arc<Outbox>, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(outbox: Arc<Outbox>, dialler: NodeId, permit: OwnedSemaphorePermit) -> Self {
         Self {
             outbox,
+            dialler,
             _permit: permit,
         }
     }
@@ -82,6 +85,10 @@ impl Link for OutboxLink {
 
     fn close(&self) {
         self.outbox.end(EndReason::Close);
+    }
+
+    fn dialler(&self) -> Option<NodeId> {
+        Some(self.dialler)
     }
 }
 
