@@ -96,6 +96,8 @@ pub(crate) enum CommandError {
         "{nodes} parties are too many processes for one machine, the limit is {most}; radmm run simulates any number"
     )]
     TooManyProcesses { nodes: u32, most: u32 },
+    #[error("the page cannot be served: {0}")]
+    Page(io::Error),
     #[error("{name}: the process cannot be started: {cause}")]
     Process { name: String, cause: io::Error },
     #[error("{name}: {error}")]

@@ -96,6 +96,7 @@ pub(crate) enum LogFormat {
 #[command(after_help = "Examples:
   radmm up                               five hospitals, invented patients
   radmm up study.toml --dir trial        a study of your own; keys, sites, states and results stay in trial/
+  radmm up --page                        with a page of all parties, to look at and to show
   radmm up study.toml --seeded           the same bits as radmm run: noise from the study's seed")]
 pub(crate) struct UpArgs {
     /// The study file; without one, a built-in study of five hospitals
@@ -108,6 +109,10 @@ pub(crate) struct UpArgs {
     /// Draw noise from the study's seed, as in a simulation; it protects nobody
     #[arg(long)]
     pub seeded: bool,
+
+    /// Serve a page of all parties on this machine, print the link to it, and stay until Ctrl-C
+    #[arg(long)]
+    pub page: bool,
 
     /// Print the final state as JSON
     #[arg(long)]

@@ -19,6 +19,7 @@ use radmm_study::Study;
 use radmm_study::number_format::epsilon;
 use serde_json::Value;
 
+use super::network_view::NetworkView;
 use crate::error::CommandError;
 use crate::output::stderr;
 
@@ -96,8 +97,9 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Runs all parties. Returns whether all have finished; if not, the user has stopped them.
-    pub(super) fn run(&self) -> Result<bool, CommandError> {
+    /// Runs all parties, and with a page stays until the user stops it. Returns whether all have finished; if not, the user has stopped
+    /// them.
+    pub(super) fn run(&self, view: Option<&NetworkView>) -> Result<bool, CommandError> {
         let (sender, reports) = channel();
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();
@@ -129,6 +131,9 @@ impl<'a> Supervisor<'a> {
                 ProcessEvent::Line(line) => match serde_json::from_str::<Value>(&line) {
                     Ok(notice) => {
                         finished[party] |= notice["event"] == "finished";
+                        if let Some(view) = view {
+                            view.notice(party, &notice);
+                        }
                         self.show(party, &notice);
                     }
                     Err(_) => {
@@ -140,11 +145,17 @@ impl<'a> Supervisor<'a> {
                 ProcessEvent::Exited(status) if status.success() => {
                     running.remove(&party);
                     self.bars[party].finish();
+                    if let Some(view) = view {
+                        view.exited(party, false);
+                    }
                 }
                 ProcessEvent::Exited(status) => {
                     running.remove(&party);
                     if status.code().is_none() && !stopping.load(Ordering::Relaxed) {
                         self.line(&format!("{name} was killed; restarting it"));
+                        if let Some(view) = view {
+                            view.exited(party, true);
+                        }
                         // Restarts finished parties, too: a party that was killed after the last iteration needs their
                         // acknowledgements.
                         for party in 0..count {
@@ -164,6 +175,13 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.bars.iter().for_each(ProgressBar::finish_and_clear);
+        if let Some(view) = view {
+            view.over();
+            self.line("all parties have ended; the page stays until Ctrl-C");
+            while !stopping.load(Ordering::Relaxed) {
+                thread::sleep(GRACE_PERIOD / 10);
+            }
+        }
         let stopped = stopping.load(Ordering::Relaxed);
         Ok(!stopped || finished.iter().all(|finished| *finished))
     }
