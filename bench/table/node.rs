@@ -256,6 +256,7 @@ pub fn bare(study: &Path, site: &Path, bytes: usize) {
         key: premises.key().clone(),
         listen: premises.site().listen,
         neighbours: premises.neighbours().map(neighbour).collect(),
+        parties: Vec::new(),
         largest_frame: bytes,
     };
     let neighbours = settings.neighbours.len();

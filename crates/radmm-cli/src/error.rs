@@ -14,11 +14,12 @@ use radmm_lab::{
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
 use radmm_node::local_network::LocalNetworkError;
-use radmm_node::runtime::NodeError;
+use radmm_node::runtime::{Health, NodeError};
 use radmm_node::setup::{RowsError, SetupError};
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_paper::accuracy::AccuracyError;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -82,6 +83,8 @@ pub(crate) enum CommandError {
     VerificationFailed(String),
     #[error("{0}")]
     Ledger(#[from] AccountError),
+    #[error("nothing was changed; if you can vouch for it, say so: {0}")]
+    NotVouched(String),
     #[error("{0}")]
     WrongTable(DataError),
     #[error("--threshold: {0}")]
@@ -96,14 +99,22 @@ pub(crate) enum CommandError {
         "{nodes} parties are too many processes for one machine, the limit is {most}; radmm run simulates any number"
     )]
     TooManyProcesses { nodes: u32, most: u32 },
+    #[error("the page cannot be served: {0}")]
+    Page(io::Error),
     #[error("{name}: the process cannot be started: {cause}")]
     Process { name: String, cause: io::Error },
     #[error("{name}: {error}")]
     Party { name: String, error: String },
     #[error("{}: {cause}; results cannot be written there: choose another folder for out in the site file", path.display())]
     ResultsFolder { path: PathBuf, cause: io::Error },
-    #[error("{}: this folder holds the results of study {study}, which would be overwritten; choose another folder for out in the site file, or move them", path.display())]
-    OtherResults { path: PathBuf, study: String },
+    #[error("{}: {cause}; the state cannot be written there: choose another folder for state in the site file", path.display())]
+    StateFolder { path: PathBuf, cause: io::Error },
+    #[error("{}: this folder holds the results of study {}, which would be overwritten; choose another folder for {key}, or move them", path.display(), visible(study, MAX_FOREIGN_TEXT))]
+    OtherResults {
+        path: PathBuf,
+        study: String,
+        key: &'static str,
+    },
     #[error(
         "the rows cannot be read; run radmm node --check on the terminal of somebody who may see rows: it reports where and why"
     )]
@@ -115,6 +126,19 @@ pub(crate) enum CommandError {
         address: SocketAddr,
         cause: io::Error,
     },
+    #[error(
+        "{site}: there is no metrics, the address at which a node serves its page; add, for example, metrics = \"127.0.0.1:9411\", and start the node again"
+    )]
+    NoPage { site: String },
+    #[error("{}: {cause}; the node writes this file while it runs, for its own user alone", path.display())]
+    NoPageLink { path: PathBuf, cause: io::Error },
+    #[error("no node answers at {address}: {cause}")]
+    NoNode {
+        address: SocketAddr,
+        cause: io::Error,
+    },
+    #[error("the node is {0}")]
+    Unhealthy(Health),
     #[error("{name} disagrees: {difference}")]
     PeerDisagrees { name: String, difference: String },
     #[error("{0}")]
@@ -169,10 +193,13 @@ impl CommandError {
             | Self::OverwritesInput(_)
             | Self::TooManyProcesses { .. }
             | Self::ResultsFolder { .. }
+            | Self::StateFolder { .. }
             | Self::OtherResults { .. }
             | Self::Address { .. }
+            | Self::NoPage { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
+            | Self::NotVouched(_)
             | Self::Inspect(_)
             | Self::Exists(_) => true,
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
@@ -248,12 +275,17 @@ fn is_wrong_use_of_node(error: &NodeError) -> bool {
             SetupError::Store(_) | SetupError::Party(_) | SetupError::Journal(_) => false,
             SetupError::Rows(error) => matches!(
                 **error,
-                RowsError::Open { .. } | RowsError::Table(StudyRowsError::Open { .. })
+                RowsError::Open { .. }
+                    | RowsError::ParquetPipe(_)
+                    | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,
         },
         NodeError::Transport(error) => !matches!(error, TransportError::Threads(_)),
         NodeError::Metrics { .. } => true,
-        NodeError::Party(_) | NodeError::Results(_) | NodeError::Signals(_) => false,
+        NodeError::PageLink { .. }
+        | NodeError::Party(_)
+        | NodeError::Results(_)
+        | NodeError::Signals(_) => false,
     }
 }

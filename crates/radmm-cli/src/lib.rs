@@ -59,20 +59,26 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
         Command::Privacy(args) => commands::privacy::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Node(args) => commands::node::run(&args),
+        Command::Status(args) => commands::status::run(&args),
+        Command::Page(args) => commands::page::run(&args),
         Command::Up(args) => commands::up::run(&args, &program),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Verify(args) => commands::verify::run(&args),
         Command::Data(command) => commands::data::run(&command),
+        Command::Study(command) => commands::study::run(&command),
         Command::Key(command) => commands::key::run(&command),
         Command::Ledger(command) => commands::ledger::run(&command),
+        Command::State(command) => commands::state::run(&command),
     };
-    match result {
+    let code = match result {
         Ok(()) => 0,
         Err(error) => {
             stderr::line(format!("error: {error}"));
             error.exit_code()
         }
-    }
+    };
+    stderr::finish();
+    code
 }
 
 /// Returns the definition of the command line, from which examples/manual writes man pages and shell completions.

@@ -45,7 +45,7 @@ name = "rows"
 path = "rows.csv" # relative to the study file
 label = "outcome" # guessed; other columns with two values: "ward", "sick"
 positive = "y" # guessed; the other value is "x"
-missing = ["", "?", "NA"]
+missing = ["", "?", "NA"] # all but "" and "?" from the rows
 rows = "unit"
 intercept = false
 
@@ -252,7 +252,7 @@ fn the_table_fits_a_terminal_and_long_fields_are_cut() {
     let output = inspect(folder.path(), &["rows.csv"]);
     let (said, drafted) = (text(&output.stderr), text(&output.stdout));
     let table = said.split_once("20 rows").unwrap().1;
-    for line in table.lines() {
+    for line in table.lines().filter(|line| !line.starts_with("note: ")) {
         let wide = line
             .chars()
             .filter(|c| ('\u{3000}'..'\u{a000}').contains(c));
@@ -285,7 +285,7 @@ fn row_numbers_are_not_used_like_other_identifiers() {
 }
 
 #[test]
-fn values_that_are_not_numbers_are_reported_with_their_line() {
+fn values_that_are_not_numbers_are_reported_with_their_line_on_the_terminal_alone() {
     let mut csv = "age,height,y\n".to_owned();
     for n in 0..60 {
         let age = if n == 7 {
@@ -299,11 +299,41 @@ fn values_that_are_not_numbers_are_reported_with_their_line() {
         };
         csv += &format!("{age},{height},{}\n", n % 2);
     }
-    let drafted = section_of(&csv, &[]);
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.csv"), &csv).unwrap();
+    let output = inspect(folder.path(), &["rows.csv"]);
+    let said = text(&output.stderr);
+    for note in [
+        "note: age: 1 value is not a number, the first \"inf\" on line 9; such values count as missing\n",
+        "note: height: 2 values are not numbers, the first \"\\u202Eabc\" on line 13; such values count as missing\n",
+    ] {
+        assert!(said.contains(note), "{said}");
+    }
+    let drafted = text(&output.stdout);
     for line in [
-        "missing = [\"\", \"?\", \"inf\", \"\\u202Eabc\"]\n",
-        "age = { bounds = [20, 60], splines = 8, missing = \"category\" } # from the rows; \"inf\" on line 9 is not a number: listed under missing; correct it if that is wrong\n",
-        "height = { bounds = [150, 190], splines = 8, missing = \"category\" } # from the rows; 2 values are not numbers, the first \"\\u202Eabc\" on line 13: listed under missing; correct them if that is wrong\n",
+        "missing = [\"\", \"?\", \"inf\", \"\\u202Eabc\"] # all but \"\" and \"?\" from the rows\n",
+        "age = { bounds = [20, 60], splines = 8, missing = \"category\" } # from the rows; 1 value is not a number: listed under missing; correct it in the rows if that is wrong\n",
+        "height = { bounds = [150, 190], splines = 8, missing = \"category\" } # from the rows; 2 values are not numbers: listed under missing; correct it in the rows if that is wrong\n",
+    ] {
+        assert!(drafted.contains(line), "{drafted}");
+    }
+}
+
+#[test]
+fn categories_of_few_rows_are_marked() {
+    let ward = |n: usize| match n {
+        3 => "isolation",
+        4..6 => "annexe",
+        _ => ["north", "south"][n % 2],
+    };
+    let mut csv = "ward,bed,sick\n".to_owned();
+    for n in 0..60 {
+        csv += &format!("{},{},{}\n", ward(n), ["a", "b"][n / 3 % 2], n % 2);
+    }
+    let drafted = section_of(&csv, &["--label", "sick"]);
+    for line in [
+        "ward = [\"north\", \"south\", \"annexe\", \"isolation\"] # from the rows, 2 values from fewer than 10 of them each: are they public?\n",
+        "bed = [\"a\", \"b\"] # from the rows\n",
     ] {
         assert!(drafted.contains(line), "{drafted}");
     }

@@ -6,6 +6,7 @@ mod finished_study;
 mod support;
 
 use std::fs;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use radmm_node::store::Store;
@@ -192,23 +193,12 @@ fn the_account_of_the_gaussian_filter_is_shown_with_its_mu() {
 }
 
 #[test]
-fn a_damaged_missing_or_used_account_is_an_error() {
+fn a_damaged_or_missing_account_is_an_error() {
     let _alone = alone();
     let folder = run_study(&[]);
     let missing = radmm(folder.path(), &["ledger", "verify", "--state", "alder"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("there is no state here"));
-
-    let store = Store::open(&folder.path().join("alder/state")).unwrap();
-    for command in ["show", "verify"] {
-        let used = radmm(
-            folder.path(),
-            &["ledger", command, "--state", "alder/state"],
-        );
-        assert_eq!(used.status.code(), Some(1));
-        assert!(text(&used.stderr).contains("in use by another process"));
-    }
-    drop(store);
 
     let path = folder.path().join("alder/state/state.journal");
     let mut bytes = fs::read(&path).unwrap();
@@ -238,4 +228,149 @@ fn a_damaged_missing_or_used_account_is_an_error() {
         message.contains("do not delete it") && !message.contains("panicked"),
         "{message}"
     );
+}
+
+#[test]
+fn an_account_is_read_while_it_is_in_use_and_nothing_is_changed() {
+    let _alone = alone();
+    let folder = run_study(&[]);
+    let state = folder.path().join("alder/state");
+    let held = Store::open(&state).unwrap();
+    let seen = || {
+        let file = fs::metadata(state.join("state.journal")).unwrap();
+        let names = fs::read_dir(&state).unwrap().count();
+        let bytes = fs::read(state.join("state.journal")).unwrap();
+        (file.modified().unwrap(), names, bytes)
+    };
+    let before = seen();
+    for command in ["show", "verify"] {
+        let args = ["ledger", command, "--state", "alder/state"];
+        let read = radmm(folder.path(), &args);
+        assert_eq!(read.status.code(), Some(0), "{}", text(&read.stderr));
+    }
+    drop(held);
+    assert!(seen() == before, "the folder was changed");
+}
+
+/// Returns the charges of the first study that `radmm ledger show --json` shows.
+fn shown_charges(folder: &tempfile::TempDir) -> Vec<Value> {
+    let args = ["ledger", "show", "--state", "maple/state", "--json"];
+    let shown: Value = serde_json::from_slice(&radmm(folder.path(), &args).stdout).unwrap();
+    shown["studies"][0]["charges"].as_array().unwrap().clone()
+}
+
+#[test]
+fn charges_are_exported_with_all_their_digits() {
+    let _alone = alone();
+    let folder = run_study(&[]);
+    let args = ["ledger", "export", "--csv", "--state", "maple/state"];
+    let exported = radmm(folder.path(), &args);
+    assert_eq!(
+        exported.status.code(),
+        Some(0),
+        "{}",
+        text(&exported.stderr)
+    );
+    let exported = text(&exported.stdout);
+    let mut lines = exported.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let lines: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let charges = shown_charges(&folder);
+    assert_eq!(lines.len(), charges.len());
+    for (line, charge) in lines.iter().zip(&charges) {
+        assert_eq!(line.len(), names.len(), "{line:?}");
+        let column = |name: &str| line[names.iter().position(|other| *other == name).unwrap()];
+        assert_eq!((column("study"), column("name")), ("0", "\"finished\""));
+        assert_eq!(
+            (column("released"), column("noise")),
+            ("minimiser", "gaussian")
+        );
+        assert_eq!(column("iteration"), charge["iteration"].to_string());
+        for number in ["amount", "sensitivity", "slack"] {
+            let value: f64 = column(number).parse().unwrap();
+            assert_eq!(
+                value,
+                charge[number].as_f64().unwrap(),
+                "{number}: {charge}"
+            );
+        }
+    }
+    // One format must be named.
+    let args = ["ledger", "export", "--state", "maple/state"];
+    assert_eq!(radmm(folder.path(), &args).status.code(), Some(2));
+}
+
+#[test]
+fn the_reader_on_the_page_of_the_format_reads_a_journal() {
+    let _alone = alone();
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("python3 is not installed: its reader was not run");
+        return;
+    }
+    let page = include_str!("../../../docs/journal.md");
+    let (_, rest) = page.split_once("```python\n").unwrap();
+    let (reader, _) = rest.split_once("```").unwrap();
+    assert!(reader.lines().count() <= 60);
+    let folder = run_study(&[]);
+    fs::write(folder.path().join("reader.py"), reader).unwrap();
+    let read = || {
+        let mut python = Command::new("python3");
+        let run = python.args(["reader.py", "maple/state/state.journal"]);
+        run.current_dir(folder.path()).output().unwrap()
+    };
+    let output = read();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let records: Vec<Value> = text(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |kind: &str| -> Vec<&Value> {
+        let all = records.iter();
+        all.filter(|record| record["record"] == kind).collect()
+    };
+    assert_eq!(
+        (of("study").len(), &of("study")[0]["name"]),
+        (1, &"finished".into())
+    );
+    let store = Store::open_read_only(&folder.path().join("maple/state")).unwrap();
+    let (mut sent, mut received) = (0, 0);
+    let count = |number: &mut u64| {
+        *number += 1;
+        Ok(())
+    };
+    store.for_each_sent(0, |_| count(&mut sent)).unwrap();
+    store
+        .for_each_received(0, |_| count(&mut received))
+        .unwrap();
+    let total = |key: &str| -> u64 {
+        let steps = of("step").into_iter();
+        steps.map(|step| step[key].as_u64().unwrap()).sum()
+    };
+    assert_eq!((total("sent"), total("received")), (sent, received));
+    let charges = shown_charges(&folder);
+    assert_eq!(of("charge").len(), charges.len());
+    for (read, shown) in of("charge").into_iter().zip(&charges) {
+        for key in ["iteration", "amount", "sensitivity", "slack"] {
+            assert_eq!(read[key].as_f64(), shown[key].as_f64(), "{key}: {shown}");
+        }
+        assert_eq!(
+            (&read["noise"], &read["answered"]),
+            (&"gaussian".into(), &true.into())
+        );
+    }
+    // It notices what was changed or cut.
+    let path = folder.path().join("maple/state/state.journal");
+    let whole = fs::read(&path).unwrap();
+    let mut changed = whole.clone();
+    changed[2000] ^= 1;
+    for (bytes, says) in [(&changed[..], "record"), (&whole[..5120], "cut")] {
+        fs::write(&path, bytes).unwrap();
+        let output = read();
+        assert!(!output.status.success());
+        assert!(
+            text(&output.stderr).contains(says),
+            "{}",
+            text(&output.stderr)
+        );
+    }
 }

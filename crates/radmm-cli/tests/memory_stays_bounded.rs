@@ -65,16 +65,16 @@ fn rows() -> String {
 struct Resources {
     /// Resident memory, in bytes.
     memory: u64,
-    file_handles: usize,
+    /// The room for file handles, which doubles when it is too small. Only the process itself may count them.
+    file_handles: u64,
     /// The size of its state file, in bytes.
     state: u64,
 }
 
 fn resources(parties: &PartyProcesses, party: usize) -> Resources {
-    let handles = fs::read_dir(format!("/proc/{}/fd", parties.pid(party)));
     Resources {
         memory: parties.memory(party).unwrap(),
-        file_handles: handles.unwrap().count(),
+        file_handles: parties.process_status(party, "FDSize").unwrap(),
         state: fs::metadata(parties.state_file(party)).unwrap().len(),
     }
 }

@@ -119,7 +119,14 @@ fn error_of(folder: &Path, args: &[&str]) -> (i32, String) {
     )
 }
 
+/// Returns the error in a table whose first row cannot be predicted. No header is printed before it.
 fn error_of_rows(rows: &str) -> (i32, String) {
+    for format in [&[][..], &["--json"]] {
+        let args = [&["model.json", "rows.csv"], format].concat();
+        let printed = predict(folder(rows).path(), &args).stdout;
+        let first_row_is_valid = rows.contains("\n90,no\n");
+        assert_eq!(printed.is_empty(), !first_row_is_valid, "{rows}");
+    }
     error_of(folder(rows).path(), &["model.json", "rows.csv"])
 }
 

@@ -241,3 +241,42 @@ fn releases_in_doubles_are_rejected() {
     );
     assert_eq!(code, 2);
 }
+
+#[test]
+fn another_study_does_not_overwrite_results() {
+    let folder = folder(STUDY);
+    let run = ["run", "study.toml", "--out", "results", "--quiet"];
+    assert!(radmm(folder.path(), &run).status.success());
+    let before = fs::read(folder.path().join("results/result.json")).unwrap();
+    // The same study may be run again.
+    assert!(radmm(folder.path(), &run).status.success());
+    let other = STUDY.replace("seed = 1", "seed = 2");
+    fs::write(folder.path().join("study.toml"), other).unwrap();
+    let (said, code) = error_of(folder.path(), &run);
+    assert_eq!(
+        (said.as_str(), code),
+        (
+            "error: results: this folder holds the results of study small, which would be overwritten; choose another folder for --out, or move them\n",
+            2
+        )
+    );
+    assert_eq!(
+        fs::read(folder.path().join("results/result.json")).unwrap(),
+        before
+    );
+}
+
+#[test]
+fn a_run_that_ends_early_leaves_no_empty_folder() {
+    let folder = folder(STUDY);
+    fs::remove_file(folder.path().join("rows.csv")).unwrap();
+    let run = ["run", "study.toml", "--out", "new/results"];
+    let (said, _) = error_of(folder.path(), &run);
+    assert!(said.contains("rows.csv"), "{said}");
+    assert!(!folder.path().join("new").exists());
+    // A folder that cannot be made is noticed before the rows are.
+    fs::write(folder.path().join("new"), "").unwrap();
+    let (said, code) = error_of(folder.path(), &run);
+    assert!(said.starts_with("error: new/results: "), "{said}");
+    assert_eq!(code, 1);
+}

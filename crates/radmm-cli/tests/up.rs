@@ -105,13 +105,17 @@ fn an_interrupted_party_resumes_where_it_stopped() {
     assert_eq!(printed["ending"], "stopped");
     let at = printed["iteration"].as_u64().unwrap();
     assert!((20..200).contains(&at), "{at}");
+    let statement = parties.home(2).join("results/statement.html");
+    let statement = fs::read_to_string(statement).unwrap();
+    let so_far = format!("Its run has stopped before its end. {at} of 200 iterations are done");
+    assert!(statement.contains(&so_far), "{statement}");
     let notices = exited.notices();
     let stopping = notices.iter().find(|notice| notice["event"] == "stopping");
     assert_eq!(stopping.unwrap()["iteration"], at);
     // Its neighbours learn why it has disconnected, and wait.
     for neighbour in [1, 3] {
         parties.wait_for(neighbour, "its neighbour's stop", |notice| {
-            let reason = "its operator stopped it";
+            let reason = "it says \"its operator stopped it\"";
             notice["event"] == "disconnected" && notice["reason"] == reason
         });
         assert!(parties.is_alive(neighbour));

@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 key: keys[other as usize].public(),
                 address,
             }],
+            parties: Vec::new(),
             largest_frame: 100_000,
         };
         let (sender, events) = event_queue();

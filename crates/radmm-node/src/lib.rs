@@ -6,6 +6,7 @@
 //! - [`transport`] carries frames between neighbours over TLS.
 //! - [`runtime`] drives a party: event loop, signals, status, metrics and log lines.
 //! - [`evidence`] is for others: transcript, signed statement, the report of an account, and the check of them all.
+//! - [`http`] serves pages on a loopback address to whoever may see them.
 //! - [`local_network`] prepares all parties of a study on one machine.
 
 #![cfg_attr(
@@ -19,6 +20,7 @@
 pub mod atomic_file;
 mod event_json;
 pub mod evidence;
+pub mod http;
 pub mod key;
 pub mod local_network;
 pub mod machine;
@@ -30,3 +32,4 @@ pub mod setup;
 pub mod store;
 mod strict_json;
 pub mod transport;
+pub mod utc_time;

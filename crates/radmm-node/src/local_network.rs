@@ -1,9 +1,13 @@
 //! All parties of a study on one machine, for trying it out: keys, site files, and a study that names the parties.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use radmm_data::Split;
 use radmm_study::{Identity, Study};
@@ -19,6 +23,8 @@ pub struct LocalNetwork {
     pub study: PathBuf,
     /// The name and site file of each party.
     pub sites: Vec<(String, PathBuf)>,
+    /// The ports of the parties, which no other local network takes as long as this value lives.
+    _ports: Arc<[PortBlock]>,
 }
 
 /// The options of a local network.
@@ -68,13 +74,9 @@ impl LocalNetwork {
         options: LocalNetworkOptions<'_>,
     ) -> Result<Self, LocalNetworkError> {
         let names = names(study);
-        let network = Self {
-            study: folder.join("study.toml"),
-            sites: names
-                .iter()
-                .map(|name| (name.clone(), folder.join(name).join("site.toml")))
-                .collect(),
-        };
+        let file = folder.join("study.toml");
+        let site = |name: &String| (name.clone(), folder.join(name).join("site.toml"));
+        let sites: Vec<(String, PathBuf)> = names.iter().map(site).collect();
         let LocalNetworkOptions {
             rows,
             seeded,
@@ -83,16 +85,22 @@ impl LocalNetwork {
         // Compared with the file of an earlier version: its form must not change.
         let original = format!("# Manner {{ seeded: {seeded}, limit: {limit:?} }}\n{text}");
         match fs::read_to_string(folder.join(ORIGINAL)) {
-            Ok(before) if before == original => return Ok(network),
+            Ok(before) if before == original => {
+                return Ok(Self {
+                    _ports: PortBlock::of_study(&file).into(),
+                    study: file,
+                    sites,
+                });
+            }
             Ok(_) => return Err(LocalNetworkError::Other(folder.to_owned())),
-            Err(_) if folder.join("study.toml").exists() => {
+            Err(_) if file.exists() => {
                 return Err(LocalNetworkError::Other(folder.to_owned()));
             }
             Err(_) => {}
         }
-        let ports = free_ports(names.len()).map_err(LocalNetworkError::Ports)?;
+        let (blocks, ports) = free_ports(names.len()).map_err(LocalNetworkError::Ports)?;
         let mut parties = String::new();
-        for (((name, site), port), rows) in network.sites.iter().zip(ports).zip(rows) {
+        for (((name, _), port), rows) in sites.iter().zip(&ports).zip(rows) {
             let own = folder.join(name);
             fs::create_dir_all(&own).map_err(|cause| unwritable(&own, cause))?;
             let path = own.join("key.pem");
@@ -108,27 +116,39 @@ impl LocalNetwork {
             parties += &format!(
                 "\n[[parties]]\nname = {name:?}\nkey = \"{identity}\"\nrows = {rows}\naddress = \"127.0.0.1:{port}\"\n"
             );
-            write(site, &site_file(port, study, options))?;
         }
         let name = match study_has_name(text) {
             true => String::new(),
             false => format!("name = {:?}\n", study.name),
         };
         let bare = without_parties(text);
-        write(&network.study, &format!("{name}{bare}{parties}"))?;
+        let text = format!("{name}{bare}{parties}");
+        write(&file, &text)?;
+        let named = Study::parse(&text, "study.toml").map(|(study, _)| study.sha256());
+        let sha256 = named.unwrap_or_default();
+        for ((_, site), port) in sites.iter().zip(ports) {
+            write(site, &site_file(port, study, &sha256, options))?;
+        }
         // Written last, so that an incomplete folder is filled again.
         write(&folder.join(ORIGINAL), &original)?;
-        Ok(network)
+        Ok(Self {
+            study: file,
+            sites,
+            _ports: blocks.into(),
+        })
     }
 }
 
-fn site_file(port: u16, study: &Study, options: LocalNetworkOptions<'_>) -> String {
+fn site_file(port: u16, study: &Study, sha256: &str, options: LocalNetworkOptions<'_>) -> String {
     let mut text = format!(
-        "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\n"
+        "key = \"key.pem\"\nstate = \"state\"\nout = \"results\"\nlisten = \"127.0.0.1:{port}\"\nmetrics = \"127.0.0.1:0\" # any free port: radmm page prints it\n"
     );
     if options.seeded {
         text += "noise = \"seeded\" # from the study's seed: it repeats, and protects nobody\n";
     }
+    text += &format!(
+        "\n# With these two lines the site runs this study and no other: radmm study show prints its digest.\n# [study]\n# sha256 = \"{sha256}\"\n"
+    );
     text +=
         "\n[data]\nshare = true # the rows that the study's own table and split give this party\n";
     if let Some(epsilon) = options.limit {
@@ -194,31 +214,77 @@ fn without_parties(text: &str) -> String {
     kept
 }
 
-/// Returns different ports that are free, and most likely still free when the parties are started later. Ports that the operating
-/// system would choose are not: it gives the same ones to outgoing connections.
-fn free_ports(count: usize) -> io::Result<Vec<u16>> {
-    const FIRST: u16 = 10_000;
-    const END: u16 = 32_768;
-    let mut listeners = Vec::new();
-    let mut failed = io::ErrorKind::AddrInUse.into();
-    for _ in 0..100 * count {
-        if listeners.len() == count {
-            break;
+/// The ports of local networks. Those that the operating system would choose are not among them: it gives the same ones to
+/// outgoing connections.
+const PORTS: Range<u16> = 10_000..32_768;
+
+/// The number of ports of a block.
+const BLOCK: u16 = 64;
+
+/// Ports that one local network on this machine takes at a time.
+///
+/// A port that was found free is not bound until its party starts, nor while a party that was killed is restarted. So each network
+/// locks the blocks that it takes its ports from.
+#[derive(Debug)]
+struct PortBlock {
+    /// A locked file. The operating system unlocks it when the process ends.
+    _lock: Option<File>,
+    first: u16,
+}
+
+impl PortBlock {
+    /// Locks the block of a port. Returns `None` if another network has it.
+    fn lock(port: u16) -> Option<Self> {
+        let first = port - port % BLOCK;
+        let path = env::temp_dir().join(format!("radmm-ports-{first}.lock"));
+        let created = File::options().create(true).append(true).open(&path);
+        // The file of another user can only be read, which suffices for a lock. Without any file there is none.
+        let file = created.or_else(|_| File::open(&path)).ok();
+        match file.as_ref().map(File::try_lock) {
+            Some(Err(TryLockError::WouldBlock)) => None,
+            _ => Some(Self { _lock: file, first }),
         }
+    }
+
+    /// Locks the blocks of a study's ports, as far as no other network has them.
+    fn of_study(file: &Path) -> Vec<Self> {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let study = Study::parse(&text, "").ok();
+        let parties = study.iter().flat_map(|(study, _)| &study.parties);
+        let port = |address: &String| address.rsplit_once(':')?.1.parse().ok();
+        let ports = parties.filter_map(|party| party.address.as_ref().and_then(port));
+        let blocks: BTreeSet<u16> = ports.map(|port: u16| port - port % BLOCK).collect();
+        blocks.into_iter().filter_map(Self::lock).collect()
+    }
+}
+
+/// Returns different ports that are free, and the blocks that they are from.
+fn free_ports(count: usize) -> io::Result<(Vec<PortBlock>, Vec<u16>)> {
+    let (mut blocks, mut listeners) = (Vec::<PortBlock>::new(), Vec::new());
+    let mut failed = io::ErrorKind::AddrInUse.into();
+    for _ in 0..100 + count {
         let mut random = [0; 4];
         let filled = SystemRandom::new().fill(&mut random);
         filled.map_err(|_| io::Error::other("no randomness"))?;
-        let offset = u32::from_le_bytes(random) % u32::from(END - FIRST);
-        match TcpListener::bind(("127.0.0.1", FIRST + offset as u16)) {
-            Ok(listener) => listeners.push(listener),
-            Err(error) => failed = error,
+        let offset = u32::from_le_bytes(random) % u32::from(PORTS.end - PORTS.start);
+        let Some(block) = PortBlock::lock(PORTS.start + offset as u16) else {
+            continue;
+        };
+        for port in block.first.max(PORTS.start)..block.first + BLOCK {
+            match TcpListener::bind(("127.0.0.1", port)) {
+                Ok(listener) => listeners.push(listener),
+                Err(error) => failed = error,
+            }
+            if listeners.len() == count {
+                blocks.push(block);
+                let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
+                let ports = listeners.iter().map(port).collect::<io::Result<_>>()?;
+                return Ok((blocks, ports));
+            }
         }
+        blocks.push(block);
     }
-    if listeners.len() < count {
-        return Err(failed);
-    }
-    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
-    listeners.iter().map(port).collect()
+    Err(failed)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), LocalNetworkError> {
@@ -290,6 +356,15 @@ seed = 11
             let (site, _) = SiteFile::parse(&fs::read_to_string(site).unwrap(), "site").unwrap();
             assert_eq!(site.limit.unwrap().relaxed, Some((3.0, 1e-4)));
         }
+        // No other network has its ports, however long its parties take to start.
+        let port = |party: &radmm_study::StudyParty| {
+            let address: std::net::SocketAddr = party.address.as_ref().unwrap().parse().unwrap();
+            address.port()
+        };
+        let ports: Vec<u16> = named.parties.iter().map(port).collect();
+        assert!(ports.iter().all(|port| PortBlock::lock(*port).is_none()));
+        drop(made.clone());
+        assert!(PortBlock::lock(ports[0]).is_none());
         // A second call finds the same keys and ports.
         LocalNetwork::prepare(STUDY, &study, folder.path(), options).unwrap();
         assert_eq!(fs::read_to_string(&made.study).unwrap(), text);
@@ -307,5 +382,9 @@ seed = 11
         };
         let rejected = LocalNetwork::prepare(STUDY, &study, folder.path(), seeded);
         assert!(matches!(rejected, Err(LocalNetworkError::Other(_))));
+        drop(made);
+        let resumed = LocalNetwork::prepare(STUDY, &study, folder.path(), options).unwrap();
+        assert!(PortBlock::lock(ports[0]).is_none());
+        drop(resumed);
     }
 }

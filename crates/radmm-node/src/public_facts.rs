@@ -4,7 +4,7 @@ use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{
     Budget, Guarantee, InvalidBudget, Ledger, Mechanism, PrivacyEvent, PrivacyProfile, SpendError,
 };
-use radmm_study::{Limit, Study};
+use radmm_study::{Limit, NoiseOrigin, Study};
 use thiserror::Error;
 
 /// The public facts about a party: its place in a study, the number of its rows, and its noise.
@@ -20,8 +20,8 @@ pub struct PublicFacts {
     pub rows: usize,
     /// The noise of its answers.
     pub mechanism: Mechanism,
-    /// Whether the noise repeats from the study's seed, and so protects nobody.
-    pub seeded: bool,
+    /// The source of the noise.
+    pub noise: NoiseOrigin,
     /// Whether the study's bounds or vocabularies were read off the rows, so that no guarantee covers what they tell.
     pub read_off: bool,
     /// The site's limit over all studies on its rows.
@@ -47,7 +47,9 @@ impl PublicFacts {
 
     /// Returns whether the noise protects anybody.
     pub fn protects(&self) -> bool {
-        !self.seeded && !self.read_off && self.study.privacy.unprotected().is_none()
+        self.noise == NoiseOrigin::Secret
+            && !self.read_off
+            && self.study.privacy.unprotected().is_none()
     }
 
     /// Returns the caveat that goes with the party's total.
@@ -59,9 +61,9 @@ impl PublicFacts {
             return "bounds, vocabularies or other facts were read off the rows, and no guarantee covers what they tell"
                 .to_owned();
         }
-        match self.seeded {
-            true => "a rehearsal: the noise repeats from the study's seed, which all parties know: nobody is protected",
-            false => {
+        match self.noise {
+            NoiseOrigin::Seeded => "a rehearsal: the noise repeats from the study's seed, which all parties know: nobody is protected",
+            NoiseOrigin::Secret => {
                 "it is a promise of this party, whose noise nobody else can see drawn; a person with several rows is protected \
                  less than a person with one"
             }

@@ -3,6 +3,7 @@
 //! Parsers disagree about which value of a repeated key counts, so that the same signed bytes would mean different things to
 //! different readers.
 
+use radmm_study::foreign_text::quoted;
 use std::fmt;
 
 use serde::Deserialize;
@@ -42,7 +43,7 @@ impl<'a> Object<'a> {
     /// Rejects fields other than these.
     pub(crate) fn only(self, names: &[&str]) -> Result<Self, String> {
         match self.0.keys().find(|key| !names.contains(&key.as_str())) {
-            Some(key) => Err(format!("unknown field {key:?}")),
+            Some(key) => Err(format!("unknown field {}", quoted(key))),
             None => Ok(self),
         }
     }

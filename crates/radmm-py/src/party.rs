@@ -5,25 +5,26 @@
 //!
 //! ```text
 //! 0                          the sender asks for a new link
-//! 1 ‖ link (16 bytes) ‖ frame
+//! 1 ‖ link (16 bytes) ‖ number of the frame on the link, from 0 (8 bytes, the lowest first) ‖ frame
 //! ```
 //! Of two neighbours the one with the lower number draws the link, at random, whenever it starts or is asked to; messages of
-//! earlier links are ignored. So a party that was restarted needs nothing from its carrier. Of the frames of a link only the first,
-//! its hello, must not be handled twice; a carrier that does not know whether it has delivered a message may deliver it again.
+//! earlier links are ignored. So a party that was restarted needs nothing from its carrier. A carrier that does not know whether it has
+//! delivered a message may deliver it again: the number tells.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use radmm::graph::NodeId;
 use radmm_node::evidence::write_result_files;
-use radmm_node::machine::{Credit, Frame, Link, LinkEvent, Party, Serial};
+use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
+use radmm_node::runtime::forbid_core_dumps;
 use radmm_node::setup::{Folders, PartySetup};
-use radmm_node::store::Store;
 use radmm_study::SiteFile;
 use rayon::ThreadPool;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -79,20 +80,23 @@ struct Edge {
     /// Whether this side draws the link.
     draws: bool,
     link: Option<(LinkId, Serial)>,
-    /// The hello of that link, once it has come.
-    hello: Option<Vec<u8>>,
+    /// The least number of the frames of that link that have not come.
+    next: u64,
 }
 
 /// A link that queues frames for the carrier.
 struct QueueLink {
     peer: NodeId,
     id: LinkId,
+    /// The number of frames that were sent.
+    sent: AtomicU64,
     outgoing: Arc<Mutex<Vec<Outgoing>>>,
 }
 
 impl Link for QueueLink {
     fn send(&self, frame: Vec<u8>) -> bool {
-        let message = [&[FRAME][..], &self.id, &frame].concat();
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        let message = [&[FRAME][..], &self.id, &number.to_le_bytes(), &frame].concat();
         lock(&self.outgoing).push((self.peer, message));
         true
     }
@@ -119,6 +123,8 @@ impl PartyMachine {
         table: Option<&Table>,
         threads: Option<usize>,
     ) -> Result<Self, Failure> {
+        // Privacy: before the key is read. The rows are in this process already.
+        forbid_core_dumps();
         let (site, _) = SiteFile::parse(site, site_name)?;
         let folders = Folders {
             study: study.folder(),
@@ -141,12 +147,12 @@ impl PartyMachine {
             peer: peer.id,
             name: peer.name,
             link: None,
-            hello: None,
+            next: 0,
         });
         let edges = edges.collect();
         let party = guarded(py, || {
             pool.install(|| {
-                let store = Store::open(&setup.path(&setup.site().state))?;
+                let store = setup.open_store()?;
                 Ok(setup.open(store)?.0)
             })
         })?;
@@ -374,7 +380,7 @@ impl Running {
         let serial = Serial(self.links);
         let edge = &mut self.edges[index];
         let peer = edge.peer;
-        edge.hello = None;
+        edge.next = 0;
         if let Some((_, before)) = edge.link.replace((id, serial)) {
             self.party.handle(LinkEvent::Down {
                 peer,
@@ -385,6 +391,7 @@ impl Running {
         let link = QueueLink {
             peer,
             id,
+            sent: AtomicU64::new(0),
             outgoing: self.outgoing.clone(),
         };
         self.party.handle(LinkEvent::Up {
@@ -402,23 +409,21 @@ impl Running {
             Some(Message::AskForLink) if draws => self.begin_link(index, drawn_link()?),
             // It draws links itself, and has no reason to ask.
             Some(Message::AskForLink) => Ok(()),
-            Some(Message::Frame(id, frame)) => {
+            Some(Message::Frame(id, number, frame)) => {
                 let is_current = edge.link.is_some_and(|(current, _)| current == *id);
-                let is_hello = matches!(Frame::decode(frame), Ok(Frame::Hello(_)));
-                if !is_current && (draws || !is_hello) {
+                if !is_current && (draws || number > 0) {
                     // Of a link before this one, or before this process: the neighbour is not to blame.
                     return Ok(());
                 }
                 if !is_current {
                     self.begin_link(index, *id)?;
                 }
-                if is_hello {
-                    let before = self.edges[index].hello.replace(frame.to_vec());
-                    if before.as_deref() == Some(frame) {
-                        return Ok(());
-                    }
+                let edge = &mut self.edges[index];
+                if number < edge.next {
+                    // The carrier has delivered it before.
+                    return Ok(());
                 }
-                let edge = &self.edges[index];
+                edge.next = number.saturating_add(1);
                 let Some((_, serial)) = edge.link else {
                     return Ok(());
                 };
@@ -448,7 +453,7 @@ impl Running {
 /// A message between two parties.
 enum Message<'a> {
     AskForLink,
-    Frame(&'a LinkId, &'a [u8]),
+    Frame(&'a LinkId, u64, &'a [u8]),
 }
 
 impl<'a> Message<'a> {
@@ -456,8 +461,9 @@ impl<'a> Message<'a> {
         match message.split_first()? {
             (&ASK_FOR_LINK, _) => Some(Self::AskForLink),
             (&FRAME, rest) => {
-                let (id, frame) = rest.split_first_chunk()?;
-                Some(Self::Frame(id, frame))
+                let (id, rest) = rest.split_first_chunk()?;
+                let (number, frame) = rest.split_first_chunk()?;
+                Some(Self::Frame(id, u64::from_le_bytes(*number), frame))
             }
             _ => None,
         }

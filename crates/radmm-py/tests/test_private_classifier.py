@@ -211,15 +211,27 @@ def test_a_ledger_whose_journal_is_gone_does_not_start_from_zero(numbers: Any, l
 def test_a_ledger_that_is_older_than_its_results_is_refused(numbers: Any, ledger: Path, tmp_path: Path) -> None:
     X, y = numbers
     model = radmm.PrivateLinearClassifier(0.5, bounds=BOUNDS, ledger=ledger, limit=5).fit(X, y)
-    shutil.copy(ledger / "state.journal", tmp_path / "older")
+    files = ("state.journal", "noise.secret")
+    older, newest = tmp_path / "older", tmp_path / "newest"
+
+    def copy(source: Path, target: Path, files: tuple[str, ...] = files) -> None:
+        target.mkdir(exist_ok=True)
+        for file in files:
+            shutil.copy(source / file, target / file)
+
+    copy(ledger, older)
     two = model.fit(X, y).ledger_[0]
-    shutil.copy(ledger / "state.journal", tmp_path / "newest")
-    shutil.copy(tmp_path / "older", ledger / "state.journal")
+    copy(ledger, newest)
+    copy(older, ledger, files[:1])
     results = (ledger / "fits" / "fit 2" / "model.json").read_bytes()
+    with pytest.raises(radmm.LedgerError, match="was cut, or replaced by an older copy"):
+        model.fit(X, y)
+    # With the secrets of then, the results still tell.
+    copy(older, ledger)
     with pytest.raises(radmm.LedgerError, match='results of "fit 2", of which state.journal knows nothing'):
         model.fit(X, y)
     assert (ledger / "fits" / "fit 2" / "model.json").read_bytes() == results
-    shutil.copy(tmp_path / "newest", ledger / "state.journal")
+    copy(newest, ledger)
     assert model.fit(X, y).ledger_[0] > two
     # Nor does it start from zero where journal and key are gone.
     for file in ("state.journal", "key.pem"):

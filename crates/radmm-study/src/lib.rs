@@ -43,9 +43,10 @@
 //! | `canonical` | the one way to write a study: its digest, and where two studies differ |
 //! | [`algorithm`] | the registry of algorithms |
 //! | [`pricing`] | from a total ε to the noise of every party, and back, before a row is read |
+//! | `tick` | when answers of real parties leave |
 //! | [`instantiate`], [`rows`] | from a study to the parts of a node |
 //! | `model` | the model file: weights, the meaning of their columns, and what they cost |
-//! | [`number_format`], [`statement_text`], [`hex`] | texts that all programs share |
+//! | [`number_format`], [`statement_text`], [`foreign_text`], [`hex`] | texts that all programs share |
 //!
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
@@ -62,6 +63,7 @@ pub mod algorithm;
 mod canonical;
 mod choice;
 mod error;
+pub mod foreign_text;
 pub mod hex;
 mod identity;
 pub mod instantiate;
@@ -74,6 +76,7 @@ pub mod rows;
 mod site;
 pub mod statement_text;
 mod study;
+mod tick;
 
 pub use algorithm::Method;
 pub use canonical::diff::{Difference, first_difference};

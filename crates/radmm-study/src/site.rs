@@ -17,10 +17,23 @@ use crate::parse::{address, data, parties};
 use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
-    keys: &["key", "party", "state", "out", "listen", "metrics", "noise"],
-    sections: &["data", "limit", "addresses"],
+    keys: &[
+        "key",
+        "party",
+        "state",
+        "witness",
+        "out",
+        "listen",
+        "metrics",
+        "hosts",
+        "noise",
+        "stop_on_suspicion",
+    ],
+    sections: &["study", "data", "limit", "addresses"],
     lists: &[],
 };
+
+const STUDY: [&str; 1] = ["sha256"];
 
 const DATA: [&str; 4] = ["path", "format", "share", "continues"];
 
@@ -41,16 +54,24 @@ pub struct SiteFile {
     pub key: String,
     /// The name of the party whose key that must be; `None` if any party's key is accepted.
     pub party: Option<String>,
+    /// The SHA-256 digest of the only study that the owner of the rows has approved; `None` if any study is run.
+    pub approved: Option<[u8; 32]>,
     /// The folder of persistent state: charges and the steps of studies.
     pub state: String,
+    /// A file on another disk that knows how far the state is, so that an older copy of it is refused.
+    pub witness: Option<String>,
     /// The folder of results.
     pub out: String,
     /// The address on which neighbours are accepted; `None` if this party only dials.
     pub listen: Option<SocketAddr>,
-    /// The address of metrics, for this machine alone.
+    /// The address of the page and of metrics, for this machine alone.
     pub metrics: Option<SocketAddr>,
+    /// The hosts by which the page may be asked for, besides this machine's own, with or without a port.
+    pub hosts: Vec<String>,
     /// The source of noise.
     pub noise: NoiseOrigin,
+    /// Whether the node stops when a neighbour's values are suspicious.
+    pub stop_on_suspicion: bool,
     /// This party's rows.
     pub data: SiteData,
     /// The limit of everything ever asked of these rows; always there if the noise is secret.
@@ -66,6 +87,25 @@ pub enum NoiseOrigin {
     Secret,
     /// Drawn from the study's seed: it repeats, and protects nobody. For rehearsals.
     Seeded,
+}
+
+impl NoiseOrigin {
+    /// Returns the name as site files have it: `secret` or `seeded`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Secret => "secret",
+            Self::Seeded => "seeded",
+        }
+    }
+
+    /// Returns the other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Secret => Self::Seeded,
+            Self::Seeded => Self::Secret,
+        }
+    }
 }
 
 /// A party's rows.
@@ -139,18 +179,25 @@ impl SiteFile {
             "a folder for the state that must survive a restart",
         )?;
         let state = state.words()?.to_owned();
+        let witness = top.optional("witness", |entry| Ok(entry.words()?.to_owned()))?;
         let out = top.optional("out", |entry| entry.words())?;
         let listen = top.optional("listen", |entry| socket(entry, "0.0.0.0:7411"))?;
         let metrics = top.optional("metrics", metrics)?;
+        let hosts = top.optional("hosts", hosts)?;
         let noise = noise(&top, &mut notes)?;
+        let stop = top.optional("stop_on_suspicion", |entry| entry.boolean())?;
         let site = Self {
             key,
             party,
+            approved: approved(&top)?,
             state,
+            witness,
             out: out.unwrap_or(OUT).to_owned(),
             listen,
             metrics,
+            hosts: hosts.unwrap_or_default(),
             noise,
+            stop_on_suspicion: stop == Some(true),
             data: data(&top)?,
             limit: limit(&top, noise)?,
             addresses: addresses(&top)?,
@@ -175,6 +222,16 @@ fn party(entry: &Entry<'_>) -> Result<String, StudyError> {
     Ok(name.to_owned())
 }
 
+fn approved(top: &Section<'_>) -> Result<Option<[u8; 32]>, StudyError> {
+    top.section("study", &STUDY)?.optional("sha256", |entry| {
+        hex::decode(entry.string()?).map_err(|error| {
+            entry.wrong(format!(
+                "{error}; copy the digest that radmm study show prints"
+            ))
+        })
+    })
+}
+
 fn socket(entry: &Entry<'_>, example: &str) -> Result<SocketAddr, StudyError> {
     let socket = entry.string()?.parse().ok();
     socket.ok_or_else(|| {
@@ -195,14 +252,17 @@ fn metrics(entry: &Entry<'_>) -> Result<SocketAddr, StudyError> {
     }
 }
 
+fn hosts(entry: &Entry<'_>) -> Result<Vec<String>, StudyError> {
+    let elements = entry.elements()?;
+    elements.iter().map(address::read_host).collect()
+}
+
 fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyError> {
     let Some(entry) = top.get("noise") else {
         return Ok(NoiseOrigin::Secret);
     };
-    let origin = entry.choice(&[
-        ("secret", NoiseOrigin::Secret),
-        ("seeded", NoiseOrigin::Seeded),
-    ])?;
+    let origins = [NoiseOrigin::Secret, NoiseOrigin::Seeded];
+    let origin = entry.choice(&origins.map(|origin| (origin.name(), origin)))?;
     if origin == NoiseOrigin::Seeded {
         notes.push(entry.note(
             "is \"seeded\": anybody who knows the study's seed can subtract the noise, so that it protects nobody",

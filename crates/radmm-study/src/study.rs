@@ -200,13 +200,16 @@ impl Serialize for PrivacySection {
     }
 }
 
-/// `[run]`: how often a study is simulated, and from which seed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// `[run]`: how often a study is simulated, from which seed, and when answers of real parties leave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSection {
     /// The number of repetitions, at least one.
     pub repetitions: u32,
     /// The seed of noise and of a random start.
     pub seed: u64,
+    /// The tick in seconds on which answers of real parties leave; `None` for that of the public rule: [`Study::tick`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<f64>,
 }
 
 impl Study {

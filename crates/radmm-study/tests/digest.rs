@@ -1,6 +1,6 @@
 //! The digest of a study depends on the meaning of every key, and on nothing else.
 
-use radmm_study::Study;
+use radmm_study::{NoiseOrigin, Study, hex};
 
 const EXAMPLE: &str = include_str!("example.toml");
 
@@ -44,6 +44,12 @@ fn the_digest_is_that_of_the_serialised_study() {
     assert_eq!(
         study.sha256(),
         "f1f454a29d112577742c03d2d526ac20bd1fbdd446987c83ac607c382cac1d33"
+    );
+    // A run in earnest speaks of the study itself, and a rehearsal of its rehearsal.
+    assert_eq!(study.spoken_digest(NoiseOrigin::Secret), study.digest());
+    assert_eq!(
+        hex::encode(&study.spoken_digest(NoiseOrigin::Seeded)),
+        "1c6a283125cf06eecc2bc17986f86ceca080c5beba48dc76f881690266eea309"
     );
 }
 
@@ -132,6 +138,8 @@ fn every_key_changes_the_digest() {
         ("\"fixed\"", "\"penalty\""),
         ("\"tight\"", "\"paper\""),
         ("repetitions = 10", "repetitions = 11"),
+        ("repetitions = 10", "repetitions = 10\ntick = 0"),
+        ("repetitions = 10", "repetitions = 10\ntick = 0.5"),
         ("seed = 1\n", "seed = 2\n"),
     ];
     let mut seen = vec![digest(EXAMPLE)];

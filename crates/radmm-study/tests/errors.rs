@@ -126,11 +126,14 @@ fn every_key_is_tested_in_type_and_in_range() {
             "[privacy]",
             "mechanism noise epsilon rate sigma scale bound delta",
         ),
-        ("[run]", "repetitions seed"),
+        ("[run]", "repetitions seed tick"),
     ];
     let parties = [("[parties[0]]", "name key address")];
     let site = [
-        ("", "key party state out listen metrics noise"),
+        (
+            "",
+            "key party state out listen metrics noise stop_on_suspicion",
+        ),
         ("[data]", "path format share continues"),
         ("[limit]", "epsilon delta pure accounting"),
         ("[addresses]", "birch"),
@@ -162,7 +165,7 @@ fn assert_every_key_is_tested(keys: &[(&str, &str)], mistakes: Vec<Mistake>) {
                 "{section} {key} is never of the wrong type"
             );
             // A boolean has no range, and any word may mean "not known".
-            let no_range = ["intercept", "missing"].contains(&key);
+            let no_range = ["intercept", "missing", "stop_on_suspicion"].contains(&key);
             assert!(
                 no_range || !ranges.is_empty(),
                 "{section} {key} is never out of range"

@@ -161,6 +161,7 @@ fn the_example_has_its_meaning() {
         run: RunSection {
             repetitions: 10,
             seed: 1,
+            tick: None,
         },
     };
     assert_eq!(study, expected);
@@ -194,7 +195,8 @@ fn missing_keys_have_defaults() {
         study.run,
         RunSection {
             repetitions: 1,
-            seed: 0
+            seed: 0,
+            tick: None,
         }
     );
     // Sections of which every key has a default may be left out.

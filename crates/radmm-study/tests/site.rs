@@ -48,11 +48,15 @@ fn the_example_has_its_meaning() {
     let expected = SiteFile {
         key: "alder.key".into(),
         party: None,
+        approved: None,
         state: "state".into(),
+        witness: None,
         out: "results".into(),
         listen: Some(([0, 0, 0, 0], 7411).into()),
         metrics: Some(([127, 0, 0, 1], 9411).into()),
+        hosts: Vec::new(),
         noise: NoiseOrigin::Secret,
+        stop_on_suspicion: false,
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows.csv".into(),
@@ -67,17 +71,27 @@ fn the_example_has_its_meaning() {
 }
 
 #[test]
+fn a_witness_is_a_path() {
+    let site = with("state = ", "witness = \"/mnt/usb/alder\"\nstate = ");
+    assert_eq!(site.witness.as_deref(), Some("/mnt/usb/alder"));
+}
+
+#[test]
 fn missing_keys_have_defaults() {
     let (site, notes) = read(LEAST);
     assert_eq!(notes, [""; 0]);
     let expected = SiteFile {
         key: "k".into(),
         party: None,
+        approved: None,
         state: "s".into(),
+        witness: None,
         out: "results".into(),
         listen: None,
         metrics: None,
+        hosts: Vec::new(),
         noise: NoiseOrigin::Secret,
+        stop_on_suspicion: false,
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows".into(),
@@ -92,9 +106,35 @@ fn missing_keys_have_defaults() {
 }
 
 #[test]
+fn hosts_are_names_with_or_without_a_port() {
+    let line = "hosts = [\"node.alder.example\", \"localhost:9000\"]";
+    let site = read(&format!("{line}\n{LEAST}")).0;
+    assert_eq!(site.hosts, ["node.alder.example", "localhost:9000"]);
+}
+
+#[test]
 fn a_site_may_name_its_party() {
     let site = read(&format!("party = \"St. Alder\"\n{LEAST}")).0;
     assert_eq!(site.party.as_deref(), Some("St. Alder"));
+}
+
+#[test]
+fn a_site_may_name_the_study_that_its_owner_approved() {
+    let digest = "00ff".repeat(16);
+    let site = read(&format!("{LEAST}[study]\nsha256 = \"{digest}\"\n")).0;
+    assert_eq!(
+        site.approved,
+        Some(std::array::from_fn(|k| [0, 255][k % 2]))
+    );
+    for invalid in ["abc", &"00FF".repeat(16), &"00ff".repeat(17)] {
+        let text = format!("{LEAST}[study]\nsha256 = \"{invalid}\"\n");
+        let error = SiteFile::parse(&text, "site.toml").unwrap_err().to_string();
+        assert!(
+            error.starts_with("site.toml:9: [study] sha256 = ")
+                && error.ends_with("copy the digest that radmm study show prints"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -116,6 +156,14 @@ fn the_format_is_given_or_follows_from_the_extension() {
         Format::Parquet
     );
     assert_eq!(format("path = \"a.svm\"\nshare = false"), Format::Libsvm);
+}
+
+#[test]
+fn a_party_stops_on_suspicion_if_it_says_so() {
+    for (value, stops) in [("true", true), ("false", false)] {
+        let text = LEAST.replace("state", &format!("stop_on_suspicion = {value}\nstate"));
+        assert_eq!(read(&text).0.stop_on_suspicion, stops);
+    }
 }
 
 #[test]

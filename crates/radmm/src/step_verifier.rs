@@ -4,9 +4,9 @@
 //! those of the party, to the bit: a recycled release is then a function of earlier ones, and reveals nothing more. A neighbour
 //! can verify so while the study runs, and anyone afterwards.
 
-use crate::algorithm::{Algorithm, Step, StepInputs, View};
+use crate::algorithm::{Algorithm, Step, StepInputs, Summands, View};
 use crate::protocol::query::Query;
-use crate::protocol::release::Release;
+use crate::protocol::release::{Release, SPACING};
 
 /// The step that follows from the messages of an iteration.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +119,31 @@ impl StepVerifier {
         answer: &Release,
     ) -> Option<Release> {
         self.answered(&filled(known), answer)
+    }
+
+    /// Returns the answer that turned into the party's next value, for a step that [`expect_from`](Self::expect_from) returned for
+    /// these values, and how far it can be from the true one because the value is rounded.
+    pub fn implied_answer(
+        &self,
+        known: &[Option<Release>],
+        next: &Release,
+    ) -> Option<(Vec<f64>, f64)> {
+        let neighbours = filled(known);
+        let view = View {
+            iteration: self.iteration,
+            own: self.own.values(),
+            neighbours: &neighbours,
+        };
+        let answer = self.algorithm.implied_answer(&view, next.values())?;
+        let gain = self.algorithm.answer_gain(self.iteration + 1, known.len());
+        // Twice the rounding of every coordinate leaves room for that of the arithmetic.
+        let rounding = (next.values().len() as f64).sqrt() * SPACING / gain;
+        Some((answer, rounding))
+    }
+
+    /// Returns whose answers add up to the party's next value, if it is a sum of answers.
+    pub fn next_summands(&self) -> Option<Summands> {
+        self.algorithm.summands(self.iteration + 1)
     }
 
     /// Returns the number of values of a release of this iteration, for rows of `columns` columns.

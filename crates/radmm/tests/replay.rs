@@ -44,8 +44,15 @@ fn ledger(journal: &[ChargedAnswer]) -> Ledger {
     Ledger::resumed(Budget::unlimited(0.0).unwrap(), Bound::Tight, events).unwrap()
 }
 
-/// Party `i` with the rows of party `of`.
-fn node(i: u32, of: u32, noise: Noise, ledger: Ledger) -> Node {
+/// The secret of party `i` after so many answers.
+fn secret(i: u32, answers: usize) -> [u8; 32] {
+    (0..answers).fold([i as u8 + 1; 32], |secret, _| {
+        *NoiseKey::next_secret(&secret)
+    })
+}
+
+/// Party `i` with the rows of party `of`, which has answered what is in a journal.
+fn node(i: u32, of: u32, noise: Noise, journal: &[ChargedAnswer]) -> Node {
     let terms = |noise| CuratorConfig {
         problem: Problem {
             loss: Loss::Logistic,
@@ -59,11 +66,14 @@ fn node(i: u32, of: u32, noise: Noise, ledger: Ledger) -> Node {
             law: NoiseDistribution::Gamma { rate: 1.0 },
             scale: NoiseScaling::Fixed,
         },
-        ledger,
+        ledger: ledger(journal),
         noise,
     };
     let curator = match noise {
-        Noise::Secret => Curator::new(rows(of), terms(NoiseKey::secret([i as u8 + 1; 32]))),
+        Noise::Secret => {
+            let key = NoiseKey::secret(secret(i, journal.len()));
+            Curator::new(rows(of), terms(key))
+        }
         Noise::Repeating => {
             Curator::simulated(Arc::new(rows(of)), terms(NoiseKey::repeating(7, 0, i)))
         }
@@ -82,7 +92,7 @@ fn node(i: u32, of: u32, noise: Noise, ledger: Ledger) -> Node {
 
 /// All messages of a run by iteration, and what node 0 recorded.
 fn whole_run(noise: Noise) -> (Vec<Vec<Message>>, Vec<ChargedAnswer>) {
-    let mut nodes: Vec<Node> = (0..NODES).map(|i| node(i, i, noise, ledger(&[]))).collect();
+    let mut nodes: Vec<Node> = (0..NODES).map(|i| node(i, i, noise, &[])).collect();
     let mut said: Vec<Output> = nodes.iter_mut().flat_map(Node::start).collect();
     let (mut messages, mut journal) = (Vec::new(), Vec::new());
     while !said.is_empty() {
@@ -163,7 +173,7 @@ fn started_again_at_any_iteration_a_node_says_the_same_and_is_charged_once() {
         for cut in 0..=messages.len() {
             let made = |recorded: &&ChargedAnswer| (recorded.iteration as usize) <= cut;
             let past: Vec<ChargedAnswer> = journal.iter().filter(made).cloned().collect();
-            let mut node = node(0, 0, noise, ledger(&past));
+            let mut node = node(0, 0, noise, &past);
             let recalled = led(&mut node, &messages[..cut], &past);
             let recorded = |output: &Output| matches!(output, Output::Record { .. });
             assert!(!recalled.iter().any(recorded));
@@ -182,7 +192,7 @@ fn started_again_at_any_iteration_a_node_says_the_same_and_is_charged_once() {
 fn with_secret_noise_what_is_on_record_needs_no_rows() {
     let (messages, journal) = whole_run(Noise::Secret);
     // Another party's rows: whatever were computed from them would be something else.
-    let mut node = node(0, 1, Noise::Secret, ledger(&journal));
+    let mut node = node(0, 1, Noise::Secret, &journal);
     let recalled = led(&mut node, &messages, &journal);
     assert_eq!(said(&recalled), own(&messages)[1..]);
 }
@@ -192,7 +202,7 @@ fn a_journal_of_another_study_or_of_other_rows_is_refused() {
     let stopped = |noise: Noise, of: u32, change: &dyn Fn(&mut ChargedAnswer)| {
         let (messages, mut journal) = whole_run(noise);
         change(&mut journal[1]);
-        let mut node = node(0, of, noise, ledger(&journal));
+        let mut node = node(0, of, noise, &journal);
         let outputs = led(&mut node, &messages, &journal);
         outputs.into_iter().find_map(|output| match output {
             Output::Stopped(StopReason::Refused { refusal, .. }) => Some(refusal),

@@ -11,11 +11,13 @@ pub(crate) use self::data::{
     DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
 };
 pub(crate) use self::party::{
-    KeyCommand, LedgerCommand, LogFormat, NodeArgs, ShowLedgerArgs, UpArgs, VerifyArgs,
+    AdoptArgs, BackupArgs, ExportLedgerArgs, KeyCommand, LedgerCommand, LogFormat, NodeArgs,
+    PageArgs, ShowLedgerArgs, StateCommand, StateFolderArgs, StatusArgs, UpArgs, VerifyArgs,
     VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
-    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs, RunArgs,
+    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs,
+    RunArgs, ShowStudyArgs, StudyCommand,
 };
 
 /// Train one linear classifier on the rows of many parties: no server, messages between neighbours only, one privacy guarantee
@@ -38,18 +40,26 @@ pub(crate) enum Command {
     Privacy(PrivacyArgs),
     Audit(AuditArgs),
     Node(NodeArgs),
+    Status(StatusArgs),
+    Page(PageArgs),
     Up(UpArgs),
     Predict(PredictArgs),
     Verify(VerifyArgs),
     /// Inspect files of rows
     #[command(subcommand, arg_required_else_help = true)]
     Data(DataCommand),
+    /// Show what a study is, for the owner of rows to sign off
+    #[command(subcommand, arg_required_else_help = true)]
+    Study(StudyCommand),
     /// Generate and show the key that identifies a site to other parties
     #[command(subcommand, arg_required_else_help = true)]
     Key(KeyCommand),
     /// Show and check the account of the privacy spent on a site's rows
     #[command(subcommand, arg_required_else_help = true)]
     Ledger(LedgerCommand),
+    /// Back up a state folder, and make one that was moved this party's state
+    #[command(subcommand, arg_required_else_help = true)]
+    State(StateCommand),
 }
 
 /// Options of all commands that compute.

@@ -1,8 +1,9 @@
-//! Arguments of the commands of a real network: `node`, `up`, `verify`, `ledger`, `key`.
+//! Arguments of the commands of a real network: `node`, `status`, `page`, `up`, `verify`, `ledger`, `state`, `key`.
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
+use radmm_node::runtime::LogLevel;
 
 use super::values;
 
@@ -29,6 +30,10 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "DIR", hide = true)]
     pub table_in: Option<PathBuf>,
 
+    /// Stop when stdin ends, as it does when the process that started this one has ended
+    #[arg(long, hide = true)]
+    pub stop_with_input: bool,
+
     /// Only check files, key, rows, limit and neighbours; prints the privacy bill, and releases nothing
     #[arg(long)]
     pub check: bool,
@@ -37,6 +42,11 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log: LogFormat,
 
+    /// The least urgent messages that are written: error, warning, info or debug, which has every iteration [default: info; debug
+    /// with --log json]
+    #[arg(long, value_name = "LEVEL", value_parser = values::log_level)]
+    pub log_level: Option<LogLevel>,
+
     /// Print the final state as JSON
     #[arg(long)]
     pub json: bool,
@@ -44,6 +54,38 @@ pub(crate) struct NodeArgs {
     /// Suppress messages and the progress bar
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Show how a running node is doing
+///
+/// Asks the node that serves its page at the address of `metrics` in the site file: iteration, who is waited for and since when, the
+/// privacy spent against the limit, the neighbours, suspicion and evidence, the latest messages. Must run as the user of the node,
+/// whose state folder holds the token. Exit code 1 if no node answers, or if it is stuck or stopped.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm status --site site.toml
+  radmm status --site site.toml --json | jq .privacy")]
+pub(crate) struct StatusArgs {
+    /// The site file of the party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print the link to the page of a running node
+///
+/// The link opens the page in a browser on this machine, and works until the node ends. Whoever has it can see what the operator
+/// sees, and change nothing. From elsewhere: ssh -L 9411:127.0.0.1:9411 HOST, with the port of the link.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  radmm page --site site.toml")]
+pub(crate) struct PageArgs {
+    /// The site file of the party
+    #[arg(long, value_name = "FILE")]
+    pub site: PathBuf,
 }
 
 /// The format of messages on stderr.
@@ -64,6 +106,7 @@ pub(crate) enum LogFormat {
 #[command(after_help = "Examples:
   radmm up                               five hospitals, invented patients
   radmm up study.toml --dir trial        a study of your own; keys, sites, states and results stay in trial/
+  radmm up --page                        with a page of all parties, to look at and to show
   radmm up study.toml --seeded           the same bits as radmm run: noise from the study's seed")]
 pub(crate) struct UpArgs {
     /// The study file; without one, a built-in study of five hospitals
@@ -76,6 +119,10 @@ pub(crate) struct UpArgs {
     /// Draw noise from the study's seed, as in a simulation; it protects nobody
     #[arg(long)]
     pub seeded: bool,
+
+    /// Serve a page of all parties on this machine, print the link to it, and stay until Ctrl-C
+    #[arg(long)]
+    pub page: bool,
 
     /// Print the final state as JSON
     #[arg(long)]
@@ -129,13 +176,14 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum LedgerCommand {
     Show(ShowLedgerArgs),
     Verify(VerifyLedgerArgs),
+    Export(ExportLedgerArgs),
 }
 
 /// Show the privacy ever spent on the rows of a site
 ///
 /// Lists all studies that were started here with what each has spent, their total, and the invalid messages of neighbours on
-/// record. With --site, the total is shown with the site's limit, at its δ. The state folder must not be in use by a running
-/// node.
+/// record. With --site, the total is shown with the site's limit, at its δ. Nothing is changed: it works beside a running node, and
+/// on a folder that cannot be written.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
 #[command(after_help = "Examples:
@@ -176,6 +224,79 @@ pub(crate) struct VerifyLedgerArgs {
     /// The state folder that the site file names
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
+}
+
+/// Print every charge of a site's account, for a spreadsheet or another program
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Example:
+  radmm ledger export --csv --site site.toml > charges.csv")]
+pub(crate) struct ExportLedgerArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// Print CSV, one line a charge
+    #[arg(long, required = true)]
+    pub csv: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StateCommand {
+    Backup(BackupArgs),
+    Adopt(AdoptArgs),
+}
+
+/// Copy the account of a state folder, also while its node runs
+///
+/// The copy is a record of what was spent: radmm ledger show and verify read it. It leaves out the secrets of the noise, and is no
+/// state to go on from.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Example:
+  radmm state backup --site site.toml /backup/alder")]
+pub(crate) struct BackupArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// The folder of the copy; a copy that is there is not overwritten
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+}
+
+/// Make a state folder that was moved, copied or restored this party's state
+///
+/// A state knows the machine and the file in which it lives, and is refused elsewhere: two copies of one state answer the same
+/// questions twice, and each counts its own answers alone. Adopt a copy only if it is the last state of this party and no other copy
+/// will ever run again. Where something shows that answers may be missing in it, its unfinished studies end, and what they may have
+/// spent must be taken off the site's limit first.
+#[derive(clap::Args)]
+#[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
+#[command(after_help = "Examples:
+  radmm state adopt --site site.toml     what is at stake; changes nothing
+  radmm state adopt --site site.toml --the-other-copy-is-gone")]
+pub(crate) struct AdoptArgs {
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
+
+    /// Vouch that this is the last state of this party, and that no other copy of it will run again
+    #[arg(long)]
+    pub the_other_copy_is_gone: bool,
+
+    /// Vouch that what may be missing in this account was taken off the limit in the site file
+    #[arg(long)]
+    pub the_limit_is_lowered: bool,
+}
+
+/// The options that name a state folder.
+#[derive(clap::Args)]
+pub(crate) struct StateFolderArgs {
+    /// The state folder that the site file names
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+
+    /// The site file instead of --state: it names the state folder
+    #[arg(long, value_name = "FILE")]
+    pub site: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

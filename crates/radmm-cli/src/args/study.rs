@@ -1,7 +1,8 @@
-//! Arguments of the commands on studies: `run`, `plan`, `compare`, `reproduce`, `certify`, `privacy`, `audit`.
+//! Arguments of the commands on studies: `run`, `plan`, `compare`, `reproduce`, `certify`, `privacy`, `audit`, `study`.
 
 use std::path::PathBuf;
 
+use clap::Subcommand;
 use radmm_lab::PriorMethod;
 
 use super::{WorkArgs, values};
@@ -263,4 +264,27 @@ pub(crate) struct AuditArgs {
 
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StudyCommand {
+    Show(ShowStudyArgs),
+}
+
+/// Show what a study is, for the owner of rows to sign off
+///
+/// Prints the digest, which names this study and no other, and what it stands for: the parties with their keys and rows, what is
+/// learnt from which columns, the algorithm, the noise, how many answers are computed from each party's rows, and the total ε at
+/// its δ for its neighbouring relation. With the digest under [study] in its site file, a node runs this study and no other.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm study show study.toml
+  radmm study show study.toml --json | jq -r .study_sha256")]
+pub(crate) struct ShowStudyArgs {
+    /// The study file
+    pub study: PathBuf,
+
+    /// Print the same as JSON
+    #[arg(long)]
+    pub json: bool,
 }

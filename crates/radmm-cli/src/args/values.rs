@@ -2,6 +2,7 @@
 
 use radmm_data::Format;
 use radmm_lab::PriorMethod;
+use radmm_node::runtime::LogLevel;
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -29,6 +30,11 @@ pub(super) fn delta(text: &str) -> Result<f64, String> {
         Ok(delta) if (0.0..1.0).contains(&delta) => Ok(delta),
         _ => Err("must be at least 0 and below 1".into()),
     }
+}
+
+pub(super) fn log_level(text: &str) -> Result<LogLevel, String> {
+    let named = LogLevel::ALL.into_iter().find(|level| level.name() == text);
+    named.ok_or_else(|| "must be error, warning, info or debug".into())
 }
 
 pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {

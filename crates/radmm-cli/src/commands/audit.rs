@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), CommandError> {
         None => None,
     };
     if let Some(out) = &args.out {
-        files::create_folder(out)?;
+        files::check_folder(out)?;
     }
     let pool = args.work.thread_pool()?;
     let experiment = match study {

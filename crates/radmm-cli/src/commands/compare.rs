@@ -18,7 +18,7 @@ use crate::output::{files, tables};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     if let Some(out) = &args.out {
-        files::create_folder(out)?;
+        files::check_folder(out)?;
     }
     let quiet = args.work.quiet;
     let studies = args.studies.iter();

@@ -12,7 +12,8 @@ use radmm_node::store::Store;
 use radmm_study::SiteFile;
 use radmm_study::number_format::{as_typed, brief, brief_up, count, delta, epsilon, thousands};
 
-use crate::args::{LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
+use super::state;
+use crate::args::{ExportLedgerArgs, LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
 use crate::error::CommandError;
 use crate::input::load::SourceText;
 use crate::output::files;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), CommandError> {
     match command {
         LedgerCommand::Show(args) => show(args),
         LedgerCommand::Verify(args) => verify(args),
+        LedgerCommand::Export(args) => export(args),
     }
 }
 
@@ -38,7 +40,7 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
         // clap requires one of the two.
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
-    let store = Store::open_existing(&state).map_err(AccountError::from)?;
+    let store = Store::open_read_only(&state).map_err(AccountError::from)?;
     let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
     let delta = args.delta.or(relaxed.map(|(_, delta)| delta));
     let account = AccountReport::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
@@ -49,7 +51,7 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
 }
 
 fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
-    let store = Store::open_existing(&args.state).map_err(AccountError::from)?;
+    let store = Store::open_read_only(&args.state).map_err(AccountError::from)?;
     let counts = check_account(&store)?;
     let checked = format!(
         "every record of its journal, by a hash over all records before it; {}, each with its answer ({}); the order of charges \
@@ -64,6 +66,51 @@ fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
         paragraph("result", &result),
         paragraph("checked", &checked)
     ))
+}
+
+fn export(args: &ExportLedgerArgs) -> Result<(), CommandError> {
+    let folder = state::folder(&args.folder)?;
+    let store = Store::open_read_only(&folder).map_err(AccountError::from)?;
+    let studies = store.studies();
+    let mut text =
+        "study,name,sha256,rows,iteration,released,noise,amount,sensitivity,spread,slack\n"
+            .to_owned();
+    for charge in store.charges().map_err(AccountError::from)? {
+        let study = studies.get(charge.study as usize);
+        let (name, sha256) = study.map_or(("", ""), |study| (&study.name, &study.sha256));
+        let _ = writeln!(
+            text,
+            "{},\"{}\",{sha256},{},{},{},{}",
+            charge.study,
+            name.replace('"', "\"\""),
+            charge.rows,
+            charge.iteration,
+            event_columns(&charge.event),
+            charge.event.slack
+        );
+    }
+    files::print(&text)
+}
+
+/// Returns what was released, its noise, the amount of it, sensitivity and spread; numbers with all their digits.
+fn event_columns(event: &PrivacyEvent) -> String {
+    let noise = |law: &NoiseDistribution| match law {
+        NoiseDistribution::Gamma { rate } => format!("gamma,{rate}"),
+        NoiseDistribution::Gaussian { sigma } => format!("gaussian,{sigma}"),
+        NoiseDistribution::Laplace { rate } => format!("laplace,{rate}"),
+    };
+    match &event.ideal {
+        IdealRelease::Exact => "answer,none,,,".to_owned(),
+        IdealRelease::Additive { sensitivity, law } => {
+            format!("answer,{},{sensitivity},", noise(law))
+        }
+        IdealRelease::Objective {
+            sensitivity,
+            spread,
+            law,
+            ..
+        } => format!("minimiser,{},{sensitivity},{spread}", noise(law)),
+    }
 }
 
 fn page(account: &AccountReport, with_charges: bool) -> String {
@@ -93,7 +140,7 @@ fn page(account: &AccountReport, with_charges: bool) -> String {
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
         for evidence in &study.evidence {
-            let text = format!("{title}, node {}: {}", evidence.from, evidence.what);
+            let text = format!("{title}, {}: {}", evidence.party, evidence.what);
             let _ = writeln!(page, "{}", paragraph("evidence", &text));
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
         }
     };
     if let Some(out) = &args.out {
-        files::create_folder(out)?;
+        files::check_folder(out)?;
     }
     let epsilons = planned_epsilons(&args.epsilon, &loaded.study);
     let pool = args.work.thread_pool()?;

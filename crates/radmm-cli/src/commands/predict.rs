@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use radmm_data::{DataError, EncodedRow, Format, ScoreCounts, TableFile, score_each};
 use radmm_study::ModelFile;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, quoted, visible};
 
 use crate::args::PredictArgs;
 use crate::error::CommandError;
@@ -157,7 +158,6 @@ impl<'a> Classifier<'a> {
         mut writer: PredictionWriter<'_>,
     ) -> Result<Predicted, PredictError> {
         let mut metrics = MetricsBuilder::default();
-        writer.begin()?;
         let rows = score_each(table, self.model.schema(), |row| {
             let prediction = row.as_ref().map(|row| self.predict(row));
             let actual = row.and_then(|row| row.positive());
@@ -180,17 +180,20 @@ impl<'a> Classifier<'a> {
     /// Explains the predictions, and shows their metrics if the rows have labels.
     fn explanation(&self, metrics: Option<&Metrics>) -> String {
         let schema = self.model.schema();
-        let (label, positive) = (&schema.label, &schema.positive);
+        let (label, positive) = (
+            visible(&schema.label, MAX_FOREIGN_TEXT),
+            quoted(&schema.positive),
+        );
         let (column, threshold) = (self.column(), self.threshold);
         let meaning =
-            format!("1 means that {label} is {positive:?}: a {column} of at least {threshold}");
+            format!("1 means that {label} is {positive}: a {column} of at least {threshold}");
         match metrics {
             None => meaning,
             Some(metrics) if metrics.positives() == 0 => format!(
-                "{meaning}\nnote: no row has {positive:?} for {label}; is it written differently there?\n\n{}",
-                metrics.table(positive)
+                "{meaning}\nnote: no row has {positive} for {label}; is it written differently there?\n\n{}",
+                metrics.table(&schema.positive)
             ),
-            Some(metrics) => format!("{meaning}\n\n{}", metrics.table(positive)),
+            Some(metrics) => format!("{meaning}\n\n{}", metrics.table(&schema.positive)),
         }
     }
 }

@@ -48,6 +48,11 @@ fn rows(args: &PrivacyArgs, study: &Study) -> Option<Vec<usize>> {
     if !args.rows.is_empty() {
         return Some(args.rows.iter().map(|&rows| rows as usize).collect());
     }
+    declared_rows(study)
+}
+
+/// Returns the numbers of rows that parties with rows of their own declare, if all do.
+pub(super) fn declared_rows(study: &Study) -> Option<Vec<usize>> {
     let declared = study.parties.iter().map(|party| party.rows);
     match study.data.source {
         RowSource::Parties => declared.collect(),

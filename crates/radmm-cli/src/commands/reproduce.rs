@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), CommandError> {
     if with_accuracy && args.figures.len() > 1 {
         return Err(CommandError::AccuracyWithFigures);
     }
-    files::create_folder(&args.out)?;
+    files::check_folder(&args.out)?;
     if with_accuracy {
         return accuracy::run(args);
     }

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
     let study = load::study(args.study.as_deref(), quiet)?;
     if let Some(out) = &args.out {
-        files::create_folder(out)?;
+        files::check_folder(out)?;
+        files::check_other_results(out, &study.study, "--out")?;
     }
     let pool = args.work.thread_pool()?;
     let mut experiment = study.experiment()?;

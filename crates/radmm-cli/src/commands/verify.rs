@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use radmm::privacy::Guarantee;
 use radmm_node::evidence::{CheckedTranscript, Verification, verify};
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::number_format::{self, count, epsilon, thousands};
 use serde::Serialize;
 
@@ -76,9 +77,13 @@ pub(crate) fn page(verdict: &Verification, delta: f64) -> String {
             );
             let _ = writeln!(page, "{}", paragraph("note", &text));
         }
-        let claim = match checked.protects {
-            true => "claims that its noise protects, which no file can show",
-            false => "states that its noise protects nobody",
+        let claim = match (checked.protects, checked.rehearsal) {
+            (true, _) => "claims that its noise protects, which no file can show",
+            (false, true) => {
+                "REHEARSED: its noise comes from the study's seed, which everybody knows, and protects nobody. Nothing that it signed \
+                 there means anything in earnest"
+            }
+            (false, false) => "states that its noise protects nobody",
         };
         let text = format!("{} {claim}", checked.party);
         let _ = writeln!(page, "{}", paragraph("note", &text));
@@ -115,7 +120,11 @@ pub(crate) fn page(verdict: &Verification, delta: f64) -> String {
             true => "compared with the model that follows from its transcript",
             false => "there is no transcript from which its model follows",
         };
-        let text = format!("{} of {}: {compared}", model.file.display(), model.party);
+        let text = format!(
+            "{} of {}: {compared}",
+            model.file.display(),
+            visible(&model.party, MAX_FOREIGN_TEXT)
+        );
         let _ = writeln!(page, "{}", paragraph("model", &text));
     }
     let _ = writeln!(page, "{}", paragraph("unseen", NOT_CHECKED));

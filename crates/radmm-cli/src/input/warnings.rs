@@ -1,6 +1,7 @@
 //! Notes on rows and studies that can be run but look like a mistake.
 
 use radmm_lab::Experiment;
+use radmm_study::foreign_text::quoted;
 use radmm_study::number_format::as_typed;
 
 /// The share of clipped values above which the bounds are probably in other units than the rows.
@@ -13,19 +14,20 @@ pub(crate) fn on_rows(experiment: &Experiment) -> Vec<String> {
     let mut notes = Vec::new();
     if table.counts.labels.len() > 2 {
         let labels = table.counts.labels.iter();
-        let labels: Vec<String> = labels.map(|value| format!("{value:?}")).collect();
+        let labels: Vec<String> = labels.map(|value| quoted(value)).collect();
         notes.push(format!(
-            "column {:?} has more than two values ({}, …): all but {:?} count as negative",
-            schema.label,
+            "column {} has more than two values ({}, …): all but {} count as negative",
+            quoted(&schema.label),
             labels.join(", "),
-            schema.positive
+            quoted(&schema.positive)
         ));
     }
     let rows = table.rows();
     for (column, &clipped) in &table.counts.clipped {
         if clipped as f64 > SUSPICIOUS_SHARE * rows as f64 {
             notes.push(format!(
-                "column {column:?}: {clipped} of {rows} values are outside the bounds in [data.numeric] and were clipped"
+                "column {}: {clipped} of {rows} values are outside the bounds in [data.numeric] and were clipped",
+                quoted(column)
             ));
         }
     }

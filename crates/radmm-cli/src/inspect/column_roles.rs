@@ -3,8 +3,6 @@
 use radmm_data::{ColumnProfile, MAX_VALUES, TableProfile};
 use radmm_study::number_format::percent;
 
-use crate::inspect::toml_writer as toml;
-
 /// The most characters of a name or category.
 const LONGEST: usize = 200;
 
@@ -13,6 +11,9 @@ const NEARLY_CONSTANT: f64 = 0.99;
 
 /// The number of rows below which no column counts as nearly constant.
 const FEW_ROWS: usize = 100;
+
+/// The fields that mean "not known" in any study.
+pub(super) const USUAL_MARKERS: [&str; 2] = ["", "?"];
 
 /// The role of a column in a study.
 pub(super) enum ColumnRole<'a> {
@@ -61,7 +62,7 @@ impl<'a> ColumnRoles<'a> {
             markers.chain(not_numbers(column))
         });
         // New rows may lack what these do not.
-        let mut markers: Vec<&str> = ["", "?"].into_iter().chain(found).collect();
+        let mut markers: Vec<&str> = USUAL_MARKERS.into_iter().chain(found).collect();
         markers.sort_unstable();
         markers.dedup();
         let incomplete = columns
@@ -130,11 +131,8 @@ fn clash(
         })
     };
     let mut values = not_numbers(&columns[index]);
-    let value = values.find(|v| is_label(v) || (is_category(v) && !means_missing(v)))?;
-    Some(format!(
-        "it has numbers and {}, which is a value of another column: correct it",
-        toml::excerpt(value)
-    ))
+    values.find(|v| is_label(v) || (is_category(v) && !means_missing(v)))?;
+    Some("it has numbers and also a word that is a value of another column: correct it".to_owned())
 }
 
 /// Returns whether a word usually means "not known".

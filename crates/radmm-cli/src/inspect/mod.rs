@@ -25,6 +25,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
     let profile = read(&args.table)?;
     let draft = draft(&args.table, &profile)?;
     stderr::line(format!("warning: {WARNING}\n\n{}", draft.table()));
+    stderr::notes(draft.remarks(), false);
     match args.json {
         true => files::print(&draft.json()),
         false => {

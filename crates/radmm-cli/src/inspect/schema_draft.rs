@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::LabelledTable;
 use crate::inspect::ask::{self, Answer, Answers};
 use crate::inspect::binning::{NumericDraft, NumericEncoding};
-use crate::inspect::column_roles::{ColumnRole, ColumnRoles, is_long};
+use crate::inspect::column_roles::{ColumnRole, ColumnRoles, USUAL_MARKERS, is_long};
 use crate::inspect::{label_guess, toml_writer as toml};
 use crate::output::tables;
 
@@ -38,6 +38,9 @@ const LEAST_BINS: u32 = 4;
 
 /// The most encoded columns for which every numeric column gets the most bins.
 const MOST_COLUMNS: usize = 400;
+
+/// The number of rows below which a category can point to single people.
+const RARE_ROWS: usize = 10;
 
 /// The share of the rarer class below which accuracy says little.
 const RARE: f64 = 0.05;
@@ -247,10 +250,15 @@ impl<'a> SchemaDraft<'a> {
         }
         let positive = toml::string(&self.positive);
         let _ = writeln!(text, "positive = {positive}{}", self.positive_comment());
+        let markers = self.roles.markers();
+        let source = match markers.iter().all(|marker| USUAL_MARKERS.contains(marker)) {
+            true => "",
+            false => " # all but \"\" and \"?\" from the rows",
+        };
         let _ = writeln!(
             text,
-            "missing = {}",
-            toml::strings(self.roles.markers().iter().copied())
+            "missing = {}{source}",
+            toml::strings(markers.iter().copied())
         );
         let _ = writeln!(text, "rows = \"unit\"\nintercept = {}", self.intercept());
         if self.profile.numbered.is_none() {
@@ -270,6 +278,10 @@ impl<'a> SchemaDraft<'a> {
             let source = match answer {
                 Some(Answer::Bounds(_) | Answer::Values(_)) => "public",
                 _ => "from the rows",
+            };
+            let rare = match answer {
+                Some(Answer::Values(_)) => String::new(),
+                _ => rare_values(column, self.roles.role(index)),
             };
             if answer == Some(&Answer::LeaveOut) {
                 let _ = writeln!(&mut unused, "# {}: left out", short_name(column));
@@ -296,7 +308,10 @@ impl<'a> SchemaDraft<'a> {
                         false => values,
                         true => format!("{{ values = {values}, missing = \"category\" }}"),
                     };
-                    writeln!(&mut categorical, "{key} = {values} # {source}{missing}")
+                    writeln!(
+                        &mut categorical,
+                        "{key} = {values} # {source}{rare}{missing}"
+                    )
                 }
                 ColumnRole::Unusable(reason) => {
                     writeln!(&mut unused, "# {}: {reason}", short_name(column))
@@ -530,30 +545,19 @@ impl<'a> SchemaDraft<'a> {
     }
 
     fn slips(&self, column: &ColumnProfile) -> String {
+        // Privacy: the draft is for others, too; the values themselves and their rows are told on the terminal alone.
         let Some(NonNumbers {
-            count,
-            first,
-            at,
-            distinct,
+            count, distinct, ..
         }) = &column.non_numbers
         else {
             return String::new();
         };
-        let remedy = |them: &str| match distinct {
-            Some(_) => format!("listed under missing; correct {them} if that is wrong"),
-            None => format!("correct {them}, or list {them} under missing"),
-        };
-        let place = self.place();
-        let first = toml::string(first);
-        match count {
-            1 => {
-                format!("; {first} {place} {at} is not a number: {}", remedy("it"))
+        let found = number_format::count(*count, "value is not a number", "values are not numbers");
+        match distinct {
+            Some(_) => {
+                format!("; {found}: listed under missing; correct it in the rows if that is wrong")
             }
-            many => format!(
-                "; {} values are not numbers, the first {first} {place} {at}: {}",
-                thousands(*many),
-                remedy("them")
-            ),
+            None => format!("; {found}: correct it in the rows, or list it under missing"),
         }
     }
 
@@ -588,6 +592,22 @@ impl<'a> SchemaDraft<'a> {
         let others = values.filter(|(value, _)| *value != self.positive);
         let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
+    }
+}
+
+/// Warns of categories that only few rows have: they can tell that somebody is among the rows.
+fn rare_values(column: &ColumnProfile, role: &ColumnRole<'_>) -> String {
+    let ColumnRole::Categorical(values) = role else {
+        return String::new();
+    };
+    let counts = column.values.iter().flatten();
+    let rare = counts.filter(|(value, rows)| *rows < RARE_ROWS && values.contains(&value.as_str()));
+    match rare.count() {
+        0 => String::new(),
+        1 => format!(", one value from fewer than {RARE_ROWS} of them: is it public?"),
+        many => {
+            format!(", {many} values from fewer than {RARE_ROWS} of them each: are they public?")
+        }
     }
 }
 

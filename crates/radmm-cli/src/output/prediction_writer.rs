@@ -60,8 +60,8 @@ impl<'a> PredictionWriter<'a> {
         }
     }
 
-    /// Writes what comes before the rows.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    /// Writes what comes before the rows. Called with the first of them: a table that cannot be read leaves nothing behind.
+    fn begin(&mut self) -> io::Result<()> {
         match self.format {
             OutputFormat::Csv => writeln!(self.to, "row,{},predicted", self.column),
             OutputFormat::Json => write!(self.to, "{{\n  \"rows\": ["),
@@ -70,6 +70,9 @@ impl<'a> PredictionWriter<'a> {
 
     /// Writes the next row. A row without a prediction has empty cells.
     pub(crate) fn row(&mut self, prediction: Option<Prediction>) -> io::Result<()> {
+        if self.rows == 0 {
+            self.begin()?;
+        }
         self.rows += 1;
         let (row, column) = (self.rows, self.column);
         if self.format == OutputFormat::Json {
@@ -101,6 +104,9 @@ impl<'a> PredictionWriter<'a> {
 
     /// Writes what comes after the rows.
     pub(crate) fn end(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        if self.rows == 0 {
+            self.begin()?;
+        }
         if self.format == OutputFormat::Csv {
             return Ok(());
         }

@@ -51,7 +51,12 @@ impl Progress {
 }
 
 /// The status line of a node, with a bar: iteration, privacy spent, distance between models, state of the neighbours.
-pub(crate) struct NodeProgress(ProgressBar);
+pub(crate) struct NodeProgress {
+    // Drawing may block, so it is left to the thread that writes messages.
+    bar: ProgressBar,
+    /// Whether the bar shows.
+    shown: bool,
+}
 
 impl NodeProgress {
     /// A bar that counts iterations. It shows only on a terminal.
@@ -61,38 +66,49 @@ impl NodeProgress {
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar:.cyan/dim}") {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        Self(bar)
+        let shown = !bar.is_hidden();
+        Self { bar, shown }
     }
 
     /// Writes a line to stderr, above the bar if it shows.
-    pub(crate) fn line(&self, line: &str) {
-        match self.0.is_hidden() {
-            true => stderr::line(line),
-            false => self.0.println(line),
+    pub(crate) fn line(&self, line: String) {
+        match self.shown {
+            false => stderr::line(line),
+            true => {
+                let bar = self.bar.clone();
+                stderr::later(move || bar.println(line));
+            }
         }
     }
 
     /// Shows a new status.
     pub(crate) fn update(&self, status: &NodeStatus) {
-        self.0.set_position(u64::from(status.iteration));
-        if self.0.is_hidden() {
-            return;
+        if self.shown {
+            let (bar, status) = (self.bar.clone(), status.clone());
+            stderr::display(move || draw(&bar, &status));
         }
-        let mut text = status_line(status, COLUMNS);
-        let left = self.0.eta();
-        let left = match left.is_zero() {
-            true => String::new(),
-            false => format!(", {:#} left", HumanDuration(left)),
-        };
-        if text.chars().count() + left.chars().count() <= COLUMNS {
-            text += &left;
-        }
-        self.0.set_message(text);
     }
 
     pub(crate) fn done(&self) {
-        self.0.finish_and_clear();
+        if self.shown {
+            let bar = self.bar.clone();
+            stderr::display(move || bar.finish_and_clear());
+        }
     }
+}
+
+fn draw(bar: &ProgressBar, status: &NodeStatus) {
+    bar.set_position(u64::from(status.iteration));
+    let mut text = status_line(status, COLUMNS);
+    let left = bar.eta();
+    let left = match left.is_zero() {
+        true => String::new(),
+        false => format!(", {:#} left", HumanDuration(left)),
+    };
+    if text.chars().count() + left.chars().count() <= COLUMNS {
+        text += &left;
+    }
+    bar.set_message(text);
 }
 
 /// The columns of a line: those of a terminal, without the last one.
@@ -126,7 +142,8 @@ const BY_URGENCY: [PeerState; 5] = [
     PeerState::Done,
 ];
 
-/// Formats the states of the neighbours within `room` columns: all by name, or only the most urgent by name, or their numbers.
+/// Formats the states of the neighbours within `room` columns: all by name; or only the most urgent by name; or the first of those that
+/// are waited for, by name; or their numbers.
 fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
     let all_named: Vec<String> = peers
         .iter()
@@ -150,13 +167,20 @@ fn neighbours(peers: &[(String, PeerState)], room: usize) -> String {
     if let ([(state, names), ..], [first, ..]) = (&groups[..], &mut first_named[..]) {
         *first = format!("{} {state}", names.join(" and "));
     }
-    let choices = [all_named, first_named, all_counted].map(|parts| parts.join(", "));
+    let one_named = match groups.first() {
+        Some((state, names)) if names.len() > 1 && !matches!(*state, "heard" | "done") => {
+            vec![format!("{} and {} more {state}", names[0], names.len() - 1)]
+        }
+        _ => all_counted.clone(),
+    };
+    let choices = [all_named, first_named, one_named, all_counted].map(|parts| parts.join(", "));
     let fits = |text: &&String| text.chars().count() <= room;
-    choices.iter().find(fits).unwrap_or(&choices[2]).clone()
+    choices.iter().find(fits).unwrap_or(&choices[3]).clone()
 }
 
 #[cfg(test)]
 mod tests {
+    use radmm::node::StepKind;
     use radmm::privacy::Guarantee;
     use radmm_node::runtime::LinkCounts;
 
@@ -171,6 +195,7 @@ mod tests {
         NodeStatus {
             iteration: 120,
             iterations: 2000,
+            kind: StepKind::Data,
             finished: false,
             spent: guarantee(0.12341),
             site: vec![(guarantee(12.5), 20.0)],
@@ -179,6 +204,7 @@ mod tests {
                 .map(|(name, state)| ((*name).into(), state.clone()))
                 .collect(),
             protects: true,
+            suspicions: Vec::new(),
             counts: LinkCounts::default(),
         }
     }
@@ -198,11 +224,8 @@ mod tests {
                 [Received, Away, Received, Received],
                 "birchlow away, 3 heard",
             ),
-            (
-                [Away, Away, Awaited, Received],
-                "2 away, 1 awaited, 1 heard",
-            ),
-            ([Away, Away, Away, Away], "all 4 away"),
+            ([Away, Away, Awaited, Received], "alderney and 1 more away"),
+            ([Away, Away, Away, Away], "alderney and 3 more away"),
         ] {
             assert_eq!(all(states), format!("{start}{expected}"));
         }

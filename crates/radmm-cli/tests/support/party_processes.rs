@@ -217,9 +217,9 @@ impl PartyProcesses {
         path
     }
 
-    /// Opens the store of a party that does not run.
+    /// Opens the store of a party for reading.
     pub fn store(&self, party: usize) -> Store {
-        Store::open_existing(&self.home(party).join("state")).unwrap()
+        Store::open_read_only(&self.home(party).join("state")).unwrap()
     }
 
     /// The file of a party's store.
@@ -290,10 +290,15 @@ impl PartyProcesses {
 
     /// Returns the resident memory of a party in bytes, on Linux.
     pub fn memory(&self, party: usize) -> Option<u64> {
+        Some(self.process_status(party, "VmRSS")? * 1024)
+    }
+
+    /// Returns a number from the status of a party's process, on Linux.
+    pub fn process_status(&self, party: usize, key: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid(party))).ok()?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-        let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kilobytes * 1024)
+        let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = lines.find(|(name, _)| *name == key)?;
+        value.split_whitespace().next()?.parse().ok()
     }
 
     fn first_line(&self, party: usize) -> usize {

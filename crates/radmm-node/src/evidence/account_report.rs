@@ -27,11 +27,11 @@ pub enum AccountError {
     #[error(transparent)]
     DatasetLimits(#[from] InvalidLimits),
     /// The charges of all studies together are invalid.
-    #[error("the charges on record are invalid ({0}): restore the state folder from a backup")]
+    #[error("the charges on record are invalid ({0}): put back the state folder as it was last")]
     Charges(SpendError),
     /// The charges of one study are invalid.
     #[error(
-        "study {study} ({name}): the charges on record are invalid ({cause}): restore the state folder from a backup"
+        "study {study} ({name}): the charges on record are invalid ({cause}): put back the state folder as it was last"
     )]
     Charge {
         /// The study's number.
@@ -42,7 +42,7 @@ pub enum AccountError {
         cause: SpendError,
     },
     /// A charge belongs to no study, or is out of order.
-    #[error("charge {place} is {what}: restore the state folder from a backup")]
+    #[error("charge {place} is {what}: put back the state folder as it was last")]
     Order {
         /// The position of the charge, counted from 0 over all studies.
         place: usize,

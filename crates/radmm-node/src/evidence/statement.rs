@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use radmm::privacy::{
-    Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling, PrivacyProfile,
+    Bound, Guarantee, Mechanism, NoiseDistribution, NoiseScaling, PrivacyEvent, PrivacyProfile,
 };
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::{ADVERSARY, PRECISION, Program, composition, mechanism};
 use radmm_study::{Identity, hex};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use super::transcript::TranscriptSummary;
 use crate::key::SecretKey;
 use crate::public_facts::{PublicFacts, TotalError, study_profile, study_total};
 use crate::public_key::PublicKey;
-use crate::setup::Balance;
+use crate::setup::{Balance, plan_party};
 use crate::strict_json::{self, StrictJsonError};
 
 /// The prefix of the signed bytes.
@@ -31,6 +32,9 @@ const MAX_FILE: u64 = 1 << 16;
 
 /// The scope of the total.
 const SCOPE: &str = "total over every message that this party sent in this study";
+
+/// The scope of the total of a party that has not finished.
+pub(super) const PLANNED_SCOPE: &str = "planned total over every message of this party in this study, which has not finished: whether a run ends early may depend on what was released, so that no lower total is proved";
 
 /// A statement whose signature is valid.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +126,7 @@ impl<'a> PartyStatement<'a> {
         balance: Option<Balance>,
     ) -> Result<Self, TotalError> {
         let study = &facts.study;
+        let events = total_events(facts, summary);
         // The last answer may have been charged before its value was sent.
         let done = summary.charges.iter();
         let done = done.filter(|(t, _)| *t <= summary.iterations).count();
@@ -132,8 +137,11 @@ impl<'a> PartyStatement<'a> {
             party: facts.name(),
             node: facts.node.0,
             rows: facts.rows,
-            total: study_total(study, summary.charges.iter().map(|(_, event)| *event))?,
-            scope: SCOPE,
+            total: study_total(study, events.iter().copied())?,
+            scope: match summary.finished {
+                true => SCOPE,
+                false => PLANNED_SCOPE,
+            },
             adversary: ADVERSARY,
             protects: facts.protects(),
             caveat: facts.caveat(),
@@ -152,7 +160,7 @@ impl<'a> PartyStatement<'a> {
             finished: summary.finished,
             transcript_sha256: hex::encode(&summary.sha256),
             balance,
-            profile: study_profile(study, summary.charges.iter().map(|(_, event)| *event))?,
+            profile: study_profile(study, events.iter().copied())?,
         })
     }
 
@@ -179,6 +187,23 @@ impl<'a> PartyStatement<'a> {
     }
 }
 
+/// Returns the events of a party's total: its charges, and those that are still planned if it has not finished.
+///
+/// Privacy: whether a run ends early may depend on what was released. Then the best composition rule, which is taken afterwards, is
+/// sound for the whole plan alone.
+fn total_events(facts: &PublicFacts, summary: &TranscriptSummary) -> Vec<PrivacyEvent> {
+    let charges = summary.charges.iter();
+    let mut events: Vec<PrivacyEvent> = charges.map(|(_, event)| *event).collect();
+    let last = summary.charges.last().map_or(0, |(t, _)| *t);
+    if !summary.finished
+        && let Ok((_, planned)) = plan_party(&facts.study, &facts.graph, facts.node, facts.rows)
+    {
+        let left = planned.into_iter().filter(|(t, _)| *t > last);
+        events.extend(left.map(|(_, event)| event));
+    }
+    events
+}
+
 impl SignedStatement {
     /// Reads a statement and checks its signature. Whether the key is a party's and the numbers are right is for
     /// [`verify`](super::verify).
@@ -197,7 +222,7 @@ impl SignedStatement {
         let bytes = fs::read(path).map_err(open)?;
         let value = strict_json::parse(&bytes).map_err(|error| match error {
             StrictJsonError::Json(error) => form(format!("invalid JSON: {error}")),
-            StrictJsonError::DuplicateKey(key) => form(format!("duplicate key {key:?}")),
+            StrictJsonError::DuplicateKey(key) => form(format!("duplicate key {}", quoted(&key))),
         })?;
         let file: SignedFile<Map<String, Value>> =
             serde_json::from_value(value).map_err(|error| form(error.to_string()))?;

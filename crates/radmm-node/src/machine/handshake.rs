@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use radmm_study::first_difference;
+use radmm_study::{NoiseOrigin, first_difference};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::party::{Party, PartyError};
@@ -77,6 +77,13 @@ impl Party {
             self.close_link(index);
             return Ok(());
         }
+        if hello.study == self.other_digest {
+            let what = noise_difference(self.noise);
+            self.report_disagreement(index, what);
+            self.send(index, &Frame::Bye("it has other noise".to_owned()));
+            self.close_link(index);
+            return Ok(());
+        }
         if hello.study != self.digest {
             // Both sides show their study, and both name the first difference.
             let canonical = self.canonical.clone();
@@ -112,6 +119,7 @@ impl Party {
         let edge = &mut self.edges[index];
         edge.handshake_done = true;
         edge.disagreement = None;
+        edge.early_ends = 0;
         edge.at = hello.at;
         edge.next = after(hello.persisted);
         let peer = edge.peer.name.clone();
@@ -151,4 +159,13 @@ impl Party {
             self.notices.push(Notice::Disagrees { peer, what });
         }
     }
+}
+
+/// Returns the difference between a party with this noise and a neighbour with the other, of the same study.
+pub(crate) fn noise_difference(mine: NoiseOrigin) -> String {
+    format!(
+        "noise: {:?} here, {:?} there; a rehearsal and a run in earnest do not mix, so that all site files need the same noise",
+        mine.name(),
+        mine.other().name()
+    )
 }

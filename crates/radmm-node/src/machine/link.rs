@@ -16,6 +16,11 @@ pub trait Link: Send {
 
     /// Closes the link once all queued frames have left. Frames that arrive later are dropped.
     fn close(&self);
+
+    /// Returns the party that dialled, if that is known.
+    fn dialler(&self) -> Option<NodeId> {
+        None
+    }
 }
 
 /// The serial number of a link, unique within a process.
@@ -67,6 +72,8 @@ pub enum LinkEvent {
         address: String,
         /// The reason, for the operator.
         reason: String,
+        /// The number of connections that were rejected since the last such event without one of their own.
+        more: u64,
     },
     /// The operator asks the party to stop.
     Stop,

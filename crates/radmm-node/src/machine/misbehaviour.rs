@@ -1,10 +1,9 @@
 //! Rejection of invalid frames, and the evidence that is kept of them.
 
-use radmm::graph::NodeId;
 use radmm_study::hex;
 
 use super::frame::{Frame, SignedMessage};
-use super::party::{Party, PartyError};
+use super::party::{Party, PartyError, Peer};
 use crate::runtime::Notice;
 use crate::store::{MisbehaviourRecord, StoreError};
 
@@ -31,7 +30,7 @@ impl Party {
                 .iter()
                 .map(|bytes| &bytes[..bytes.len().min(MAX_KEPT_BYTES)])
                 .collect();
-            let evidence = evidence(edge.peer.id, &what, &first_parts);
+            let evidence = evidence(&edge.peer, &what, &first_parts);
             self.notices.push(Notice::Misbehaved {
                 peer,
                 what: what.clone(),
@@ -99,7 +98,7 @@ impl Party {
     }
 
     /// Closes all links, and keeps whole frames of a neighbour as evidence.
-    fn halt_with_evidence(
+    pub(super) fn halt_with_evidence(
         &mut self,
         index: usize,
         what: &str,
@@ -108,15 +107,16 @@ impl Party {
         for index in 0..self.edges.len() {
             self.close_link(index);
         }
-        let evidence = evidence(self.edges[index].peer.id, what, frames);
+        let evidence = evidence(&self.edges[index].peer, what, frames);
         let study = self.study_record.number;
         self.store.append_proof(study, &evidence)
     }
 }
 
-fn evidence(from: NodeId, what: &str, frames: &[&[u8]]) -> MisbehaviourRecord {
+fn evidence(peer: &Peer, what: &str, frames: &[&[u8]]) -> MisbehaviourRecord {
     MisbehaviourRecord {
-        from: from.0,
+        party: peer.name.clone(),
+        from: peer.id.0,
         what: what.to_owned(),
         frames: frames.iter().map(|bytes| hex::encode(bytes)).collect(),
     }

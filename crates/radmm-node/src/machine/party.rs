@@ -8,7 +8,7 @@
 //! A neighbour is sent `f_i(k)` once it is known to be at `k − 1` at least, since it would reject it before. However long the
 //! neighbour was away, at most two values are on their way to it, and a restored backup catches up step by step.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
@@ -17,17 +17,19 @@ use radmm::graph::{Graph, NodeId};
 use radmm::node::{Node, StopReason};
 use radmm::privacy::{DatasetAccount, Guarantee};
 use radmm::protocol::release::Release;
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, Study};
 use thiserror::Error;
 
 use super::frame::{Frame, SignedMessage};
 use super::link::{Link, LinkEvent, Serial};
 use super::neighbour_verifier::NeighbourVerifier;
 use super::receive::Verdict;
+use super::study_limits::{StudyLimits, ValueNoise};
+use super::suspicion::Watch;
 use crate::key::SecretKey;
 use crate::public_key::PublicKey;
-use crate::runtime::Notice;
+use crate::runtime::{Notice, Pacer, Suspicion};
 use crate::store::{RowFingerprint, Store, StoreError, StudyRecord};
 
 /// A neighbour, as the study names it.
@@ -47,6 +49,8 @@ pub(crate) struct PartyParts<'a> {
     pub(crate) study: &'a Study,
     /// The graph of parties.
     pub(crate) graph: &'a Graph,
+    /// The source of the noise.
+    pub(crate) noise: NoiseOrigin,
     /// A fresh node, whose ledger holds the charges on record.
     pub(crate) node: Node,
     /// The neighbours, in ascending order.
@@ -63,6 +67,8 @@ pub(crate) struct PartyParts<'a> {
     pub(crate) rows: RowFingerprint,
     /// The account of the rows over all studies, if the site has limits.
     pub(crate) account: Option<DatasetAccount>,
+    /// Whether the party stops when a neighbour's values are suspicious.
+    pub(crate) stop_on_suspicion: bool,
 }
 
 /// A reason for which a party cannot go on.
@@ -94,6 +100,12 @@ pub enum PartyError {
         /// The misbehaviour.
         what: String,
     },
+    /// A neighbour's values are suspicious, and the site file asks to stop then.
+    #[error(
+        "{peer} is suspicious at iteration {iteration}: {why}; nothing more is sent, since the site file has stop_on_suspicion = true. Talk to {peer} before you start again; to go on all the same, take that line out",
+        peer = .0.peer, iteration = .0.iteration, why = .0.why
+    )]
+    Suspicious(Suspicion),
     /// A neighbour has another value where all parties must have the same one.
     #[error(
         "{peer}'s value of iteration {iteration} differs from this party's, and all parties must have the same value there: somebody passed on a wrong one. This difference does not tell who; everyone's transcripts (radmm verify) do. Both values are kept (radmm ledger show), and nothing more is sent: talk to the other parties before you start again"
@@ -140,6 +152,8 @@ pub(super) struct EdgeState {
     pub(super) at: u32,
     /// The next iteration whose value is to be sent.
     pub(super) next: u32,
+    /// The least iteration whose value the neighbour may send on this link, by our hello and by what it has sent since.
+    pub(super) due: u32,
     /// The last iteration of which the neighbour's value is persisted.
     pub(super) persisted: Option<u32>,
     /// The last `AckConfirmed` that was sent on this link, if any.
@@ -150,9 +164,12 @@ pub(super) struct EdgeState {
     pub(super) early: Option<SignedMessage>,
     /// The disagreement that was last reported: the same one is not reported twice.
     pub(super) disagreement: Option<String>,
+    /// The number of links that ended before the neighbour's greeting, since the last that did not.
+    pub(super) early_ends: u32,
     /// The number of rejected frames.
     pub(super) rejected: u32,
     pub(super) verifier: Option<NeighbourVerifier>,
+    pub(super) watch: Watch,
     /// The neighbour's `f_j(0)`, which is public.
     pub(super) start: Release,
 }
@@ -168,7 +185,11 @@ pub struct Party {
     pub(super) study_record: StudyRecord,
     pub(super) rows: RowFingerprint,
     pub(super) account: Option<DatasetAccount>,
+    /// The digest in greetings and signatures: [`Study::spoken_digest`].
     pub(super) digest: [u8; 32],
+    pub(super) noise: NoiseOrigin,
+    /// The digest of parties of this study with the other noise.
+    pub(super) other_digest: [u8; 32],
     pub(super) canonical: String,
     pub(super) iterations: u32,
     /// The neighbours' values of this iteration, which are not persisted yet.
@@ -176,7 +197,19 @@ pub struct Party {
     /// The encoded frames of the last two values of this party.
     pub(super) recently_sent: VecDeque<(u32, Vec<u8>)>,
     pub(super) consensus: f64,
+    /// The distances by iteration that were replayed from the journal.
+    pub(super) distances: Vec<(u32, f64)>,
+    /// The number of links that ended before their greeting.
+    pub(super) early_ends: u64,
     pub(super) notices: Vec<Notice>,
+    /// The noise of this party's values at data steps, by iteration.
+    pub(super) own_noise: BTreeMap<u32, ValueNoise>,
+    /// The suspicions of neighbours since the start of the study.
+    pub(super) suspicions: Vec<Suspicion>,
+    /// Whether the first of them stops the party.
+    pub(super) stop_on_suspicion: bool,
+    /// The pacer that holds back answers; `None` to send them at once.
+    pub(super) pacer: Option<Box<dyn Pacer>>,
 }
 
 impl Party {
@@ -185,6 +218,7 @@ impl Party {
         let PartyParts {
             study,
             graph,
+            noise,
             node,
             peers,
             key,
@@ -193,17 +227,22 @@ impl Party {
             charged_answers,
             rows,
             account,
+            stop_on_suspicion,
         } = parts;
         let columns = node.curator().columns();
         let me = node.id();
         let instance = Instance::declared(study, graph);
+        let watched = peers.iter().map(|peer| peer.id).chain([me]);
+        let limits = Arc::new(StudyLimits::new(study, graph, watched));
         let mut edges = Vec::new();
         for peer in peers {
+            let watch = Watch::new(limits.value_noise(peer.id));
             let start = instantiate::start(study, peer.id, columns);
             let start = Release::rounded(&start).ok_or(PartyError::StateDiverged(0))?;
             edges.push(EdgeState {
                 verifier: Some(NeighbourVerifier::new(
                     &instance,
+                    limits.clone(),
                     me,
                     peer.id,
                     start.clone(),
@@ -215,13 +254,16 @@ impl Party {
                 handshake_done: false,
                 at: 0,
                 next: 0,
+                due: 0,
                 persisted: None,
                 confirmation_sent: None,
                 closed: false,
                 early: None,
                 disagreement: None,
+                early_ends: 0,
                 rejected: 0,
                 start,
+                watch,
             });
         }
         let mut party = Self {
@@ -229,7 +271,9 @@ impl Party {
             node,
             edges,
             key,
-            digest: study.digest(),
+            digest: study.spoken_digest(noise),
+            other_digest: study.spoken_digest(noise.other()),
+            noise,
             canonical: study.canonical(),
             iterations: study.algorithm.iterations,
             store,
@@ -239,11 +283,21 @@ impl Party {
             inbox: Vec::new(),
             recently_sent: VecDeque::new(),
             consensus: 0.0,
+            distances: Vec::new(),
+            early_ends: 0,
             notices: Vec::new(),
+            own_noise: limits.value_noise(me),
+            suspicions: Vec::new(),
+            stop_on_suspicion: false,
+            pacer: None,
         };
         party.recover(charged_answers.into())?;
         party.notices.clear();
-        Ok(party)
+        party.stop_on_suspicion = stop_on_suspicion;
+        match party.suspicions.first() {
+            Some(first) if stop_on_suspicion => Err(PartyError::Suspicious(first.clone())),
+            _ => Ok(party),
+        }
     }
 
     /// Replays the journal.
@@ -291,6 +345,8 @@ impl Party {
 
     /// Handles an event.
     pub fn handle(&mut self, event: LinkEvent) -> Result<(), PartyError> {
+        // Privacy: nothing leaves a party whose state the next process will not find.
+        self.store.check_place()?;
         match event {
             LinkEvent::Up { peer, serial, link } => {
                 if let Some(index) = self.edge_of(peer) {
@@ -324,8 +380,16 @@ impl Party {
                     self.notices.push(Notice::Unreachable { peer, reason });
                 }
             }
-            LinkEvent::Refused { address, reason } => {
-                self.notices.push(Notice::Refused { address, reason });
+            LinkEvent::Refused {
+                address,
+                reason,
+                more,
+            } => {
+                self.notices.push(Notice::Refused {
+                    address,
+                    reason,
+                    more,
+                });
             }
             LinkEvent::Stop => {
                 let iteration = self.node.iteration();
@@ -350,9 +414,25 @@ impl Party {
     pub(super) fn report_disconnect(&mut self, index: usize, reason: String) {
         let edge = &mut self.edges[index];
         let connected = mem::replace(&mut edge.handshake_done, false);
-        if connected && !edge.closed {
+        if !connected {
+            return self.report_early_end(index, reason);
+        }
+        if !edge.closed {
             let peer = edge.peer.name.clone();
             self.notices.push(Notice::Disconnected { peer, reason });
+        }
+    }
+
+    /// Reports that links of a neighbour end before its greeting: once, however many do. A single one is nothing to tell, since
+    /// another connection may have replaced it.
+    fn report_early_end(&mut self, index: usize, reason: String) {
+        self.early_ends += 1;
+        let edge = &mut self.edges[index];
+        edge.early_ends = edge.early_ends.saturating_add(1);
+        if edge.early_ends == 2 && edge.disagreement.is_none() {
+            let peer = edge.peer.name.clone();
+            let reason = format!("its links end before its greeting: {reason}");
+            self.notices.push(Notice::Unreachable { peer, reason });
         }
     }
 
@@ -362,14 +442,21 @@ impl Party {
         edge.link = Some((serial, link));
         edge.hello_received = false;
         edge.handshake_done = false;
+        edge.due = hello.persisted.map_or(0, |last| last + 1);
         // A confirmation on the previous link may not have arrived.
         edge.confirmation_sent = None;
         self.send(index, &Frame::Hello(hello));
     }
 
+    /// Lets answers to data steps leave on the ticks of a pacer.
+    pub fn set_pacer(&mut self, pacer: Box<dyn Pacer>) {
+        self.pacer = Some(pacer);
+    }
+
     /// Takes the notices since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        mem::take(&mut self.notices)
+        let notices = mem::take(&mut self.notices).into_iter();
+        notices.map(Notice::escaped).collect()
     }
 
     /// Returns whether all iterations are done.
@@ -391,6 +478,11 @@ impl Party {
         })
     }
 
+    /// Returns the iterations of the neighbours' last values, as far as they are known, in the order of [`peers`](Self::peers).
+    pub fn peer_iterations(&self) -> impl Iterator<Item = u32> {
+        self.edges.iter().map(|edge| edge.at)
+    }
+
     /// Returns a neighbour's value of this iteration, if it has been received.
     pub(super) fn in_inbox(&self, from: NodeId) -> Option<&SignedMessage> {
         self.inbox.iter().find(|signed| signed.message.from == from)
@@ -406,10 +498,20 @@ impl Party {
         self.iterations
     }
 
+    /// Returns how many links ended before the neighbour's greeting.
+    pub fn early_ends(&self) -> u64 {
+        self.early_ends
+    }
+
     /// Returns the largest distance of a neighbour's value from this party's, at the last iteration that was closed and whose values
     /// can be compared: where they are models, or must be the same.
     pub fn consensus(&self) -> f64 {
         self.consensus
+    }
+
+    /// Returns that distance at each iteration that was made before this party was opened.
+    pub fn distances(&self) -> &[(u32, f64)] {
+        &self.distances
     }
 
     /// Returns the guarantee of this study so far.
@@ -427,6 +529,11 @@ impl Party {
     /// Returns the node.
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns the suspicions of neighbours since the start of the study.
+    pub fn suspicions(&self) -> &[Suspicion] {
+        &self.suspicions
     }
 
     /// Returns the store, and the study's record in it.

@@ -4,6 +4,7 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::NodeId;
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 
 use super::frame::{Frame, SignedMessage};
 use super::neighbour_verifier::Finding;
@@ -29,10 +30,11 @@ impl Party {
                 Ok(())
             }
             Frame::Value(own) if self.proves_rollback(index, &own) => {
-                Err(PartyError::StateRolledBack {
-                    peer: self.edges[index].peer.name.clone(),
-                    iteration: own.message.iteration,
-                })
+                let peer = self.edges[index].peer.name.clone();
+                let (study, iteration) = (self.study_record.number, own.message.iteration);
+                // Privacy: the next start may find only neighbours who keep it to themselves.
+                self.store.append_forgotten(study, &peer, iteration)?;
+                Err(PartyError::StateRolledBack { peer, iteration })
             }
             Frame::Value(_) | Frame::Ack { .. } | Frame::AckConfirmed { .. }
                 if !self.edges[index].handshake_done =>
@@ -46,7 +48,7 @@ impl Party {
             },
             Frame::AckConfirmed { mutual } => self.receive_ack_confirmed(index, mutual),
             Frame::Bye(reason) => {
-                self.report_disconnect(index, printable(&reason));
+                self.report_disconnect(index, format!("it says {}", quoted(&reason)));
                 self.close_link(index);
                 Ok(())
             }
@@ -68,7 +70,7 @@ impl Party {
             let what = format!("a value for iteration {iteration} without its signature");
             return self.reject(index, what, &[bytes]);
         }
-        let now = self.node.iteration();
+        let (now, due) = (self.node.iteration(), edge.due);
         let in_inbox = self.in_inbox(from);
         if !self.is_finished() && iteration == now && in_inbox.is_none() {
             match self.accept(index, signed, &mut |_| None)? {
@@ -84,11 +86,17 @@ impl Party {
                 let first = before.to_bytes();
                 return Err(self.equivocation(index, iteration, &first, bytes));
             }
+            if iteration < due {
+                return self.reject_replay(index, iteration, bytes);
+            }
         } else if iteration == now + 1 && iteration <= self.iterations {
             match &edge.early {
                 Some(early) if early.message != signed.message => {
                     let first = early.to_bytes();
                     return Err(self.equivocation(index, iteration, &first, bytes));
+                }
+                Some(_) if iteration < due => {
+                    return self.reject_replay(index, iteration, bytes);
                 }
                 Some(_) => {}
                 None => {
@@ -107,7 +115,25 @@ impl Party {
         }
         let edge = &mut self.edges[index];
         edge.at = edge.at.max(iteration);
+        edge.due = edge.due.max(iteration + 1);
         self.send_due_values(index)
+    }
+
+    /// Rejects a value that the neighbour has sent before on this link, or that our hello said to be persisted.
+    ///
+    /// No honest neighbour sends one, whatever was in flight: it sends values on a link only after it has read our hello there,
+    /// from the iteration after the persisted one onwards, each once and in order. (A value that we had received on an earlier
+    /// link, and had not persisted when we said hello, it must send again.)
+    fn reject_replay(
+        &mut self,
+        index: usize,
+        iteration: u32,
+        bytes: &[u8],
+    ) -> Result<(), PartyError> {
+        let what = format!(
+            "a value for iteration {iteration} again, which it had sent on this link, or had been told that we keep"
+        );
+        self.reject(index, what, &[bytes])
     }
 
     /// Returns the reason for which the form of a value is invalid, if it is.
@@ -142,25 +168,39 @@ impl Party {
             (0, _) | (_, None) => Finding::Possible,
             (_, Some(verifier)) => verifier.check(value),
         };
-        match finding {
-            Finding::Possible => {}
-            Finding::Lost => edge.verifier = None,
+        let (mut what, by_others) = match finding {
+            Finding::Possible => (String::new(), false),
+            Finding::Lost => {
+                edge.verifier = None;
+                (String::new(), false)
+            }
             Finding::Wrong { by_others } => {
-                let bytes = signed.to_bytes();
-                let mut what = format!(
+                let what = format!(
                     "its value of iteration {t} does not follow from the messages before it"
                 );
-                if by_others {
-                    what += ", or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which";
-                }
-                return Err(self.proved_dishonest(index, what, &[&bytes]));
+                (what, by_others)
             }
+            Finding::Beyond { limit, by_others } => {
+                let what =
+                    format!("its value of iteration {t} cannot be an honest party's: {limit}");
+                (what, by_others)
+            }
+        };
+        if !what.is_empty() {
+            if by_others {
+                what += ", or somebody who is a neighbour of both sent it other values than us: everyone's transcripts (radmm verify) will tell which";
+            }
+            return Err(self.proved_dishonest(index, what, &[&signed.to_bytes()]));
         }
         if self.node.is_common(t) && *value != self.own {
             return Err(self.not_common(index, &signed)?);
         }
         self.inbox.push(signed);
         if self.inbox.len() == self.edges.len() {
+            self.watch_values()?;
+            if let Some(pacer) = &mut self.pacer {
+                pacer.start();
+            }
             let value = |id: &NodeId| Some(self.in_inbox(*id)?.message.release.clone());
             // The inbox holds one value of this iteration for every neighbour.
             let values = self.node.neighbours().iter().filter_map(value).collect();
@@ -222,11 +262,4 @@ impl Party {
             }
         }
     }
-}
-
-/// Replaces control characters, since peers' texts are written into our logs.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }

@@ -62,8 +62,18 @@ impl Party {
             }
             self.study_record.finished |= step.finished;
         }
+        if !step.charged.is_empty() {
+            self.wait_for_tick();
+        }
         if let Some(stop) = stopped {
             return Err(PartyError::Stopped(Box::new(stop)));
+        }
+        if step.is_empty() {
+            // A replay: everything is on record already, and nobody is connected.
+            if self.node.iteration() > 0 {
+                self.distances.push((self.node.iteration(), self.consensus));
+            }
+            return Ok(());
         }
         let (spent, iterations) = (self.spent(), self.iterations);
         if step.finished {
@@ -84,6 +94,17 @@ impl Party {
             self.send_due_values(index)?;
         }
         Ok(())
+    }
+
+    /// Waits until an answer may leave.
+    ///
+    /// Privacy: the time of an answer depends on rows. Nothing that this party sends after it leaves before the tick, which does not.
+    fn wait_for_tick(&mut self) {
+        let ticks = self.pacer.as_mut().map_or(1, |pacer| pacer.wait());
+        if ticks > 1 {
+            let iteration = self.node.iteration();
+            self.notices.push(Notice::Late { iteration, ticks });
+        }
     }
 
     /// Sends to a neighbour the values that it lacks and would accept.

@@ -2,22 +2,27 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use radmm::graph::Graph;
 use radmm_study::Study;
 use thiserror::Error;
 
-use super::metrics::{self, SharedStatus};
+use super::live_view::{LiveView, Moment};
 use super::notice::Notice;
-use super::signals::on_stop_signal;
+use super::notice_limit::NoticeLimit;
+use super::pacer::MonotonicPacer;
+use super::page;
+use super::signals::{StopSource, on_end_of_input, on_stop_signal};
 use super::status::{LinkCounts, NodeStatus};
 use crate::machine::{LinkEvent, Party, PartyError, value_frame_length};
 use crate::message_widths::MessageWidths;
 use crate::setup::{PartySetup, SetupError};
-use crate::store::Store;
 use crate::transport::{
-    EventReceiver, PeerEndpoint, Transport, TransportConfig, TransportError, event_queue,
+    EventReceiver, EventSender, PeerEndpoint, Transport, TransportConfig, TransportError,
+    event_queue,
 };
 
 /// The reason why a node failed.
@@ -34,6 +39,14 @@ pub enum NodeError {
     Metrics {
         /// The address.
         address: SocketAddr,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The link to the page cannot be written.
+    #[error("{}: {cause}; the page cannot be served without it", path.display())]
+    PageLink {
+        /// The file.
+        path: PathBuf,
         /// The error of the operating system.
         cause: io::Error,
     },
@@ -78,37 +91,49 @@ const LINGER_UNCONFIRMED: Duration = Duration::from_secs(60);
 /// How long to linger for a peer that has confirmed our acknowledgement but may not know that we received the confirmation.
 const LINGER_CONFIRMED: Duration = Duration::from_secs(10);
 
-/// Runs a party until its study is over or a signal stops it.
-pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, NodeError> {
+/// Runs a party until its study is over or the operator stops it.
+pub fn run(
+    setup: PartySetup,
+    stops: StopSource,
+    observer: &mut dyn Observer,
+) -> Result<Ending, NodeError> {
     let (sender, mut events) = event_queue();
-    let stop = sender.clone();
-    on_stop_signal(move || {
-        let _ = stop.send(LinkEvent::Stop);
-    })
-    .map_err(NodeError::Signals)?;
-    let store = Store::open(&setup.path(&setup.site().state)).map_err(SetupError::from)?;
-    let shared = SharedStatus::default();
-    if let Some(address) = setup.site().metrics {
-        metrics::serve(address, shared.clone())
-            .map_err(|cause| NodeError::Metrics { address, cause })?;
+    let stop = |sender: EventSender| move || drop(sender.send(LinkEvent::Stop));
+    on_stop_signal(stop(sender.clone())).map_err(NodeError::Signals)?;
+    if stops == StopSource::SignalsAndInput {
+        on_end_of_input(stop(sender.clone())).map_err(NodeError::Signals)?;
     }
+    let store = setup.open_store().map_err(SetupError::from)?;
+    let live = match setup.site().metrics {
+        Some(address) => Some(page::start(&setup, address)?),
+        None => None,
+    };
     let config = transport_config(&setup);
     let study = setup.study().name.clone();
     let study_sha256 = setup.study().sha256();
     let name = setup.name().to_owned();
     let protects = setup.protects();
+    let tick = setup.tick();
     let (mut party, bill) = setup.open(store)?;
+    if let Some(tick) = tick {
+        party.set_pacer(Box::new(MonotonicPacer::new(tick)));
+    }
     let transport = Transport::start(config, sender)?;
+    let limits = bill.limits.iter().map(|limit| limit.epsilon).collect();
+    if let Some(live) = &live {
+        live.opened(&party, bill);
+    }
     let mut driver = Driver {
-        limits: bill.limits.iter().map(|limit| limit.epsilon).collect(),
+        limits,
         protects,
         counts: LinkCounts::default(),
-        shared,
+        notice_limit: NoticeLimit::default(),
+        live,
         observer,
         results_written: false,
         results_error: None,
     };
-    driver.observer.notice(&Notice::Started {
+    driver.notice(&Notice::Started {
         study,
         study_sha256,
         party: name,
@@ -118,11 +143,19 @@ pub fn run(setup: PartySetup, observer: &mut dyn Observer) -> Result<Ending, Nod
         protects,
     });
     let mut ended = driver.drive(&mut party, &transport, &mut events);
-    if let (Ok(_), Some(error)) = (&ended, driver.results_error) {
+    let left_out = driver.notice_limit.take_all_counts(Instant::now());
+    left_out.iter().for_each(|count| driver.notice(count));
+    if let (Ok(_), Some(error)) = (&ended, driver.results_error.take()) {
         ended = Err(NodeError::Results(error));
+    }
+    if let Some(live) = &driver.live {
+        live.stop();
     }
     // Sends the frames that are queued, whatever happened.
     transport.shutdown();
+    if let Some(live) = &driver.live {
+        live.say_goodbye();
+    }
     ended
 }
 
@@ -137,6 +170,12 @@ pub(super) fn transport_config(setup: &PartySetup) -> TransportConfig {
         key: setup.key().clone(),
         listen: setup.site().listen,
         neighbours: neighbours.collect(),
+        parties: setup
+            .study()
+            .parties
+            .iter()
+            .map(|party| (party.name.clone(), party.key.bytes()))
+            .collect(),
         largest_frame: largest_frame(setup.study(), setup.graph()),
     }
 }
@@ -153,7 +192,9 @@ struct Driver<'a> {
     limits: Vec<f64>,
     protects: bool,
     counts: LinkCounts,
-    shared: SharedStatus,
+    notice_limit: NoticeLimit,
+    /// The view that the pages show, if they are served.
+    live: Option<Arc<LiveView>>,
     observer: &'a mut dyn Observer,
     results_written: bool,
     results_error: Option<String>,
@@ -177,22 +218,33 @@ impl Driver<'_> {
             is_so.then(|| start.get_or_insert_with(Instant::now).elapsed())
         };
         loop {
+            if let Some(live) = &self.live {
+                live.beat(Instant::now());
+            }
             let acked = elapsed_since(party.all_acked(), &mut acked);
             let confirmed = elapsed_since(party.all_acks_confirmed(), &mut confirmed);
             if may_exit(acked, confirmed, party.all_closed()) {
                 return Ok(Ending::Complete);
             }
-            let Some(event) = transport.next_event(events, Duration::from_millis(500)) else {
+            let event = transport.next_event(events, Duration::from_millis(500));
+            let left_out = self.notice_limit.take_counts(Instant::now());
+            left_out.iter().for_each(|count| self.notice(count));
+            let Some(event) = event else {
                 continue;
             };
             let stop = matches!(event, LinkEvent::Stop);
+            if let Some(live) = &self.live {
+                live.link_event(&event, Moment::now());
+            }
             let handled = party.handle(event);
             // Neighbours wait for frames, and nobody waits for the report.
             transport.flush();
             self.report(party);
             let disputed = matches!(
                 handled,
-                Err(PartyError::Misbehaved { .. } | PartyError::NotCommon { .. })
+                Err(PartyError::Misbehaved { .. }
+                    | PartyError::NotCommon { .. }
+                    | PartyError::Suspicious(_))
             );
             if stop || disputed {
                 // The other parties need this one's transcript to find out who sent a wrong value.
@@ -212,14 +264,25 @@ impl Driver<'_> {
     fn report(&mut self, party: &mut Party) {
         for notice in party.take_notices() {
             self.counts.add(&notice);
-            self.observer.notice(&notice);
+            if self.notice_limit.admits(&notice, Instant::now()) {
+                self.notice(&notice);
+            }
         }
         let status = NodeStatus::new(party, &self.limits, self.protects, self.counts);
         self.observer.status(&status);
-        self.shared.set(status);
+        if let Some(live) = &self.live {
+            live.update(status, party, Moment::now());
+        }
         if party.is_finished() {
             self.write_results(party);
         }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        if let Some(live) = &self.live {
+            live.notice(notice, Moment::now());
+        }
+        self.observer.notice(notice);
     }
 
     /// Writes the party's files, unless they are written.
@@ -232,7 +295,7 @@ impl Driver<'_> {
         match self.observer.results(party) {
             Ok(files) => {
                 for file in files {
-                    self.observer.notice(&Notice::Wrote { file });
+                    self.notice(&Notice::Wrote { file });
                 }
             }
             Err(error) => self.results_error = Some(error),
@@ -254,6 +317,8 @@ fn may_exit(acked: Option<Duration>, confirmed: Option<Duration>, all_closed: bo
 mod tests {
     use super::*;
     use crate::machine::tests::{World, on, wide_study};
+    use crate::runtime::Health;
+    use crate::setup::tests::TestSite;
     use radmm::protocol::query::gram_width;
 
     #[test]
@@ -269,6 +334,47 @@ mod tests {
         let (plain, _, shortest) = limit("none");
         assert_eq!(plain, shortest);
         assert!(plain < gram);
+    }
+
+    #[test]
+    fn the_loop_shows_that_it_runs() {
+        let site = TestSite::new();
+        let (mut party, bill) = site.setup().unwrap().open(site.store()).unwrap();
+        let live = Arc::new(LiveView::new(&site.setup().unwrap(), Moment::now()));
+        live.opened(&party, bill);
+        let (sender, mut events) = event_queue();
+        let mut config = transport_config(&site.setup().unwrap());
+        config.neighbours.clear();
+        let transport = Transport::start(config, sender.clone()).unwrap();
+        let mut driver = Driver {
+            limits: vec![1.0],
+            protects: true,
+            counts: LinkCounts::default(),
+            notice_limit: NoticeLimit::default(),
+            live: Some(live.clone()),
+            observer: &mut Silent,
+            results_written: false,
+            results_error: None,
+        };
+        assert_eq!(live.health(Moment::now()), Health::Starting);
+        assert!(sender.send(LinkEvent::Stop).is_ok());
+        let ending = driver.drive(&mut party, &transport, &mut events).unwrap();
+        assert_eq!(ending, Ending::Stopped);
+        let names = ["birch", "rowan"].map(str::to_owned).to_vec();
+        assert_eq!(live.health(Moment::now()), Health::Waiting(names));
+        transport.shutdown();
+    }
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn notice(&mut self, _: &Notice) {}
+
+        fn status(&mut self, _: &NodeStatus) {}
+
+        fn results(&mut self, _: &Party) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
     }
 
     #[test]

@@ -7,7 +7,51 @@ use std::fmt;
 
 use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use serde::Serialize;
+
+/// The urgency of a line of a log, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// The party cannot go on.
+    Error,
+    /// Something that the operator may have to look into.
+    Warning,
+    /// The course of a run.
+    Info,
+    /// Every iteration.
+    Debug,
+}
+
+impl LogLevel {
+    /// All levels.
+    pub const ALL: [Self; 4] = [Self::Error, Self::Warning, Self::Info, Self::Debug];
+
+    /// Returns the level as one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
+}
+
+/// The most characters of a text in a line: a reason of our own with a quoted one in it.
+const MAX_TEXT: usize = 4 * MAX_FOREIGN_TEXT;
+
+/// A reason to suspect a neighbour.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suspicion {
+    /// The neighbour.
+    pub peer: String,
+    /// The iteration of its value.
+    pub iteration: u32,
+    /// The reason, in words.
+    pub why: String,
+}
 
 /// One line of a node's log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +109,8 @@ pub enum Notice {
         address: String,
         /// The reason.
         reason: String,
+        /// The number of connections that were rejected since the last such notice without one of their own.
+        more: u64,
     },
     /// A neighbour sent something invalid.
     #[serde(rename = "lied")]
@@ -74,6 +120,8 @@ pub enum Notice {
         /// A description.
         what: String,
     },
+    /// A neighbour's values are possible, and hardly any honest party would send them.
+    Suspicious(Suspicion),
     /// An iteration is persisted and its value sent.
     Iterated {
         /// The iteration.
@@ -87,6 +135,13 @@ pub enum Notice {
         spent: Guarantee,
         /// The largest distance between a neighbour's last value and this party's.
         consensus: f64,
+    },
+    /// An answer was not ready at its tick, and left at a later one. Neighbours see that too, and nothing finer.
+    Late {
+        /// The iteration.
+        iteration: u32,
+        /// The number of ticks after which it left.
+        ticks: u32,
     },
     /// All iterations are done.
     Finished {
@@ -106,6 +161,50 @@ pub enum Notice {
         /// The file.
         file: String,
     },
+    /// More was to be said about a neighbour than belongs into a log.
+    LeftOut {
+        /// The neighbour.
+        peer: String,
+        /// The number of lines that were left out.
+        lines: u64,
+        /// The time in which they were, in seconds.
+        seconds: u64,
+    },
+}
+
+impl Notice {
+    /// Returns how much the line matters.
+    pub fn level(&self) -> LogLevel {
+        match self {
+            Self::Disconnected { .. }
+            | Self::Unreachable { .. }
+            | Self::Disagrees { .. }
+            | Self::Refused { .. }
+            | Self::Misbehaved { .. }
+            | Self::Suspicious(_)
+            | Self::Late { .. }
+            | Self::LeftOut { .. } => LogLevel::Warning,
+            Self::Started { .. }
+            | Self::Connected { .. }
+            | Self::Finished { .. }
+            | Self::Stopping { .. }
+            | Self::Wrote { .. } => LogLevel::Info,
+            Self::Iterated { .. } => LogLevel::Debug,
+        }
+    }
+
+    /// Returns the line with everything in it escaped that a peer can have a part in.
+    pub(crate) fn escaped(mut self) -> Self {
+        let text = match &mut self {
+            Self::Disconnected { reason, .. }
+            | Self::Unreachable { reason, .. }
+            | Self::Refused { reason, .. } => reason,
+            Self::Disagrees { what, .. } | Self::Misbehaved { what, .. } => what,
+            _ => return self,
+        };
+        *text = visible(text, MAX_TEXT);
+        self
+    }
 }
 
 impl fmt::Display for Notice {
@@ -146,8 +245,23 @@ impl fmt::Display for Notice {
                 write!(f, "{peer} cannot be reached: {reason}; trying again")
             }
             Self::Disagrees { peer, what } => write!(f, "{peer} disagrees: {what}"),
-            Self::Refused { address, reason } => write!(f, "rejected {address}: {reason}"),
+            Self::Refused {
+                address,
+                reason,
+                more,
+            } => {
+                write!(f, "rejected {address}: {reason}")?;
+                match more {
+                    0 => Ok(()),
+                    _ => write!(f, " (and {more} more since the last such message)"),
+                }
+            }
             Self::Misbehaved { peer, what } => write!(f, "{peer} misbehaves: {what}"),
+            Self::Suspicious(Suspicion {
+                peer,
+                iteration,
+                why,
+            }) => write!(f, "{peer} is suspicious at iteration {iteration}: {why}"),
             Self::Iterated {
                 iteration,
                 iterations,
@@ -165,6 +279,10 @@ impl fmt::Display for Notice {
                     "iteration {iteration} of {iterations} ({kind}), spent {spent}, consensus {consensus:.2e}"
                 )
             }
+            Self::Late { iteration, ticks } => write!(
+                f,
+                "the answer of iteration {iteration} was late, and left after {ticks} ticks: how late depends on rows; agree on a longer tick"
+            ),
             Self::Finished { iterations, spent } => {
                 write!(f, "all {iterations} iterations are done; spent {spent}")
             }
@@ -173,6 +291,17 @@ impl fmt::Display for Notice {
                 "stopping at iteration {iteration}; the same command resumes from here"
             ),
             Self::Wrote { file } => write!(f, "wrote {file}"),
+            Self::LeftOut {
+                peer,
+                lines,
+                seconds,
+            } => {
+                match lines {
+                    1 => write!(f, "1 more line about {peer} was left out")?,
+                    many => write!(f, "{many} more lines about {peer} were left out")?,
+                }
+                write!(f, " within {seconds} s")
+            }
         }
     }
 }

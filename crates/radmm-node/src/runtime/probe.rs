@@ -9,7 +9,7 @@ use radmm_study::first_difference;
 use serde::Serialize;
 
 use super::driver::{NodeError, transport_config};
-use crate::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL};
+use crate::machine::{Frame, Hello, Link, LinkEvent, PROTOCOL, noise_difference};
 use crate::setup::PartySetup;
 use crate::transport::{Transport, event_queue};
 
@@ -53,7 +53,7 @@ pub fn probe(setup: &PartySetup) -> Result<Vec<(String, ProbeResult)>, NodeError
             LinkEvent::Up { link, .. } => {
                 let hello = Hello {
                     version: PROTOCOL,
-                    study: setup.study().digest(),
+                    study: setup.study().spoken_digest(setup.site().noise),
                     from: setup.me(),
                     at: 0,
                     persisted: None,
@@ -93,12 +93,18 @@ pub fn probe(setup: &PartySetup) -> Result<Vec<(String, ProbeResult)>, NodeError
 
 /// Returns what a frame tells about the study; `None` if a later frame will tell.
 fn study_result(canonical: &str, setup: &PartySetup, bytes: &[u8]) -> Option<ProbeResult> {
+    let spoken = |noise| setup.study().spoken_digest(noise);
     match Frame::decode(bytes) {
         Ok(Frame::Hello(hello)) if hello.version != PROTOCOL => Some(ProbeResult::Wrong(format!(
             "it speaks version {} of the protocol, and this program speaks version {PROTOCOL}",
             hello.version
         ))),
-        Ok(Frame::Hello(hello)) if hello.study == setup.study().digest() => Some(ProbeResult::Same),
+        Ok(Frame::Hello(hello)) if hello.study == spoken(setup.site().noise) => {
+            Some(ProbeResult::Same)
+        }
+        Ok(Frame::Hello(hello)) if hello.study == spoken(setup.site().noise.other()) => {
+            Some(ProbeResult::Wrong(noise_difference(setup.site().noise)))
+        }
         // Its study follows in the next frame.
         Ok(Frame::Hello(_)) => None,
         Ok(Frame::Study(theirs)) => {

@@ -4,9 +4,10 @@
 
 use std::fmt::Write;
 
+use radmm::node::StepKind;
 use radmm::privacy::Guarantee;
 
-use super::notice::Notice;
+use super::notice::{Notice, Suspicion};
 use crate::machine::{Party, PeerState};
 
 /// The status of a party.
@@ -16,6 +17,8 @@ pub struct NodeStatus {
     pub iteration: u32,
     /// The number of iterations, `T`.
     pub iterations: u32,
+    /// The kind of the step that made it.
+    pub kind: StepKind,
     /// Whether all iterations are done.
     pub finished: bool,
     /// The total of this study so far.
@@ -28,6 +31,8 @@ pub struct NodeStatus {
     pub peers: Vec<(String, PeerState)>,
     /// Whether the noise protects anybody.
     pub protects: bool,
+    /// The suspicions of neighbours since the start of the study.
+    pub suspicions: Vec<Suspicion>,
     /// The counts of what happened on the links.
     pub counts: LinkCounts,
 }
@@ -39,6 +44,8 @@ pub struct LinkCounts {
     pub connected: u64,
     /// Links that were closed.
     pub disconnected: u64,
+    /// Links that ended before the neighbour's greeting.
+    pub failed: u64,
     /// Strangers that were rejected.
     pub refused: u64,
     /// Invalid frames of neighbours.
@@ -51,7 +58,7 @@ impl LinkCounts {
         match notice {
             Notice::Connected { .. } => self.connected += 1,
             Notice::Disconnected { .. } => self.disconnected += 1,
-            Notice::Refused { .. } => self.refused += 1,
+            Notice::Refused { more, .. } => self.refused += 1 + more,
             Notice::Misbehaved { .. } => self.misbehaviours += 1,
             _ => {}
         }
@@ -65,6 +72,7 @@ impl NodeStatus {
         Self {
             iteration: party.iteration(),
             iterations: party.iterations(),
+            kind: party.node().kind(),
             finished: party.is_finished(),
             spent: party.spent(),
             site: site.into_iter().zip(limits.iter().copied()).collect(),
@@ -74,7 +82,11 @@ impl NodeStatus {
                 .map(|(name, state)| (name.to_owned(), state))
                 .collect(),
             protects,
-            counts,
+            suspicions: party.suspicions().to_vec(),
+            counts: LinkCounts {
+                failed: party.early_ends(),
+                ..counts
+            },
         }
     }
 
@@ -173,6 +185,11 @@ impl NodeStatus {
                 self.counts.disconnected,
             ),
             (
+                "links_failed_total",
+                "Links that ended before the neighbour's greeting.",
+                self.counts.failed,
+            ),
+            (
                 "refused_total",
                 "Strangers that were rejected.",
                 self.counts.refused,
@@ -181,6 +198,11 @@ impl NodeStatus {
                 "lies_total",
                 "Invalid frames of neighbours.",
                 self.counts.misbehaviours,
+            ),
+            (
+                "suspicions_total",
+                "Suspicious values of neighbours.",
+                self.suspicions.len() as u64,
             ),
         ] {
             metric(name, "counter", help, &plain(count as f64));

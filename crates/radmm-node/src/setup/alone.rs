@@ -87,11 +87,15 @@ impl PartySetup {
         let site = SiteFile {
             key: String::new(),
             party: None,
+            approved: None,
             state: String::new(),
+            witness: None,
             out: String::new(),
             listen: None,
             metrics: None,
+            hosts: Vec::new(),
             noise: config.noise,
+            stop_on_suspicion: false,
             data: SiteData {
                 rows: SiteRows::File {
                     path: config.table.name().to_owned(),

@@ -4,6 +4,7 @@ use radmm::curator::InvalidCuratorConfig;
 use radmm::graph::GraphError;
 use radmm::node::InvalidStart;
 use radmm::privacy::{AccountRefusal, Guarantee, InvalidBudget, SpendError};
+use radmm_study::number_format::as_typed;
 use radmm_study::pricing::UnattainableBudget;
 use thiserror::Error;
 
@@ -20,6 +21,20 @@ pub enum SetupError {
         "{0}: there are no [[parties]]; give every party a name, a key (radmm key new) and an address, or try the study on this machine with \"radmm up\""
     )]
     NoParties(String),
+    /// The owner of the rows has approved another study.
+    #[error(
+        "{site}: [study] sha256: this site's owner approved the study {approved}, and {study} is {found}; find out what was changed, and if its owner approves it as it is (radmm study show {study}), write the new digest into the site file; nothing was spent"
+    )]
+    OtherStudy {
+        /// The site file.
+        site: String,
+        /// The digest of the approved study.
+        approved: String,
+        /// The study's file.
+        study: String,
+        /// The study's digest.
+        found: String,
+    },
     /// The network is invalid.
     #[error("{study}: [network] {cause}")]
     Graph {
@@ -61,9 +76,9 @@ pub enum SetupError {
     },
     /// The study spends more than the site allows.
     #[error(
-        "{site}: [limit] epsilon = {} at delta = {:?}: all studies have spent {spent:.4} of it on these rows, and with this one it would be {after:.4}; {}; nothing was spent",
+        "{site}: [limit] epsilon = {} at delta = {}: all studies have spent {spent:.4} of it on these rows, and with this one it would be {after:.4}; {}; nothing was spent",
         limit.epsilon,
-        limit.delta,
+        as_typed(limit.delta),
         remedy(*after, limit)
     )]
     BeyondLimit {
@@ -86,7 +101,7 @@ pub enum SetupError {
     },
     /// The limit is to be kept by another rule than before.
     #[error(
-        "{site}: [limit] accounting = {found:?}: the limit of these rows is kept by accounting = {recorded:?} since it was first set, before anything was released; write that"
+        "{site}: [limit] accounting = \"{found}\": the limit of these rows is kept by accounting = \"{recorded}\" since it was first set, before anything was released; write that"
     )]
     OtherAccounting {
         /// The site file.
@@ -105,7 +120,7 @@ pub enum SetupError {
     #[error(transparent)]
     Budget(#[from] InvalidBudget),
     /// The charges on record are invalid.
-    #[error("the charges on record are invalid: {0}; restore the state folder from a backup")]
+    #[error("the charges on record are invalid: {0}; put back the state folder as it was last")]
     Journal(SpendError),
     /// The problem or the noise is out of range.
     #[error(transparent)]

@@ -22,7 +22,7 @@ pub enum IdentifyError {
     },
     /// The key is not that of the party that the site file names.
     #[error(
-        "{site}: party = {party:?}: key file {} has the identity {identity}, which is {} in the study, and {party}'s is {expected}; use {party}'s key file",
+        "{site}: party = \"{party}\": key file {} has the identity {identity}, which is {} in the study, and {party}'s is {expected}; use {party}'s key file",
         key.display(),
         match owner {
             Some(name) => format!("that of {name}"),
@@ -44,7 +44,7 @@ pub enum IdentifyError {
         expected: Identity,
     },
     /// The site file names a party that the study does not have.
-    #[error("{site}: party = {party:?}: the study has no such party; it has {known}")]
+    #[error("{site}: party = \"{party}\": the study has no such party; it has {known}")]
     UnknownParty {
         /// The site file.
         site: String,

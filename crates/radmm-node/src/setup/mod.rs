@@ -9,16 +9,17 @@ mod identify;
 mod open;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use radmm::curator::Shard;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm_data::MemoryTable;
-use radmm_study::{Identity, NoiseOrigin, SiteFile, Study};
+use radmm_study::{Identity, NoiseOrigin, SiteFile, Study, hex};
 
 use crate::key::SecretKey;
 use crate::machine::Peer;
@@ -31,7 +32,6 @@ pub use data_check::{DataCheck, LabelCount};
 pub use error::SetupError;
 pub use identify::IdentifyError;
 use identify::identify_party;
-pub use open::open_existing_store;
 use rows::LocalRows;
 pub use rows::{Folders, RowsError};
 
@@ -92,6 +92,15 @@ impl PartySetup {
         let (study_name, site_name) = names;
         if study.parties.is_empty() {
             return Err(SetupError::NoParties(study_name.to_owned()));
+        }
+        // Privacy: before anything else of the study is believed.
+        if let Some(approved) = site.approved.filter(|approved| *approved != study.digest()) {
+            return Err(SetupError::OtherStudy {
+                site: site_name.to_owned(),
+                approved: hex::encode(&approved),
+                study: study_name.to_owned(),
+                found: study.sha256(),
+            });
         }
         let graph = study.network.graph();
         let graph = graph.map_err(|cause| SetupError::Graph {
@@ -196,6 +205,16 @@ impl PartySetup {
         self.shard.rows()
     }
 
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.shard.columns()
+    }
+
+    /// Returns the iterations that ask the rows.
+    pub fn data_steps(&self) -> impl Iterator<Item = u32> {
+        self.plan.iter().map(|(iteration, _)| *iteration)
+    }
+
     /// Returns what was counted in the party's own file; `None` if the rows are a share of the study's table.
     // Privacy: only for people who may see the rows.
     pub fn data_check(&self) -> Option<&DataCheck> {
@@ -228,6 +247,15 @@ impl PartySetup {
         self.site.noise == NoiseOrigin::Secret && !self.read_off && !exact
     }
 
+    /// Returns the tick on which answers leave; `None` if they leave at once, as in a rehearsal.
+    pub fn tick(&self) -> Option<Duration> {
+        let exact = self.study.privacy.unprotected().is_some();
+        let paced = self.site.noise == NoiseOrigin::Secret && !exact;
+        // The network is valid: it was built before.
+        let tick = self.study.tick().ok().filter(|tick| !tick.is_zero());
+        tick.filter(|_| paced)
+    }
+
     /// Returns the public facts about this party.
     pub fn public_facts(&self) -> PublicFacts {
         PublicFacts {
@@ -236,7 +264,7 @@ impl PartySetup {
             node: self.me,
             rows: self.rows(),
             mechanism: self.mechanism,
-            seeded: self.site.noise == NoiseOrigin::Seeded,
+            noise: self.site.noise,
             read_off: self.read_off,
             limit: self.site.limit.clone(),
         }

@@ -1,7 +1,6 @@
 //! The start of a party: a new study, or one that is resumed from the store.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use radmm::curator::{ChargedAnswer, Curator, CuratorConfig, NoiseKey, WarmStart};
@@ -13,10 +12,33 @@ use radmm_study::instantiate::{self, Instance};
 use rayon::prelude::*;
 
 use super::{PartyBill, PartySetup, SetupError};
-use crate::machine::{Party, PartyParts};
+use crate::machine::{Party, PartyError, PartyParts};
 use crate::store::{Charge, RowFingerprint, Store, StoreError, StudyRecord};
 
 impl PartySetup {
+    /// Opens the store of this party's state folder, with the witness that the site names.
+    pub fn open_store(&self) -> Result<Store, StoreError> {
+        let store = Store::open(&self.path(&self.site.state))?;
+        match &self.site.witness {
+            Some(witness) => store.with_witness(&self.path(witness)),
+            None => store.check_named_witness(None).map(|()| store),
+        }
+    }
+
+    /// Opens the store of this party's state folder for reading alone, if there is one, and checks that [`open_store`](Self::open_store)
+    /// would not refuse it.
+    pub fn read_store(&self) -> Result<Option<Store>, StoreError> {
+        let store = match Store::open_read_only(&self.path(&self.site.state)) {
+            Err(StoreError::Missing(_)) => return Ok(None),
+            opened => opened?,
+        };
+        store.check_home()?;
+        let witness = self.site.witness.as_ref();
+        let witness = witness.map(|path| self.path(path));
+        store.check_named_witness(witness.as_deref())?;
+        Ok(Some(store))
+    }
+
     /// Starts the study, or resumes it where it stopped.
     pub fn open(self, mut store: Store) -> Result<(Party, PartyBill), SetupError> {
         // The journal is scanned once: nothing up to the first question adds a charge.
@@ -27,7 +49,13 @@ impl PartySetup {
         let (bill, account) = self.price(Some(&store), &charges, started.as_ref())?;
         let rows = store.row_fingerprint(&self.hash);
         let record = match started {
-            Some(started) => started,
+            Some(started) => match store.forgotten(started.number) {
+                Some((peer, iteration)) => {
+                    let peer = peer.to_owned();
+                    return Err(PartyError::StateRolledBack { peer, iteration }.into());
+                }
+                None => started,
+            },
             None => store.begin_study(|number| StudyRecord {
                 number,
                 name: self.study.name.clone(),
@@ -65,7 +93,7 @@ impl PartySetup {
             ledger = ledger.with_account(account);
         }
         let noise = match self.site.noise {
-            NoiseOrigin::Secret => NoiseKey::secret(store.noise_secret(record.number)?),
+            NoiseOrigin::Secret => NoiseKey::secret(*store.noise_secret(record.number)?),
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
         let instance = Instance::declared(&self.study, &self.graph);
@@ -92,6 +120,7 @@ impl PartySetup {
         let party = Party::open(PartyParts {
             study,
             graph,
+            noise: self.site.noise,
             node,
             peers,
             key: self.key,
@@ -100,6 +129,7 @@ impl PartySetup {
             charged_answers,
             rows,
             account,
+            stop_on_suspicion: self.site.stop_on_suspicion,
         })?;
         Ok((party, bill))
     }
@@ -167,14 +197,5 @@ struct RayonExecutor;
 impl ChunkExecutor for RayonExecutor {
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
         (0..count).into_par_iter().with_max_len(1).for_each(work);
-    }
-}
-
-/// Opens the store of a state folder, if there is one.
-pub fn open_existing_store(folder: &Path) -> Result<Option<Store>, StoreError> {
-    match Store::open_existing(folder) {
-        Ok(store) => Ok(Some(store)),
-        Err(StoreError::Missing(_)) => Ok(None),
-        Err(error) => Err(error),
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use radmm::curator::Shard;
 use radmm::graph::NodeId;
 use radmm_data::{
-    DataError, MemoryTable, Partition, PartitionSpec, Split, TableFile, read_partition,
+    DataError, Format, MemoryTable, Partition, PartitionSpec, Split, TableFile, partition_csv,
+    partition_libsvm, read_partition,
 };
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -41,6 +42,9 @@ pub enum RowsError {
         /// The error of the operating system.
         cause: io::Error,
     },
+    /// The rows come through a pipe, in a format whose index is at the end of the file.
+    #[error("{}: a Parquet file is read from its end, and a pipe cannot be; give a file, or CSV", .0.display())]
+    ParquetPipe(PathBuf),
     /// The rows changed while they were read.
     #[error("{}: the rows changed while they were read; start again when nothing writes to them", .0.display())]
     Changed(PathBuf),
@@ -87,6 +91,13 @@ impl LocalRows {
                     path: path.clone(),
                     cause,
                 };
+                let opened = File::open(&path).map_err(open)?;
+                let kind = opened.metadata().map_err(open)?.file_type();
+                if !kind.is_file() && !kind.is_dir() {
+                    let rows = Self::read_once(study, opened, &path, *format)?;
+                    rows.check_declared(study, me, path)?;
+                    return Ok(rows);
+                }
                 let hash = hash_of(&path).map_err(open)?;
                 let file = TableFile::open(&path, *format).map_err(open)?;
                 let spec = PartitionSpec::new(&Split::RoundRobin, 1);
@@ -100,6 +111,32 @@ impl LocalRows {
             }
             SiteRows::Share => Self::share(study, folders, me),
         }
+    }
+
+    /// Reads the rows from a pipe or device, which yields its bytes once.
+    fn read_once(
+        study: &Study,
+        source: File,
+        path: &Path,
+        format: Format,
+    ) -> Result<Self, RowsError> {
+        let mut source = HashingReader {
+            source,
+            hash: Sha256::new(),
+        };
+        let (name, schema) = (path.display().to_string(), &study.data.schema);
+        let spec = PartitionSpec::new(&Split::RoundRobin, 1);
+        let partition = match format {
+            Format::Csv => partition_csv(&mut source, &name, schema, spec),
+            Format::Libsvm => partition_libsvm(&mut source, &name, schema, spec),
+            Format::Parquet => return Err(RowsError::ParquetPipe(path.to_owned())),
+        }?;
+        let rest = io::copy(&mut source, &mut io::sink());
+        rest.map_err(|cause| RowsError::Open {
+            path: path.to_owned(),
+            cause,
+        })?;
+        Self::new(study, partition, source.hash.finalize().into())
     }
 
     /// Reads the rows of a table in memory.
@@ -174,6 +211,20 @@ impl LocalRows {
             hash: hash.finalize().into(),
             data_check: None,
         })
+    }
+}
+
+/// A reader that hashes what is read.
+struct HashingReader {
+    source: File,
+    hash: Sha256,
+}
+
+impl Read for HashingReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.hash.update(&buffer[..count]);
+        Ok(count)
     }
 }
 

@@ -11,11 +11,12 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::evidence::AccountReport;
+use crate::machine::PartyError;
 use crate::machine::tests::{STUDY, World};
 use crate::machine::{
     Credit, Frame, Hello, Link, LinkEvent, PROTOCOL, Party, Serial, SignedMessage,
 };
-use crate::store::{RowFingerprint, Store};
+use crate::store::{Adoption, RowFingerprint, Store, StoreError};
 
 /// A link that nobody reads.
 struct SilentLink;
@@ -29,22 +30,26 @@ impl Link for SilentLink {
 }
 
 /// Alder's site, and the keys of all parties.
-struct TestSite {
-    world: World,
+pub(crate) struct TestSite {
+    pub(crate) world: World,
     folder: TempDir,
     /// The `noise` key of the site file.
     noise: &'static str,
     party: Option<&'static str>,
+    /// Lines at the end of the site file.
+    more: String,
     limit: f64,
     /// The `accounting` key of the site file.
     accounting: &'static str,
+    /// The `path` key of `[data]`.
+    path: &'static str,
     continues: Vec<RowFingerprint>,
 }
 
 const PLENTY: f64 = 1e6;
 
 impl TestSite {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(World::new("ring", 1))
     }
 
@@ -70,8 +75,10 @@ impl TestSite {
             folder: tempfile::tempdir().unwrap(),
             noise: "secret",
             party: None,
+            more: String::new(),
             limit: PLENTY,
             accounting: "renyi",
+            path: "rows.csv",
             continues: Vec::new(),
         };
         site.install_key(0);
@@ -100,18 +107,20 @@ impl TestSite {
         fs::write(self.folder.path().join("rows.csv"), text).unwrap();
     }
 
-    fn setup(&self) -> Result<PartySetup, SetupError> {
+    pub(crate) fn setup(&self) -> Result<PartySetup, SetupError> {
         let names: Vec<String> = { self.continues.iter() }
             .map(|one| format!("\"{one}\""))
             .collect();
         let party = self.party.map(|name| format!("party = {name:?}\n"));
         let text = format!(
-            "{}key = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = \"rows.csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n",
+            "{}metrics = \"127.0.0.1:0\"\nkey = \"key.pem\"\nstate = \"state\"\nnoise = \"{}\"\n[data]\npath = {:?}\nformat = \"csv\"\ncontinues = [{}]\n[limit]\nepsilon = {:?}\ndelta = 1e-4\naccounting = {:?}\n{}",
             party.unwrap_or_default(),
             self.noise,
+            self.path,
             names.join(", "),
             self.limit,
             self.accounting,
+            self.more,
         );
         let (site, _) = SiteFile::parse(&text, "site.toml").unwrap();
         let here = self.folder.path();
@@ -123,11 +132,11 @@ impl TestSite {
         PartySetup::new(study, site, folders, ("study.toml", "site.toml"))
     }
 
-    fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
 
-    fn store(&self) -> Store {
+    pub(crate) fn store(&self) -> Store {
         Store::open(&self.state()).unwrap()
     }
 
@@ -154,8 +163,13 @@ impl TestSite {
     }
 
     /// Delivers the initial values of birch and rowan, so that alder's rows are asked.
-    fn ask(&self, party: &mut Party) {
+    pub(crate) fn ask(&self, party: &mut Party) {
         let study = &self.world.study;
+        let noise = match self.noise {
+            "seeded" => NoiseOrigin::Seeded,
+            _ => NoiseOrigin::Secret,
+        };
+        let spoken = study.spoken_digest(noise);
         let columns = party.node().curator().columns();
         for from in [1, 4] {
             let (peer, serial) = (NodeId(from), Serial(u64::from(from)));
@@ -168,14 +182,14 @@ impl TestSite {
             };
             let hello = Hello {
                 version: PROTOCOL,
-                study: study.digest(),
+                study: spoken,
                 from: peer,
                 at: 0,
                 persisted: None,
                 received: None,
                 probe: false,
             };
-            let say = Frame::Value(SignedMessage::new(message, &study.digest(), &key));
+            let say = Frame::Value(SignedMessage::new(message, &spoken, &key));
             let link = Box::new(SilentLink);
             party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
             for frame in [Frame::Hello(hello), say] {
@@ -196,6 +210,55 @@ impl TestSite {
         let (mut party, _) = self.open().unwrap();
         self.ask(&mut party);
         party.node().model().clone()
+    }
+}
+
+#[test]
+fn a_study_whose_state_was_proved_to_be_an_old_copy_never_goes_on() {
+    let mut site = TestSite::new();
+    site.ask_once();
+    site.store().append_forgotten(0, "birch", 7).unwrap();
+    let checked = site.setup().unwrap().read_store();
+    let opened = site.setup().unwrap().open_store();
+    for refused in [checked.map(|_| ()), opened.map(|_| ())] {
+        assert!(matches!(refused, Err(StoreError::Forgotten { .. })));
+    }
+    // The operator vouches for the account. Other studies go on with it, and this one does not.
+    Adoption::examine(&site.state())
+        .unwrap()
+        .complete()
+        .unwrap();
+    let rejection = site.rejection();
+    assert!(
+        matches!(&rejection, SetupError::Party(PartyError::StateRolledBack { peer, iteration: 7 }) if peer == "birch"),
+        "{rejection}"
+    );
+    site.another_study("another");
+    site.ask_once();
+    assert_eq!(site.store().charges().unwrap().len(), 2);
+}
+
+#[test]
+fn a_state_with_a_witness_is_not_opened_without_it() {
+    let site = TestSite::new();
+    let setup = || site.setup().unwrap();
+    let with_witness = || {
+        let mut setup = setup();
+        setup.site.witness = Some("witness".to_owned());
+        setup
+    };
+    assert!(with_witness().read_store().unwrap().is_none());
+    let running = with_witness().open_store().unwrap();
+    // A check reads beside a running party.
+    assert!(with_witness().read_store().unwrap().is_some());
+    drop(running);
+    assert!(site.folder.path().join("witness").is_file());
+    with_witness().read_store().unwrap();
+    for refused in [
+        setup().open_store().map(|_| ()),
+        setup().read_store().map(|_| ()),
+    ] {
+        assert!(matches!(refused, Err(StoreError::WitnessUnnamed(_))));
     }
 }
 
@@ -419,6 +482,21 @@ fn noise_repeats_only_if_it_is_seeded() {
 }
 
 #[test]
+fn answers_leave_on_the_studys_tick_unless_it_is_a_rehearsal() {
+    let mut site = TestSite::new();
+    let tick = |site: &TestSite| site.setup().unwrap().tick();
+    // Small rows: what the rule chooses at least.
+    assert_eq!(tick(&site), Some(Duration::from_millis(10)));
+    site.world.study.run.tick = Some(0.25);
+    assert_eq!(tick(&site), Some(Duration::from_millis(250)));
+    site.noise = "seeded";
+    assert_eq!(tick(&site), None);
+    site.noise = "secret";
+    site.world.study.run.tick = Some(0.0);
+    assert_eq!(tick(&site), None);
+}
+
+#[test]
 fn a_study_resumes_as_it_was_started_or_not_at_all() {
     let how = |site: &TestSite| match site.rejection() {
         SetupError::StartedDifferently { how, .. } => how,
@@ -548,4 +626,47 @@ fn clipped_values_and_labels_are_counted() {
     let labels: Vec<(&str, usize)> = labels.collect();
     assert_eq!(labels, [("yes", 20), ("no", 20), ("Yes", 1)]);
     assert_eq!(check.other_labels, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn rows_in_a_pipe_are_read_once() {
+    let mut site = TestSite::new();
+    let from_file = site.setup().unwrap();
+    let here = site.folder.path();
+    let made = std::process::Command::new("mkfifo")
+        .arg(here.join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let (rows, pipe) = (here.join("rows.csv"), here.join("pipe"));
+    // A second reader would wait for ever.
+    let writer = std::thread::spawn(move || fs::write(pipe, fs::read(rows).unwrap()));
+    site.path = "pipe";
+    let from_pipe = site.setup().unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!(from_pipe.rows(), from_file.rows());
+    assert_eq!(from_pipe.hash, from_file.hash);
+}
+
+#[test]
+fn only_the_study_that_its_owner_approved_runs_at_a_site() {
+    let mut site = TestSite::new();
+    let approved = site.world.study.sha256();
+    site.more = format!("[study]\nsha256 = \"{approved}\"\n");
+    site.setup().unwrap();
+    site.world.study.run.seed += 1;
+    let Err(error) = site.setup() else {
+        panic!("another study runs");
+    };
+    let said = error.to_string();
+    let found = site.world.study.sha256();
+    assert!(
+        said.starts_with(&format!(
+            "site.toml: [study] sha256: this site's owner approved the study {approved}, and study.toml is {found}; "
+        )) && said.ends_with("nothing was spent"),
+        "{said}"
+    );
+    // The approval comes first: neither key nor rows are looked at.
+    fs::remove_file(site.folder.path().join("key.pem")).unwrap();
+    assert!(matches!(site.setup(), Err(SetupError::OtherStudy { .. })));
 }

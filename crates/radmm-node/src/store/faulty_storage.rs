@@ -1,4 +1,4 @@
-//! A disk in memory whose power fails, for tests.
+//! A disk in memory whose power fails, for tests. It holds a journal and the noise secrets beside it.
 
 use std::io;
 use std::mem;
@@ -8,20 +8,31 @@ use rand::{Rng, RngExt};
 
 use super::storage::Storage;
 
-/// The bytes of a disk: those that are durable, and the writes since, which may or may not survive a power failure.
+/// A disk: its two files, and its faults.
 #[derive(Debug, Default)]
 struct Image {
+    journal: FileImage,
+    secrets: FileImage,
+    /// The number of syncs that succeeded.
+    syncs: u32,
+    /// The number of operations that succeeded.
+    operations: u32,
+    /// The number of operations that still succeed; `None` for all.
+    operations_left: Option<u32>,
+    /// Whether there is no room.
+    full: bool,
+    /// Whether the files were deleted or moved under the process that has them open.
+    is_taken_away: bool,
+}
+
+/// The bytes of a file: those that are durable, and the writes since, which may or may not survive a power failure.
+#[derive(Clone, Debug, Default)]
+struct FileImage {
     durable: Vec<u8>,
     since: Vec<Write>,
     /// The writes before a failed sync: the operating system takes them for written, and does not try again.
     lost: Vec<Write>,
     now: Vec<u8>,
-    /// The number of syncs that succeeded.
-    syncs: u32,
-    /// The number of operations that still succeed; `None` for all.
-    operations_left: Option<u32>,
-    /// Whether there is no room.
-    full: bool,
 }
 
 /// A write.
@@ -79,6 +90,11 @@ impl FaultyDisk {
         self.image().full = true;
     }
 
+    /// Deletes or moves the files under the process that has them open.
+    pub(crate) fn take_away(&self) {
+        self.image().is_taken_away = true;
+    }
+
     /// Lets all operations succeed again.
     pub(crate) fn heal(&self) {
         self.image().operations_left = None;
@@ -86,7 +102,8 @@ impl FaultyDisk {
 
     /// Returns whether everything that was written is durable.
     pub(crate) fn is_synced(&self) -> bool {
-        self.image().since.is_empty()
+        let image = self.image();
+        image.journal.since.is_empty() && image.secrets.since.is_empty()
     }
 
     /// Returns the number of syncs that succeeded.
@@ -94,33 +111,103 @@ impl FaultyDisk {
         self.image().syncs
     }
 
-    /// Returns the bytes as a reader sees them.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.image().now.clone()
+    /// Returns the number of operations that succeeded.
+    pub(crate) fn operations(&self) -> u32 {
+        self.image().operations
     }
 
-    /// Returns the end of the last sector that is not all zeros.
+    /// Returns the bytes of the journal as a reader sees them.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.image().journal.now.clone()
+    }
+
+    /// Returns the bytes of both files, durable or not, and of every write that may be on the disk.
+    pub(crate) fn everything(&self) -> Vec<Vec<u8>> {
+        let image = self.image();
+        let files = [&image.journal, &image.secrets];
+        let bytes = files.iter().flat_map(|file| {
+            let writes = file.since.iter().chain(&file.lost);
+            let writes = writes.map(|write| write.data.clone());
+            writes.chain([file.now.clone(), file.durable.clone()])
+        });
+        bytes.collect()
+    }
+
+    /// Returns the end of the journal's last sector that is not all zeros.
     pub(crate) fn used(&self) -> usize {
         let image = self.image();
-        let last = image.now.iter().rposition(|byte| *byte != 0);
+        let last = image.journal.now.iter().rposition(|byte| *byte != 0);
         last.map_or(0, |last| (last + 1).next_multiple_of(SECTOR))
     }
 
-    /// Flips bits of one byte.
+    /// Flips bits of one byte of the journal.
     pub(crate) fn damage(&self, at: usize, with: u8) {
-        let mut image = self.image();
-        image.now[at] ^= with;
-        image.durable = image.now.clone();
-        image.since.clear();
-        image.lost.clear();
+        self.image().journal.damage(at, with);
+    }
+
+    /// Flips bits of one byte of the secrets.
+    pub(crate) fn damage_secrets(&self, at: usize, with: u8) {
+        self.image().secrets.damage(at, with);
+    }
+
+    /// Returns the secrets, as a file of their own.
+    pub(crate) fn secrets(&self) -> FaultySecrets {
+        FaultySecrets(self.clone())
     }
 
     /// Returns the disk as it may be after a power failure: durable bytes, and any of the sectors that were written since.
     pub(crate) fn after_power_failure(&self, rng: &mut impl Rng) -> Self {
         let image = self.image();
-        let mut bytes = image.durable.clone();
         let luck = rng.random_range(0.0..=1.0);
-        for write in image.lost.iter().chain(&image.since) {
+        Self::of(
+            image.journal.after_power_failure(luck, rng),
+            image.secrets.after_power_failure(luck, rng),
+        )
+    }
+
+    /// Returns the disk as another process finds it after this one was killed: everything that was written, durable only as far as
+    /// it was synced.
+    pub(crate) fn after_kill(&self) -> Self {
+        let image = self.image();
+        Self::of(image.journal.clone(), image.secrets.clone())
+    }
+
+    /// Returns this disk with other bytes in its journal.
+    pub(crate) fn with_journal(&self, bytes: Vec<u8>) -> Self {
+        Self::of(FileImage::holding(bytes), self.image().secrets.clone())
+    }
+
+    /// Returns this disk with another one's secrets.
+    pub(crate) fn with_secrets_of(&self, other: &Self) -> Self {
+        Self::of(self.image().journal.clone(), other.image().secrets.clone())
+    }
+
+    fn of(journal: FileImage, secrets: FileImage) -> Self {
+        Self(Arc::new(Mutex::new(Image {
+            journal,
+            secrets,
+            ..Image::default()
+        })))
+    }
+}
+
+impl FileImage {
+    fn holding(bytes: Vec<u8>) -> Self {
+        Self {
+            durable: bytes.clone(),
+            now: bytes,
+            ..Self::default()
+        }
+    }
+
+    fn damage(&mut self, at: usize, with: u8) {
+        self.now[at] ^= with;
+        *self = Self::holding(mem::take(&mut self.now));
+    }
+
+    fn after_power_failure(&self, luck: f64, rng: &mut impl Rng) -> Self {
+        let mut bytes = self.durable.clone();
+        for write in self.lost.iter().chain(&self.since) {
             for sector in write.sectors() {
                 if rng.random_bool(luck) {
                     sector.apply(&mut bytes);
@@ -130,25 +217,30 @@ impl FaultyDisk {
         Self::holding(bytes)
     }
 
-    /// Returns the disk as another process finds it after this one was killed: everything that was written, durable only as far as
-    /// it was synced.
-    pub(crate) fn after_kill(&self) -> Self {
-        let image = self.image();
-        Self(Arc::new(Mutex::new(Image {
-            durable: image.durable.clone(),
-            since: image.since.clone(),
-            lost: image.lost.clone(),
-            now: image.now.clone(),
-            ..Image::default()
-        })))
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let at = at as usize;
+        let found = self.now.get(at..at + into.len());
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
     }
 
-    pub(crate) fn holding(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Mutex::new(Image {
-            durable: bytes.clone(),
-            now: bytes,
-            ..Image::default()
-        })))
+    fn write(&mut self, at: u64, bytes: &[u8]) {
+        let write = Write {
+            at: at as usize,
+            data: bytes.to_vec(),
+        };
+        write.apply(&mut self.now);
+        self.since.push(write);
+    }
+
+    fn sync(&mut self, succeeds: bool) {
+        let since = mem::take(&mut self.since);
+        match succeeds {
+            true => since
+                .iter()
+                .for_each(|write| write.apply(&mut self.durable)),
+            false => self.lost.extend(since),
+        }
     }
 }
 
@@ -162,48 +254,52 @@ impl Image {
             Some(left) => *left -= 1,
             None => {}
         }
+        self.operations += 1;
         Ok(())
     }
 }
 
-impl Storage for FaultyDisk {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.image().now.len() as u64)
-    }
+/// The noise secrets on a disk.
+pub(crate) struct FaultySecrets(FaultyDisk);
 
-    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        let image = self.image();
-        let at = at as usize;
-        let found = image.now.get(at..at + into.len());
-        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    }
-
-    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut image = self.image();
-        image.operate()?;
-        let write = Write {
-            at: at as usize,
-            data: bytes.to_vec(),
-        };
-        write.apply(&mut image.now);
-        image.since.push(write);
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let mut image = self.image();
-        let operated = image.operate();
-        let since = mem::take(&mut image.since);
-        match operated {
-            Ok(()) => {
-                image.syncs += 1;
-                for write in &since {
-                    write.apply(&mut image.durable);
-                }
+/// Implements storage on one file of a disk.
+macro_rules! storage {
+    ($type:ty, $disk:ident => $image:expr, $file:ident) => {
+        impl Storage for $type {
+            fn len(&self) -> io::Result<u64> {
+                let $disk = self;
+                Ok($image.$file.now.len() as u64)
             }
-            Err(_) => image.lost.extend(since),
+
+            fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+                let $disk = self;
+                $image.$file.read(at, into)
+            }
+
+            fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+                let $disk = self;
+                let mut image = $image;
+                image.operate()?;
+                image.$file.write(at, bytes);
+                Ok(())
+            }
+
+            fn sync(&self) -> io::Result<()> {
+                let $disk = self;
+                let mut image = $image;
+                let operated = image.operate();
+                image.$file.sync(operated.is_ok());
+                image.syncs += u32::from(operated.is_ok());
+                operated
+            }
+
+            fn is_in_place(&self) -> io::Result<bool> {
+                let $disk = self;
+                Ok(!$image.is_taken_away)
+            }
         }
-        operated
-    }
+    };
 }
+
+storage!(FaultyDisk, disk => disk.image(), journal);
+storage!(FaultySecrets, secrets => secrets.0.image(), secrets);

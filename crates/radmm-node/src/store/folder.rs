@@ -22,6 +22,11 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
 
 /// Makes the names of file and folders durable. Where folders cannot be opened as files, the system takes care of it.
 pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
+    // The parent of a file that is named without a folder.
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
     #[cfg(unix)]
     for folder in folder.canonicalize()?.ancestors().take(SYNCED_FOLDERS) {
         // Folders further up may not be readable; those existed before.

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::StudyRecord;
 use super::journal::Record;
+use super::location::Location;
+use super::noise_secrets::Progress;
 use super::step::{PendingStep, StoredStep};
 use crate::machine::{ByteReader, SignedMessage};
 
 /// The version of the format of records.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 pub(super) const CREATED: u8 = 1;
 pub(super) const STUDY: u8 = 2;
@@ -18,6 +20,9 @@ pub(super) const ACKS: u8 = 3;
 pub(super) const STEP: u8 = 4;
 pub(super) const ORDER: u8 = 5;
 pub(super) const MISBEHAVIOUR: u8 = 6;
+pub(super) const LOCATION: u8 = 7;
+pub(super) const FORGOTTEN: u8 = 8;
+pub(super) const WITNESSED: u8 = 9;
 
 /// The index of all records.
 #[derive(Default)]
@@ -25,6 +30,14 @@ pub(super) struct StoreIndex {
     pub(super) salt: [u8; 32],
     pub(super) order: Option<f64>,
     pub(super) studies: Vec<StudyIndex>,
+    /// The place in which the folder lives.
+    pub(super) location: Option<Location>,
+    /// Everything that a neighbour has shown to be missing here.
+    pub(super) forgotten: Vec<Forgotten>,
+    /// Whether the folder was adopted since.
+    pub(super) is_adopted: bool,
+    /// Whether a witness has seen this journal since it was last adopted.
+    pub(super) is_witnessed: bool,
     /// The format of the journal, if it is not [`FORMAT`].
     pub(super) unknown_format: Option<u32>,
 }
@@ -32,7 +45,8 @@ pub(super) struct StoreIndex {
 /// The index of one study's records.
 pub(super) struct StudyIndex {
     pub(super) record: StudyRecord,
-    pub(super) secret: [u8; 32],
+    /// The number of data steps that were answered.
+    pub(super) answered: u32,
     /// The iterations of received values with the positions of their records, ascending.
     pub(super) received: Vec<(u32, u64)>,
     /// The same of sent values.
@@ -75,6 +89,14 @@ impl StepIterations {
 }
 
 impl StudyIndex {
+    /// Returns how far the study is.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            answered: self.answered,
+            is_finished: self.record.finished,
+        }
+    }
+
     /// Checks that a step may come next: no iteration is answered, sent or received twice.
     fn check(&self, step: &StepIterations) -> Result<(), String> {
         let mut charged = self.charged;
@@ -104,6 +126,7 @@ impl StudyIndex {
         self.received.extend(step.received.iter().map(|t| (*t, at)));
         self.sent.extend(step.sent.iter().map(|t| (*t, at)));
         self.charged = step.charged.last().copied().or(self.charged);
+        self.answered += step.charged.len() as u32;
         self.record.finished |= step.finished;
     }
 }
@@ -120,10 +143,7 @@ pub(super) enum Entry {
         format: u32,
         salt: [u8; 32],
     },
-    Study {
-        secret: [u8; 32],
-        record: StudyRecord,
-    },
+    Study(StudyRecord),
     Acks(Acks),
     Step {
         study: u32,
@@ -133,6 +153,19 @@ pub(super) enum Entry {
     Misbehaviour {
         study: u32,
     },
+    Location(Location),
+    Forgotten(Forgotten),
+    Witnessed,
+}
+
+/// A neighbour's proof that this state is older than what was sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Forgotten {
+    pub(super) study: u32,
+    /// The neighbour's name.
+    pub(super) peer: String,
+    /// The last iteration of this party that the neighbour has shown.
+    pub(super) iteration: u32,
 }
 
 /// The acknowledgements at the end of a study. Neighbours are only ever added.
@@ -154,10 +187,7 @@ impl Entry {
                 format: rest.u32()?,
                 salt: rest.array()?,
             },
-            STUDY => Self::Study {
-                secret: rest.array()?,
-                record: serde_json::from_slice(rest.0).ok()?,
-            },
+            STUDY => Self::Study(serde_json::from_slice(rest.0).ok()?),
             ACKS => Self::Acks(serde_json::from_slice(rest.0).ok()?),
             STEP => {
                 let step = StoredStep::from_bytes(rest.0)?;
@@ -168,12 +198,21 @@ impl Entry {
             }
             ORDER => Self::Order(rest.f64()?),
             MISBEHAVIOUR => Self::Misbehaviour { study: rest.u32()? },
+            LOCATION => Self::Location(Location::from_bytes(rest.0)?),
+            FORGOTTEN => Self::Forgotten(serde_json::from_slice(rest.0).ok()?),
+            WITNESSED if rest.0.is_empty() => Self::Witnessed,
             _ => return None,
         })
     }
 }
 
 impl StoreIndex {
+    /// Returns the number of data steps of a study that were answered.
+    pub(super) fn answered(&self, study: u32) -> u32 {
+        let found = self.studies.get(study as usize);
+        found.map_or(0, |study| study.answered)
+    }
+
     /// Adds a record of the journal, unless it is inconsistent with those before it.
     pub(super) fn load(&mut self, record: &Record) -> Result<(), String> {
         let entry = Entry::read(record.kind, &record.body);
@@ -199,16 +238,16 @@ impl StoreIndex {
             Entry::Created { .. } if at == 0 => Ok(()),
             Entry::Created { .. } => Err("it begins another journal".to_owned()),
             _ if at == 0 => Err("it is not the first of a journal".to_owned()),
-            Entry::Study { record, .. } if record.number as usize != self.studies.len() => {
+            Entry::Study(record) if record.number as usize != self.studies.len() => {
                 Err("a study has another one's number".to_owned())
             }
             Entry::Order(order) if self.order.is_some() || !order.is_finite() => {
                 Err("a second or invalid Rényi order".to_owned())
             }
-            Entry::Study { .. } | Entry::Order(_) => Ok(()),
-            Entry::Acks(Acks { study: number, .. }) | Entry::Misbehaviour { study: number } => {
-                study(*number).map(|_| ())
-            }
+            Entry::Study(_) | Entry::Order(_) | Entry::Location(_) | Entry::Witnessed => Ok(()),
+            Entry::Acks(Acks { study: number, .. })
+            | Entry::Misbehaviour { study: number }
+            | Entry::Forgotten(Forgotten { study: number, .. }) => study(*number).map(|_| ()),
             Entry::Step {
                 study: number,
                 iterations,
@@ -220,9 +259,9 @@ impl StoreIndex {
     pub(super) fn apply(&mut self, at: u64, entry: Entry) {
         match entry {
             Entry::Created { salt, .. } => self.salt = salt,
-            Entry::Study { secret, record } => self.studies.push(StudyIndex {
+            Entry::Study(record) => self.studies.push(StudyIndex {
                 record,
-                secret,
+                answered: 0,
                 received: Vec::new(),
                 sent: Vec::new(),
                 charged: None,
@@ -240,6 +279,16 @@ impl StoreIndex {
                     study.apply(at, &iterations);
                 }
             }
+            Entry::Location(location) => {
+                self.location = Some(location);
+                self.is_adopted = true;
+                self.is_witnessed = false;
+            }
+            Entry::Forgotten(forgotten) => {
+                self.forgotten.push(forgotten);
+                self.is_adopted = false;
+            }
+            Entry::Witnessed => self.is_witnessed = true,
             Entry::Misbehaviour { study } => {
                 if let Some(study) = self.studies.get_mut(study as usize) {
                     study.misbehaviours.push(at);

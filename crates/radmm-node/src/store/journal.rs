@@ -9,6 +9,9 @@
 //! written sector is all zeros. After the last record there are zeros, written ahead: appending a record then changes neither the
 //! length of the file nor its place on the disk, and takes one write.
 //!
+//! *The length of the file* is at least a function of where its last record ends: it is made so long, and synced, before that record
+//! is written. So a file that was cut is noticed wherever it was cut, between two records too: no crash leaves a shorter one.
+//!
 //! *A power failure* leaves some sectors of the last record, each whole or still zeros, and all records before it. Exactly that,
 //! sectors of the one record that is due with at least one of them missing, is taken for a record that was never finished, and
 //! removed: its writer was not told that it is durable, so it had no effect. Everything else is damage, and the journal is not opened.
@@ -17,10 +20,13 @@
 //! written. So the last record is written and synced again before it is used.
 
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::storage::Storage;
+use super::witness::LastRecord;
 
 /// The number of bytes that a disk writes in one go.
 const SECTOR: usize = 512;
@@ -40,8 +46,12 @@ const CHECKED: usize = 48;
 /// The part of the header that the hash covers.
 const HASHED: usize = 56;
 
-/// The number of zeros that are written ahead.
-const AHEAD: usize = 1 << 20;
+/// The file's length is raised to a multiple of this many bytes.
+const AHEAD: u64 = 1 << 20;
+
+/// The number of times, and the time after which, a reader looks again at what seems wrong: another process may just be writing it.
+const RETRIES: u32 = 20;
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The mark of the first record's sectors. The mark of all others is derived from that record, so that no two journals share it.
 const FIRST_MARK: [u8; 8] = *b"radmm v1";
@@ -53,6 +63,13 @@ pub(super) enum JournalError {
     Disk(io::Error),
     /// The journal is damaged.
     Damaged(String),
+    /// The file is shorter than its records leave it.
+    Truncated {
+        /// Its length in bytes.
+        length: u64,
+        /// The length that it had at least.
+        needed: u64,
+    },
 }
 
 impl From<io::Error> for JournalError {
@@ -145,6 +162,12 @@ fn extent(body: usize) -> u64 {
     ((HEADER + body).div_ceil(PART) * SECTOR) as u64
 }
 
+/// Returns the length that a file has at least before a record that ends at `end` is written. It holds the first sector of the record
+/// after it, too, so that this one is whole or absent.
+pub(super) fn length_for(end: u64) -> u64 {
+    (end + SECTOR as u64).next_multiple_of(AHEAD)
+}
+
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
@@ -199,20 +222,54 @@ impl Journal {
         let mut last = None;
         while let Some((record, header)) = journal.next()? {
             each(&record).map_err(|what| journal.damaged(&what))?;
-            journal.end += header.extent();
-            journal.last = header.hash;
+            journal.step_over(&header);
             last = Some((record.at, header.extent()));
-            if journal.sequence == 0 {
-                journal.derive_mark();
-            }
-            journal.sequence += 1;
         }
+        let leftover = journal.leftover()?;
         let Some((at, extent)) = last else {
             return Err(JournalError::Damaged("it is empty".to_owned()));
         };
-        journal.clear()?;
+        if let Some(until) = leftover {
+            let zeros = vec![0; (until - journal.end) as usize];
+            journal.storage.write(journal.end, &zeros)?;
+        }
         journal.rewrite(at, extent)?;
         Ok(journal)
+    }
+
+    /// Opens a journal for reading alone, and changes nothing. Another process may append to it at the same time: what is not
+    /// finished is left out.
+    pub(super) fn open_read_only(
+        storage: Box<dyn Storage>,
+        mut each: impl FnMut(&Record) -> Result<(), String>,
+    ) -> Result<Self, JournalError> {
+        let mut journal = Self::empty(storage)?;
+        journal.failed = true;
+        let mut retries = 0;
+        loop {
+            let next = match journal.next() {
+                Ok(None) => journal.leftover().map(|_| None),
+                next => next,
+            };
+            match next {
+                Ok(Some((record, header))) => {
+                    each(&record).map_err(|what| journal.damaged(&what))?;
+                    journal.step_over(&header);
+                    retries = 0;
+                }
+                Ok(None) => break,
+                Err(error) if retries == RETRIES => return Err(error),
+                Err(_) => {
+                    retries += 1;
+                    thread::sleep(RETRY_PAUSE);
+                    journal.length = journal.storage.len()?;
+                }
+            }
+        }
+        match journal.sequence {
+            0 => Err(JournalError::Damaged("it is empty".to_owned())),
+            _ => Ok(journal),
+        }
     }
 
     /// Returns a journal before its first record.
@@ -238,6 +295,25 @@ impl Journal {
         self.mark = array(&hash[..8]);
     }
 
+    /// Moves on to the record after a whole one.
+    fn step_over(&mut self, header: &Header) {
+        self.end += header.extent();
+        self.last = header.hash;
+        if self.sequence == 0 {
+            self.derive_mark();
+        }
+        self.sequence += 1;
+    }
+
+    /// Checks that the file is as long as it was before a record that ends at `end` was written.
+    fn check_length(&self, end: u64) -> Result<(), JournalError> {
+        let (length, needed) = (self.length, length_for(end));
+        match length < needed {
+            true => Err(JournalError::Truncated { length, needed }),
+            false => Ok(()),
+        }
+    }
+
     fn damaged(&self, what: &str) -> JournalError {
         JournalError::Damaged(format!("record {}: {what}", self.sequence))
     }
@@ -246,12 +322,12 @@ impl Journal {
     fn next(&self) -> Result<Option<(Record, Header)>, JournalError> {
         let at = self.end;
         if self.length < at + SECTOR as u64 {
-            return Ok(None);
+            self.check_length(at)?;
         }
         let mut first = [0; SECTOR];
         self.storage.read(at, &mut first)?;
         if is_zero(&first) {
-            return Ok(None);
+            return self.check_length(at).map(|()| None);
         }
         if first[..TAG] != tag(self.mark, self.sequence, 0) {
             return Err(self.damaged("its first sector has the wrong tag"));
@@ -261,12 +337,10 @@ impl Journal {
         if read.sequence != self.sequence || read.before != self.last {
             return Err(self.damaged("it does not follow the one before it"));
         }
-        if read.extent() > self.length - at {
-            return Err(self.damaged("it is longer than the file"));
-        }
+        self.check_length(at + read.extent())?;
         let mut whole = vec![0; read.extent() as usize];
         self.storage.read(at, &mut whole)?;
-        // The record was never finished. `clear` checks that nothing else is there.
+        // The record was never finished. `leftover` checks that nothing else is there.
         if whole.chunks(SECTOR).any(is_zero) {
             return Ok(None);
         }
@@ -285,8 +359,8 @@ impl Journal {
         Ok(Some((Record { at, kind, body }, read)))
     }
 
-    /// Removes the sectors of a record that was never finished.
-    fn clear(&mut self) -> Result<(), JournalError> {
+    /// Returns the end of the sectors of a record that was never finished, if there are any, and checks that nothing else is there.
+    fn leftover(&self) -> Result<Option<u64>, JournalError> {
         let mut leftover = None;
         let mut at = self.end;
         let mut piece = vec![0; 128 * SECTOR];
@@ -296,22 +370,21 @@ impl Journal {
             self.storage.read(at, piece)?;
             for sector in piece.chunks(SECTOR) {
                 let place = ((at - self.end) / SECTOR as u64) as usize;
+                at += sector.len() as u64;
                 if !is_zero(sector) {
                     if !sector.starts_with(&tag(self.mark, self.sequence, place)) {
                         return Err(
                             self.damaged("sectors after the last record do not belong to it")
                         );
                     }
-                    leftover = Some(at + sector.len() as u64);
+                    leftover = Some(at);
                 }
-                at += sector.len() as u64;
             }
         }
         if let Some(until) = leftover {
-            let zeros = vec![0; (until - self.end) as usize];
-            self.storage.write(self.end, &zeros)?;
+            self.check_length(until)?;
         }
-        Ok(())
+        Ok(leftover)
     }
 
     /// Writes the last record again, and syncs.
@@ -320,6 +393,54 @@ impl Journal {
         self.storage.read(at, &mut sectors)?;
         self.storage.write(at, &sectors)?;
         Ok(self.storage.sync()?)
+    }
+
+    /// Returns whether the file is still what the next process will find.
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
+        self.storage.is_in_place()
+    }
+
+    /// Returns a number that no copy of the file has on the same disk, if there is one.
+    pub(super) fn inode(&self) -> io::Result<Option<u64>> {
+        self.storage.inode()
+    }
+
+    /// Returns the last record.
+    pub(super) fn last(&self) -> LastRecord {
+        LastRecord {
+            sequence: self.sequence.saturating_sub(1),
+            hash: self.last,
+        }
+    }
+
+    /// Returns whether this is the last record, or one before it.
+    pub(super) fn has(&self, seen: LastRecord) -> Result<bool, JournalError> {
+        let mut hash = None;
+        let (mut at, mut sequence) = (0, 0);
+        while at < self.end && sequence <= seen.sequence {
+            let mut first = [0; SECTOR];
+            self.storage.read(at, &mut first)?;
+            let header = Header::decode(&array(&first[TAG..TAG + HEADER]));
+            let header = header.ok_or_else(|| self.damaged("its header was changed"))?;
+            hash = (sequence == seen.sequence).then_some(header.hash);
+            at += header.extent();
+            sequence += 1;
+        }
+        Ok(hash == Some(seen.hash))
+    }
+
+    /// Copies all records to an empty file, and syncs it.
+    pub(super) fn copy_to(&self, copy: &dyn Storage) -> Result<(), JournalError> {
+        let mut at = 0;
+        while at < self.end {
+            let mut piece = vec![0; (self.end - at).min(AHEAD) as usize];
+            self.storage.read(at, &mut piece)?;
+            copy.write(at, &piece)?;
+            at += piece.len() as u64;
+        }
+        let zeros = length_for(self.end) - self.end;
+        copy.write(self.end, &vec![0; zeros as usize])?;
+        Ok(copy.sync()?)
     }
 
     /// Returns the position of the next record.
@@ -331,18 +452,18 @@ impl Journal {
     pub(super) fn append(&mut self, kind: u8, body: &[u8]) -> Result<(), JournalError> {
         if self.failed {
             return Err(JournalError::Disk(io::Error::other(
-                "an earlier write failed",
+                "an earlier write failed, or it is open for reading alone",
             )));
         }
         let header = Header::encode(self.sequence, kind, &self.last, body)?;
         let bytes = sectors(self.mark, self.sequence, &header, body);
         self.failed = true;
         let end = self.end + bytes.len() as u64;
-        if end > self.length {
-            let zeros = (end - self.length) as usize + AHEAD;
-            self.storage.write(self.length, &vec![0; zeros])?;
+        if let Some(missing @ 1..) = length_for(end).checked_sub(self.length) {
+            self.storage
+                .write(self.length, &vec![0; missing as usize])?;
             self.storage.sync()?;
-            self.length += zeros as u64;
+            self.length += missing;
         }
         self.storage.write(self.end, &bytes)?;
         self.storage.sync()?;

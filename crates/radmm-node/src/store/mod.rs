@@ -4,17 +4,23 @@
 //! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
 //! whatever moment, the store holds a whole step or nothing of it.
 //!
+//! The secrets of the noise are in a file beside it, in which they are written over ([`noise_secrets`]).
+//!
 //! The memory of a store is an index of the journal, a few numbers an iteration. The records are:
 //!
 //! ```text
 //! created       format, salt of row fingerprints
-//! study         secret of the noise, study as JSON
+//! study         study as JSON
 //! acks          study, acknowledgements at its end, as JSON
 //! step          study, received values, charges and answers, sent values, whether it was the last
 //! order         the Rényi order at which the limit of these rows is kept, or 1 if the Gaussian filter keeps it
 //! misbehaviour  study, invalid frames of neighbours, as JSON
+//! location      where the folder lives: salted hash of the machine's id, inode of the journal
+//! forgotten     study, neighbour and iteration by which this state was proved to be an old copy, as JSON
+//! witnessed     from here on a witness has seen every record
 //! ```
 
+mod adoption;
 mod charge_encoding;
 mod error;
 #[cfg(test)]
@@ -22,10 +28,13 @@ pub(crate) mod faulty_storage;
 mod folder;
 mod index;
 mod journal;
+mod location;
+mod noise_secrets;
 mod step;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,23 +47,31 @@ use radmm::privacy::SiteAccounting;
 use radmm::protocol::release::Release;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::machine::SignedMessage;
+pub use adoption::Adoption;
 pub use charge_encoding::{Charge, RowFingerprint};
 pub use error::StoreError;
 use error::{corrupt, fault};
 use folder::{create_folder, restrict_to_owner, sync_names};
 use index::{
-    ACKS, Acks, CREATED, Entry, FORMAT, MISBEHAVIOUR, ORDER, STEP, STUDY, StepIterations,
-    StoreIndex, StudyIndex, record_of,
+    ACKS, Acks, CREATED, Entry, FORGOTTEN, FORMAT, Forgotten, LOCATION, MISBEHAVIOUR, ORDER, STEP,
+    STUDY, StepIterations, StoreIndex, StudyIndex, WITNESSED, record_of,
 };
 use journal::{Journal, JournalError};
+use location::Location;
+use noise_secrets::{NoiseSecretError, NoiseSecrets, Progress};
 pub(crate) use step::PendingStep;
 use step::StoredStep;
-use storage::{LockedFile, MemoryStorage, Storage};
+use storage::{MemoryStorage, StateFile, Storage};
+use witness::Witness;
 
 /// The name of the journal in the state folder.
 pub const JOURNAL_FILE: &str = "state.journal";
+
+/// The name of the file of noise secrets in the state folder.
+pub const SECRETS_FILE: &str = "noise.secret";
 
 /// The name of the journal until its first record is written.
 const UNFINISHED: &str = "state.journal.new";
@@ -101,6 +118,8 @@ pub struct StudyRecord {
 /// Invalid frames of a neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisbehaviourRecord {
+    /// The neighbour's name.
+    pub party: String,
     /// The neighbour's number.
     pub from: u32,
     /// The misbehaviour, in words.
@@ -113,6 +132,9 @@ pub struct MisbehaviourRecord {
 pub struct Store {
     journal: Journal,
     index: StoreIndex,
+    /// `None` if the store is open for reading alone.
+    secrets: Option<NoiseSecrets>,
+    witness: Option<(PathBuf, Witness)>,
     folder: PathBuf,
 }
 
@@ -125,8 +147,15 @@ impl Store {
         };
         create_folder(folder).map_err(failed)?;
         create_file(folder)?;
-        let file = folder.join(JOURNAL_FILE);
-        restrict_to_owner(&file).map_err(|cause| StoreError::Folder { path: file, cause })?;
+        for name in [JOURNAL_FILE, SECRETS_FILE] {
+            let path = folder.join(name);
+            match restrict_to_owner(&path) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::Folder { path, cause });
+                }
+                _ => {}
+            }
+        }
         let store = Self::open_existing(folder)?;
         // The process that created the file may have been killed before its name was durable.
         sync_names(folder).map_err(failed)?;
@@ -134,51 +163,123 @@ impl Store {
     }
 
     /// Opens the store of a folder that has one.
-    pub fn open_existing(folder: &Path) -> Result<Self, StoreError> {
-        let file = folder.join(JOURNAL_FILE);
-        if !file.is_file() {
-            return Err(StoreError::Missing(folder.to_owned()));
-        }
-        match LockedFile::open(&file) {
+    fn open_existing(folder: &Path) -> Result<Self, StoreError> {
+        let store = Self::open_journal(folder)?;
+        store.check_home()?;
+        let path = folder.join(SECRETS_FILE);
+        let secrets = match StateFile::open(&path) {
+            // A power failure after the creation of both may leave one.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                match store.index.studies.is_empty() {
+                    true => StateFile::create(&path),
+                    false => return Err(StoreError::SecretsMissing(path)),
+                }
+            }
+            opened => opened,
+        };
+        let secrets = secrets.map_err(|cause| StoreError::Folder { path, cause })?;
+        store.with_noise_secrets(Box::new(secrets))
+    }
+
+    /// Locks and opens the journal of a folder that has one.
+    fn open_journal(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(JOURNAL_FILE);
+        match StateFile::open_locked(&path) {
             Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
             Ok(None) => Err(StoreError::InUse(folder.to_owned())),
-            Err(cause) => Err(StoreError::Folder { path: file, cause }),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing(folder.to_owned()))
+            }
+            Err(cause) => Err(StoreError::Folder { path, cause }),
+        }
+    }
+
+    /// Opens the store of a folder for reading alone. It changes nothing, works on media that cannot be written, and beside a process
+    /// that has the store open: a record that is being written is left out.
+    pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(JOURNAL_FILE);
+        match StateFile::open_read_only(&path) {
+            Ok(file) => Self::load_with(folder, |index| {
+                Journal::open_read_only(Box::new(file), |record| index.load(record))
+            }),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing(folder.to_owned()))
+            }
+            Err(cause) => Err(StoreError::Folder { path, cause }),
         }
     }
 
     /// Creates a store that is forgotten with the process, for a party that nobody else relies on.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::create(Path::new("(in memory)"), Box::new(MemoryStorage::default()))
+        let storage = || Box::new(MemoryStorage::default());
+        Self::create(Path::new("(in memory)"), storage(), storage())
     }
 
     /// Opens or creates a store on other storage than a file, for tests of storage that fails.
     #[cfg(test)]
-    pub(crate) fn on(folder: &Path, storage: impl Storage + 'static) -> Result<Self, StoreError> {
-        match storage.len().map(|length| length == 0) {
-            Ok(true) => Self::create(folder, Box::new(storage)),
-            _ => Self::load(folder, Box::new(storage)),
+    pub(crate) fn on(disk: &faulty_storage::FaultyDisk) -> Result<Self, StoreError> {
+        let (folder, journal, secrets) = (
+            Path::new("state"),
+            Box::new(disk.clone()),
+            Box::new(disk.secrets()),
+        );
+        match journal.len().map(|length| length == 0) {
+            Ok(true) => Self::create(folder, journal, secrets),
+            _ => Self::load(folder, journal)?.with_noise_secrets(secrets),
         }
     }
 
     /// Creates a store on empty storage.
-    fn create(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+    fn create(
+        folder: &Path,
+        storage: Box<dyn Storage>,
+        secrets: Box<dyn Storage>,
+    ) -> Result<Self, StoreError> {
         let salt = random()?;
         let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
         let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
-        Ok(Self {
+        let mut store = Self {
             journal,
             index: StoreIndex {
                 salt,
                 ..StoreIndex::default()
             },
+            secrets: Some(NoiseSecrets::new(secrets)),
+            witness: None,
             folder: folder.to_owned(),
-        })
+        };
+        store.append_location()?;
+        Ok(store)
     }
 
     /// Loads a store. The whole journal is read at every start, so that damage is not found in the middle of a study.
-    fn load(folder: &Path, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+    fn load(folder: &Path, journal: Box<dyn Storage>) -> Result<Self, StoreError> {
+        Self::load_with(folder, |index| {
+            Journal::open(journal, |record| index.load(record))
+        })
+    }
+
+    /// Adds the noise secrets, which catch up with the journal.
+    fn with_noise_secrets(mut self, storage: Box<dyn Storage>) -> Result<Self, StoreError> {
+        let mut secrets = NoiseSecrets::new(storage);
+        let caught_up = secrets.advance_all(&self.progress());
+        caught_up.map_err(|error| self.secret_fault(error))?;
+        self.secrets = Some(secrets);
+        Ok(self)
+    }
+
+    /// Returns the progress of every study.
+    fn progress(&self) -> Vec<Progress> {
+        let studies = self.index.studies.iter();
+        studies.map(StudyIndex::progress).collect()
+    }
+
+    fn load_with(
+        folder: &Path,
+        open: impl FnOnce(&mut StoreIndex) -> Result<Journal, JournalError>,
+    ) -> Result<Self, StoreError> {
         let mut index = StoreIndex::default();
-        let journal = Journal::open(storage, |record| index.load(record));
+        let journal = open(&mut index);
         let folder = folder.to_owned();
         match (journal, index.unknown_format) {
             (_, Some(found)) => Err(StoreError::Format {
@@ -188,6 +289,8 @@ impl Store {
             (Ok(journal), None) => Ok(Self {
                 journal,
                 index,
+                secrets: None,
+                witness: None,
                 folder,
             }),
             (Err(error), None) => Err(fault(&folder, error)),
@@ -222,20 +325,19 @@ impl Store {
         studies.filter(|one| one.read_off && asked(one)).count() as u32
     }
 
-    /// Begins a study, and draws the secret of its noise, which never changes.
+    /// Begins a study, and draws the first secret of its noise.
     pub(crate) fn begin_study(
         &mut self,
         record: impl FnOnce(u32) -> StudyRecord,
     ) -> Result<StudyRecord, StoreError> {
-        let record = record(self.index.studies.len() as u32);
-        let secret = random()?;
-        let mut body = secret.to_vec();
-        serde_json::to_writer(&mut body, &record).map_err(|e| self.corrupt(e))?;
-        let entry = Entry::Study {
-            secret,
-            record: record.clone(),
-        };
-        self.append(STUDY, &body, entry)?;
+        let number = self.index.studies.len() as u32;
+        let record = record(number);
+        let body = serde_json::to_vec(&record).map_err(|e| self.corrupt(e))?;
+        self.check_place()?;
+        // Privacy: durable before the study is, so that no answer is drawn from a secret that a crash replaces by another one.
+        let secret = Zeroizing::new(random()?);
+        self.with_secrets(|secrets| secrets.begin(number, secret))?;
+        self.append(STUDY, &body, Entry::Study(record.clone()))?;
         Ok(record)
     }
 
@@ -272,18 +374,205 @@ impl Store {
 
     /// Appends a record, unless it is inconsistent with those before it.
     fn append(&mut self, kind: u8, body: &[u8], entry: Entry) -> Result<(), StoreError> {
+        self.check_place()?;
         let at = self.journal.end();
         let checked = self.index.check(at, &entry);
         checked.map_err(|what| self.corrupt(what))?;
         let appended = self.journal.append(kind, body);
         appended.map_err(|e| fault(&self.folder, e))?;
         self.index.apply(at, entry);
+        if let Some((path, witness)) = &self.witness {
+            let seen = witness.see(self.journal.last());
+            seen.map_err(|cause| StoreError::Folder {
+                path: path.clone(),
+                cause,
+            })?;
+        }
+        // Privacy: what was written to a file that nobody will find again is not on record.
+        self.check_place()
+    }
+
+    /// Returns where the journal lives; `None` if it is in no file.
+    fn location(&self) -> Result<Option<Location>, StoreError> {
+        let inode = self.journal.inode();
+        let inode = inode.map_err(|e| fault(&self.folder, JournalError::Disk(e)))?;
+        Ok(inode.map(|inode| Location::here(&self.index.salt, inode)))
+    }
+
+    /// Persists where the journal lives.
+    fn append_location(&mut self) -> Result<(), StoreError> {
+        match self.location()? {
+            Some(here) => self.append(LOCATION, &here.to_bytes(), Entry::Location(here)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that this is not a copy, and not known to be an old one.
+    // Privacy: two copies of one state answer twice, and each counts its own answers alone.
+    pub(crate) fn check_home(&self) -> Result<(), StoreError> {
+        if let (Some(home), Some(here)) = (self.index.location, self.location()?)
+            && !home.agrees_with(&here)
+        {
+            return Err(StoreError::Elsewhere(self.folder.clone()));
+        }
+        self.proof_of_old_copy().map_or(Ok(()), Err)
+    }
+
+    /// Returns what a neighbour has proved about this state, unless an operator has adopted it since.
+    fn proof_of_old_copy(&self) -> Option<StoreError> {
+        let forgotten = self.index.forgotten.last()?;
+        (!self.index.is_adopted).then(|| StoreError::Forgotten {
+            path: self.folder.clone(),
+            peer: forgotten.peer.clone(),
+            iteration: forgotten.iteration,
+        })
+    }
+
+    /// Persists that a neighbour has shown a value that this party sent, and of which nothing is on record: the folder stays refused.
+    pub(crate) fn append_forgotten(
+        &mut self,
+        study: u32,
+        peer: &str,
+        iteration: u32,
+    ) -> Result<(), StoreError> {
+        let forgotten = Forgotten {
+            study,
+            peer: peer.to_owned(),
+            iteration,
+        };
+        let json = serde_json::to_vec(&forgotten).map_err(|e| self.corrupt(e))?;
+        self.append(FORGOTTEN, &json, Entry::Forgotten(forgotten))
+    }
+
+    /// Returns the neighbour and the iteration by which a study's state was proved to be an old copy, if it was.
+    pub(crate) fn forgotten(&self, study: u32) -> Option<(&str, u32)> {
+        let mut all = self.index.forgotten.iter();
+        let found = all.find(|forgotten| forgotten.study == study)?;
+        Some((&found.peer, found.iteration))
+    }
+
+    /// Lets a witness see every record from now on: a small file on another disk, by which an older copy of the journal is noticed. It is
+    /// created the first time.
+    pub fn with_witness(mut self, path: &Path) -> Result<Self, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let witness = match self.check_witness(path, StateFile::open)? {
+            Some(witness) => witness,
+            None => Witness::new(Box::new(StateFile::create(path).map_err(failed)?)),
+        };
+        witness.see(self.journal.last()).map_err(failed)?;
+        if let Some(folder) = path.parent() {
+            sync_names(folder).map_err(failed)?;
+        }
+        self.witness = Some((path.to_owned(), witness));
+        if !self.index.is_witnessed {
+            self.append(WITNESSED, &[], Entry::Witnessed)?;
+        }
+        Ok(self)
+    }
+
+    /// Checks the witness that a site names, if it names one, without a change to anything.
+    pub(crate) fn check_named_witness(&self, path: Option<&Path>) -> Result<(), StoreError> {
+        match path {
+            Some(path) => self
+                .check_witness(path, StateFile::open_read_only)
+                .map(|_| ()),
+            None if self.index.is_witnessed => Err(StoreError::WitnessUnnamed(self.folder.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the witness at a path if it has seen this journal and nothing newer, or `None` if there was none yet.
+    fn check_witness(
+        &self,
+        path: &Path,
+        open: impl Fn(&Path) -> io::Result<StateFile>,
+    ) -> Result<Option<Witness>, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let file = match open(path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return match self.index.is_witnessed {
+                    true => Err(StoreError::WitnessMissing(path.to_owned())),
+                    false => Ok(None),
+                };
+            }
+            opened => opened.map_err(failed)?,
+        };
+        let witness = Witness::new(Box::new(file));
+        let seen = witness.seen().map_err(failed)?;
+        let has = seen.map(|seen| self.journal.has(seen)).transpose();
+        match has.map_err(|e| fault(&self.folder, e))? {
+            Some(true) => Ok(Some(witness)),
+            // It was being created when the process was killed.
+            None if !self.index.is_witnessed => Ok(Some(witness)),
+            None => Err(StoreError::WitnessMissing(path.to_owned())),
+            Some(false) => Err(StoreError::WitnessAhead {
+                path: self.folder.clone(),
+                witness: path.to_owned(),
+            }),
+        }
+    }
+
+    /// Checks that the next process will find the file that this one writes: nobody has deleted, moved or replaced it.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        let check = |path: PathBuf, is_in_place| match is_in_place {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Replaced(path)),
+            Err(cause) => Err(StoreError::Folder { path, cause }),
+        };
+        check(self.folder.join(JOURNAL_FILE), self.journal.is_in_place())?;
+        if let Some(secrets) = &self.secrets {
+            check(self.folder.join(SECRETS_FILE), secrets.is_in_place())?;
+        }
+        if let Some((path, witness)) = &self.witness {
+            check(path.clone(), witness.is_in_place())?;
+        }
         Ok(())
     }
 
-    /// Returns the secret of a study's noise. It does not leave this crate.
-    pub(crate) fn noise_secret(&self, study: u32) -> Result<[u8; 32], StoreError> {
-        Ok(self.study(study)?.secret)
+    /// Does something with the secrets.
+    fn with_secrets<T>(
+        &mut self,
+        operation: impl FnOnce(&mut NoiseSecrets) -> Result<T, NoiseSecretError>,
+    ) -> Result<T, StoreError> {
+        match &mut self.secrets {
+            Some(secrets) => operation(secrets).map_err(|error| self.secret_fault(error)),
+            None => Err(StoreError::Disk {
+                path: self.folder.clone(),
+                cause: "it is open for reading alone".to_owned(),
+            }),
+        }
+    }
+
+    fn secret_fault(&self, error: NoiseSecretError) -> StoreError {
+        match error {
+            NoiseSecretError::Disk(cause) => fault(&self.folder, JournalError::Disk(cause)),
+            NoiseSecretError::Damaged(study) => self.corrupt(format!(
+                "{SECRETS_FILE}: the part of study {study} is damaged or missing"
+            )),
+            NoiseSecretError::Ahead { study, answered } => StoreError::RolledBack {
+                path: self.folder.clone(),
+                study,
+                answered,
+                recorded: self.index.answered(study),
+            },
+        }
+    }
+
+    /// Returns the secret from which the noise of a study's next answer is derived. It does not leave this crate.
+    pub(crate) fn noise_secret(&mut self, study: u32) -> Result<Zeroizing<[u8; 32]>, StoreError> {
+        let is_finished = self.study(study)?.record.finished;
+        match self.with_secrets(|secrets| secrets.secret(study))? {
+            Some(secret) => Ok(secret),
+            // It asks nothing any more.
+            None if is_finished => Ok(Zeroizing::new(random()?)),
+            None => Err(StoreError::SecretErased(self.folder.join(SECRETS_FILE))),
+        }
     }
 
     /// Returns every charge ever made, in order.
@@ -399,7 +688,8 @@ impl Store {
         StoredStep::from_bytes(&record.body).ok_or_else(|| self.corrupt(BAD_STEP))
     }
 
-    /// Persists a step, all of it or nothing. When this returns, the step is durable.
+    /// Persists a step, all of it or nothing. When this returns, the step is durable, and the secret that drew the noise of its answer
+    /// is replaced by the next one.
     pub(crate) fn append_step(
         &mut self,
         study: &StudyRecord,
@@ -409,7 +699,13 @@ impl Store {
         let study = study.number;
         let iterations = StepIterations::of_pending(step);
         let body = step.to_bytes(study, *rows);
-        self.append(STEP, &body, Entry::Step { study, iterations })
+        self.append(STEP, &body, Entry::Step { study, iterations })?;
+        if step.charged.is_empty() && !step.finished {
+            return Ok(());
+        }
+        // Privacy: the answers are durable, so what drew their noise has done its work. Only then may they leave.
+        let progress = self.study(study)?.progress();
+        self.with_secrets(|secrets| secrets.advance(study, progress))
     }
 
     /// Persists a rejected frame of a neighbour, for the first hundred of a study.
@@ -495,10 +791,18 @@ fn create_file(folder: &Path) -> Result<(), StoreError> {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}
     }
-    let Some(created) = LockedFile::create(&unfinished).map_err(failed)? else {
+    let Some(created) = StateFile::create_locked(&unfinished).map_err(failed)? else {
         return Err(StoreError::InUse(folder.to_owned()));
     };
-    drop(Store::create(folder, Box::new(created))?);
+    // A file that is there already is that of a journal that is gone, and says so when it is read.
+    let secrets = match StateFile::create(&folder.join(SECRETS_FILE)) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            StateFile::open(&folder.join(SECRETS_FILE))
+        }
+        created => created,
+    };
+    let secrets = secrets.map_err(failed)?;
+    drop(Store::create(folder, Box::new(created), Box::new(secrets))?);
     restrict_to_owner(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, &file).map_err(failed)
 }

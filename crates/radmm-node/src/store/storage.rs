@@ -2,7 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 /// A file, or something like it, that one process has open.
@@ -18,6 +18,16 @@ pub(crate) trait Storage: Send {
 
     /// Makes everything that was written durable: when this returns, it survives a power failure.
     fn sync(&self) -> io::Result<()>;
+
+    /// Returns whether this is still what the next process will find: nobody has deleted or replaced it.
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Returns a number that no copy of this has on the same disk; `None` if it has no such number.
+    fn inode(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// Storage that is forgotten with the process.
@@ -60,34 +70,57 @@ impl Storage for MemoryStorage {
     }
 }
 
-/// A file that is locked until this is dropped.
-pub(super) struct LockedFile(File);
+/// A file in a state folder. A lock on it ends when this is dropped.
+pub(super) struct StateFile {
+    file: File,
+    path: PathBuf,
+}
 
-impl LockedFile {
+impl StateFile {
+    /// Opens a file for reading alone, whoever has locked it.
+    pub(super) fn open_read_only(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(File::open(path)?, path))
+    }
+
+    /// Opens a file.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        Ok(Self::new(file, path))
+    }
+
     /// Opens and locks a file; `None` if another process holds the lock.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        Self::lock(File::options().read(true).write(true).open(path)?)
+    pub(super) fn open_locked(path: &Path) -> io::Result<Option<Self>> {
+        Self::open(path)?.lock()
+    }
+
+    /// Creates a file, for its owner only.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok(Self::new(options.open(path)?, path))
     }
 
     /// Creates and locks a file.
-    pub(super) fn create(path: &Path) -> io::Result<Option<Self>> {
-        let mut options = File::options();
-        options.read(true).write(true).create_new(true);
-        // It is going to hold the secret of the noise.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Self::lock(options.open(path)?)
+    pub(super) fn create_locked(path: &Path) -> io::Result<Option<Self>> {
+        Self::create(path)?.lock()
     }
 
     /// Returns a file without its lock, for tests with files that cannot be locked.
     #[cfg(test)]
     pub(super) fn unlocked(file: File) -> Self {
-        Self(file)
+        Self::new(file, Path::new("unnamed"))
     }
 
-    fn lock(file: File) -> io::Result<Option<Self>> {
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
+    fn new(file: File, path: &Path) -> Self {
+        let path = path.to_owned();
+        Self { file, path }
+    }
+
+    fn lock(self) -> io::Result<Option<Self>> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(Some(self)),
             Err(TryLockError::WouldBlock) => Ok(None),
             // Two processes with one state would answer twice, so the file system must have locks.
             Err(TryLockError::Error(error)) => Err(io::Error::new(
@@ -98,24 +131,48 @@ impl LockedFile {
     }
 }
 
-impl Storage for LockedFile {
+impl Storage for StateFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut file = &self.0;
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(at))?;
         file.read_exact(into)
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut file = &self.0;
+        let mut file = &self.file;
         file.seek(SeekFrom::Start(at))?;
         file.write_all(bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
+    }
+
+    #[cfg(unix)]
+    fn inode(&self) -> io::Result<Option<u64>> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(Some(self.file.metadata()?.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn is_in_place(&self) -> io::Result<bool> {
+        self.path.try_exists()
+    }
+
+    #[cfg(unix)]
+    fn is_in_place(&self) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let held = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(named) => Ok((held.dev(), held.ino()) == (named.dev(), named.ino())),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(false),
+                _ => Err(error),
+            },
+        }
     }
 }

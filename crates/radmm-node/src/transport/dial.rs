@@ -1,35 +1,49 @@
 //! Dials a neighbour for as long as the edge has no link.
 
-use std::future::{Ready, ready};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
-use http::Uri;
-use hyper_util::rt::TokioIo;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_rustls::{TlsConnector, TlsStream};
-use tonic::body::Body;
-use tonic::codec::{EncodeBody, Streaming};
-use tonic::transport::Endpoint;
-use tonic::{Code, Status};
-use tower_service::Service;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::backoff::Backoff;
-use super::codec::{PATH, RawFrameCodec};
-use super::connection::{Connection, ConnectionHandle};
 use super::edge::Edge;
-use super::outbox::Outbox;
-use super::session::Session;
+use super::framing::{ReadError, read_frame};
+use super::session::{Answer, Session};
 use super::tls::PROTOCOL;
-use super::{
-    CALL_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_HEADER_BYTES, PING_INTERVAL, PING_TIMEOUT, reason, window,
-};
+use super::{ANSWER_TIMEOUT, HANDSHAKE_TIMEOUT, reason};
+
+/// How long a link lasts after which reasons for which there was none before are told again.
+const LASTING: Duration = Duration::from_secs(60);
+
+/// The number of reasons that are remembered.
+const MAX_COMPLAINTS: usize = 8;
+
+/// The reasons for which there was no link, each of which is told once.
+#[derive(Default)]
+struct Complaints(VecDeque<String>);
+
+impl Complaints {
+    /// Adds a reason; returns whether it is to be told.
+    fn is_new(&mut self, reason: &str) -> bool {
+        if self.0.iter().any(|told| told == reason) {
+            return false;
+        }
+        if self.0.len() == MAX_COMPLAINTS {
+            self.0.pop_front();
+        }
+        self.0.push_back(reason.to_owned());
+        true
+    }
+}
 
 /// Dials one neighbour.
 pub(super) struct Dialler {
@@ -44,7 +58,7 @@ impl Dialler {
     /// Dials until it is aborted.
     pub(super) async fn run(self) {
         let mut backoff = Backoff::new();
-        let mut reported = None;
+        let mut complaints = Complaints::default();
         loop {
             self.edge.set_dialling(true);
             let outcome = tokio::select! {
@@ -55,15 +69,14 @@ impl Dialler {
             self.edge.set_dialling(false);
             match outcome {
                 Ok(()) => {
-                    reported = None;
                     let since = Instant::now();
                     self.edge.unlinked().await;
                     backoff.linked(since.elapsed());
+                    if since.elapsed() >= LASTING {
+                        complaints = Complaints::default();
+                    }
                 }
-                Err(reason) if reported.as_ref() != Some(&reason) => {
-                    self.edge.unreachable(reason.clone());
-                    reported = Some(reason);
-                }
+                Err(reason) if complaints.is_new(&reason) => self.edge.unreachable(reason),
                 Err(_) => {}
             }
             tokio::select! {
@@ -81,29 +94,24 @@ impl Dialler {
                 HANDSHAKE_TIMEOUT.as_secs()
             )
         };
-        let stream = timeout(HANDSHAKE_TIMEOUT, self.connect())
+        let mut stream = timeout(HANDSHAKE_TIMEOUT, self.connect())
             .await
             .map_err(timed_out)??;
-        let handle = ConnectionHandle::new();
-        let connection = Connection::dialled(stream, handle.clone());
-        let outcome = timeout(CALL_TIMEOUT, self.call(connection, &handle)).await;
-        // The error of the connection tells more than that of HTTP/2 on it.
-        let outcome = outcome.unwrap_or_else(|_| Err(CallError::TimedOut));
-        let session = outcome.map_err(|failure| {
-            handle.cut();
-            match failure {
-                CallError::Refused(code) => refusal(code),
-                CallError::TimedOut => handle
-                    .fault()
-                    .unwrap_or_else(|| "it does not answer".into()),
-                CallError::Broken(words) => handle.fault().unwrap_or(words),
-            }
-        })?;
+        let answer = timeout(ANSWER_TIMEOUT, read_frame(&mut stream, 1)).await;
+        let answer = answer.map_err(|_| "it does not answer".to_owned())?;
+        accepted(answer)?;
         let Some(permit) = self.edge.acquire_link().await else {
             return Ok(());
         };
+        let session = Session {
+            edge: self.edge.clone(),
+            dialler: self.edge.me(),
+            stream,
+            handle: Arc::default(),
+            largest: self.largest,
+        };
         // If the session is not used, the edge has another link already.
-        session.begin(self.edge.clone(), permit, &self.busy);
+        let _ = session.begin(permit, &self.busy);
         Ok(())
     }
 
@@ -132,83 +140,28 @@ impl Dialler {
             .connect(name, stream)
             .await?;
         match stream.get_ref().1.alpn_protocol() {
-            Some(PROTOCOL) => Ok(stream.into()),
+            Some(PROTOCOL) => Ok(stream),
             _ => Err(io::Error::other(rustls::Error::NoApplicationProtocol)),
         }
     }
-
-    async fn call(
-        &self,
-        connection: Connection,
-        handle: &Arc<ConnectionHandle>,
-    ) -> Result<Session, CallError> {
-        let window = window(self.largest);
-        let mut channel = Endpoint::from_static("http://radmm")
-            .initial_stream_window_size(window)
-            .initial_connection_window_size(window)
-            .http2_keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .connect_with_connector(ReadyConnector(Some(connection)))
-            .await
-            .map_err(|error| CallError::Broken(error.to_string()))?;
-        let (outbox, queue, ended) = Outbox::new();
-        let request = http::Request::post(PATH)
-            .version(http::Version::HTTP_2)
-            .header(http::header::TE, "trailers")
-            .header(http::header::CONTENT_TYPE, "application/grpc")
-            .body(Body::new(EncodeBody::new_client(
-                RawFrameCodec,
-                queue,
-                None,
-                None,
-            )))
-            .map_err(|error| CallError::Broken(error.to_string()))?;
-        std::future::poll_fn(|context| channel.poll_ready(context))
-            .await
-            .map_err(|error| CallError::Broken(error.to_string()))?;
-        let response = channel.call(request).await;
-        let response = response.map_err(|error| CallError::Broken(error.to_string()))?;
-        if response.status() != http::StatusCode::OK {
-            return Err(CallError::Refused(Code::Unimplemented));
-        }
-        if let Some(code) = response.headers().get(Status::GRPC_STATUS) {
-            return Err(CallError::Refused(Code::from_bytes(code.as_bytes())));
-        }
-        // Read as a request: the trailers of a response are of no use here, and reading them fails on invalid headers.
-        let body = response.into_body();
-        let incoming = Streaming::new_request(RawFrameCodec, body, None, Some(self.largest));
-        Ok(Session {
-            dialler: self.edge.me(),
-            outbox,
-            ended,
-            incoming,
-            handle: handle.clone(),
-            channel: Some(channel),
-            largest: self.largest,
-        })
-    }
 }
 
-/// The failure of a call.
-enum CallError {
-    Refused(Code),
-    Broken(String),
-    TimedOut,
-}
-
-/// Returns why a neighbour rejected a call.
-fn refusal(code: Code) -> String {
-    let words = match code {
-        Code::AlreadyExists => {
-            "it still has an older link to this side, and will notice that the link is dead"
-        }
-        Code::ResourceExhausted => "it is not ready for another link",
-        Code::Unimplemented => "it does not know this version of the protocol",
-        _ => return format!("it rejects the link: {code}"),
+/// Returns whether a neighbour takes this connection as the link, or why it does not.
+fn accepted(answer: Result<Option<Vec<u8>>, ReadError>) -> Result<(), String> {
+    let words = match answer {
+        Ok(Some(frame)) => match Answer::from_frame(&frame) {
+            Some(Answer::Accepted) => return Ok(()),
+            Some(Answer::HasLink) => {
+                "it still has an older link to this side, and will notice that the link is dead"
+            }
+            Some(Answer::NotReady) => "it is not ready for another link",
+            None => "its answer is not one of this version of the protocol",
+        },
+        Ok(None) => "it closed the connection",
+        Err(ReadError::TooLong { .. }) => "its answer is not one of this version of the protocol",
+        Err(error) => return Err(error.describe()),
     };
-    words.into()
+    Err(words.to_owned())
 }
 
 /// Returns a random number, uniform from 0 to 1; 1 if the operating system gives no random bytes.
@@ -220,20 +173,19 @@ fn random() -> f64 {
     }
 }
 
-/// A connector that returns one existing connection.
-struct ReadyConnector(Option<Connection>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Service<Uri> for ReadyConnector {
-    type Response = TokioIo<Connection>;
-    type Error = io::Error;
-    type Future = Ready<io::Result<TokioIo<Connection>>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
-        let connection = self.0.take().map(TokioIo::new);
-        ready(connection.ok_or_else(|| io::ErrorKind::NotConnected.into()))
+    #[test]
+    fn reasons_that_alternate_are_told_once() {
+        let mut complaints = Complaints::default();
+        let told: Vec<&str> = ["refused", "no answer", "refused", "no answer", "reset"]
+            .into_iter()
+            .filter(|reason| complaints.is_new(reason))
+            .collect();
+        assert_eq!(told, ["refused", "no answer", "reset"]);
+        (0..100).for_each(|number| assert!(complaints.is_new(&number.to_string())));
+        assert_eq!(complaints.0.len(), MAX_COMPLAINTS);
     }
 }

@@ -109,8 +109,8 @@ impl Edge {
             if !wins(dialler, current.dialler) {
                 return None;
             }
-            current.outbox.end(EndReason::Replaced);
             current.handle.cut();
+            current.outbox.end(EndReason::Close);
             self.report(LinkEvent::Down {
                 peer: self.peer,
                 serial: current.serial,
@@ -127,7 +127,7 @@ impl Edge {
         self.report(LinkEvent::Up {
             peer: self.peer,
             serial,
-            link: Box::new(OutboxLink::new(outbox.clone(), permit)),
+            link: Box::new(OutboxLink::new(outbox.clone(), dialler, permit)),
         });
         self.phase.send_modify(|phase| {
             phase.linked = true;
@@ -243,7 +243,9 @@ mod tests {
     /// Returns the events in short. Links are dropped, as a party does when they are down.
     fn events(happened: &mut EventReceiver) -> Vec<String> {
         let short = |event| match event {
-            LinkEvent::Up { serial, .. } => format!("up {}", serial.0),
+            LinkEvent::Up { serial, link, .. } => {
+                format!("up {} by {:?}", serial.0, link.dialler().map(|id| id.0))
+            }
             LinkEvent::Down { serial, .. } => format!("down {}", serial.0),
             LinkEvent::Frame { serial, .. } => format!("frame {}", serial.0),
             _ => "else".into(),
@@ -255,8 +257,8 @@ mod tests {
 
     fn up(edge: &Edge, dialler: u32) -> Option<Serial> {
         let permit = edge.held.clone().try_acquire_owned().unwrap();
-        let (outbox, _, _) = Outbox::new();
-        edge.up(NodeId(dialler), &outbox, &ConnectionHandle::new(), permit)
+        let (outbox, _) = Outbox::new();
+        edge.up(NodeId(dialler), &outbox, &Arc::default(), permit)
     }
 
     #[test]
@@ -265,7 +267,8 @@ mod tests {
         up(&edge, 5).unwrap();
         up(&edge, 3).unwrap();
         assert_eq!(up(&edge, 5), None);
-        assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1"]);
+        let expected = ["up 0 by Some(5)", "down 0", "up 1 by Some(3)"];
+        assert_eq!(events(&mut happened), expected);
     }
 
     #[test]
@@ -274,7 +277,9 @@ mod tests {
             let (edge, mut happened) = edge();
             up(&edge, dialler).unwrap();
             up(&edge, dialler).unwrap();
-            assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1"]);
+            let by = format!("by Some({dialler})");
+            let expected = [format!("up 0 {by}"), "down 0".into(), format!("up 1 {by}")];
+            assert_eq!(events(&mut happened), expected);
         }
     }
 
@@ -286,7 +291,8 @@ mod tests {
         edge.down(old, String::new());
         edge.down(new, String::new());
         edge.down(new, String::new());
-        assert_eq!(events(&mut happened), ["up 0", "down 0", "up 1", "down 1"]);
+        let expected = ["up 0 by Some(5)", "down 0", "up 1 by Some(3)", "down 1"];
+        assert_eq!(events(&mut happened), expected);
         assert!(up(&edge, 5).is_some());
     }
 
@@ -318,7 +324,7 @@ mod tests {
     #[test]
     fn only_the_newest_connections_stay() {
         let (edge, _happened) = edge();
-        let handles: Vec<Arc<ConnectionHandle>> = (0..5).map(|_| ConnectionHandle::new()).collect();
+        let handles: Vec<Arc<ConnectionHandle>> = (0..5).map(|_| Arc::default()).collect();
         for handle in &handles {
             edge.add_connection(handle.clone());
         }

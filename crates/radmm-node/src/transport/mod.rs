@@ -1,16 +1,17 @@
-//! Links over the network: HTTP/2 over TLS 1.3, between parties that know each other's keys.
+//! Links over the network: frames over TLS 1.3, between parties that know each other's keys.
 //!
 //! Either side of an edge may dial the other; one link stays. A stranger that holds no neighbour's key gets no further than the TLS
 //! handshake. The memory that a neighbour can make this side use is bounded: a few frames in each direction, and a few
-//! connections.
+//! connections with their buffers in the operating system.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use radmm::graph::NodeId;
 use thiserror::Error;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
@@ -19,11 +20,12 @@ use crate::key::SecretKey;
 use crate::machine::{LinkEvent, Serials};
 
 mod accept;
+mod admission;
 mod backoff;
-mod codec;
 mod connection;
 mod dial;
 mod edge;
+mod framing;
 mod outbox;
 mod reason;
 mod refusals;
@@ -41,31 +43,23 @@ use tls::Credentials;
 /// The longest that a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest that a neighbour may take to answer a call.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest that a neighbour may take to say whether it takes a connection as the link.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The interval at which both sides ping.
+/// How long a side sends nothing before it sends a ping.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long to wait for the answer to a ping before the connection counts as dead.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection on which nothing arrives for this long is dead: both sides ping, so that even an idle one is never silent.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long a link that is closed waits for queued frames to leave.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The number of connections that the operating system holds until they are accepted, as many as may arrive while no thread is free.
+const MAX_BACKLOG: u32 = 1024;
+
 /// The number of frames of a link that may wait to leave.
 const MAX_QUEUED_FRAMES: usize = 8;
-
-/// The number of bytes of HTTP headers that are accepted.
-const MAX_HEADER_BYTES: u32 = 4096;
-
-/// Returns the flow-control window: two frames, so that one can arrive while another is read, within fixed bounds.
-fn window(largest: usize) -> u32 {
-    const LEAST: u32 = 1 << 16;
-    const MOST: u32 = 1 << 22;
-    let frames = u32::try_from(largest.saturating_mul(2)).unwrap_or(MOST);
-    frames.clamp(LEAST, MOST)
-}
 
 /// The configuration of a transport.
 pub struct TransportConfig {
@@ -77,6 +71,8 @@ pub struct TransportConfig {
     pub listen: Option<SocketAddr>,
     /// The neighbours.
     pub neighbours: Vec<PeerEndpoint>,
+    /// The names and keys of the study's parties, to name one that shows the wrong key.
+    pub parties: Vec<(String, [u8; 32])>,
     /// The longest frame in bytes. A longer one ends the link that it came on.
     pub largest_frame: usize,
 }
@@ -155,16 +151,18 @@ impl Transport {
     /// Starts to listen and dial, and reports what happens to `events`.
     pub fn start(config: TransportConfig, events: EventSender) -> Result<Self, TransportError> {
         check(&config)?;
-        let credentials = Credentials::new(&config.key).map_err(TransportError::Tls)?;
+        let credentials =
+            Credentials::new(&config.key, config.parties.into()).map_err(TransportError::Tls)?;
         let keys = config
             .neighbours
             .iter()
             .map(|neighbour| neighbour.key)
             .collect();
         let server = credentials.server(keys).map_err(TransportError::Tls)?;
+        let runtime = CallerRuntime::new().map_err(TransportError::Threads)?;
+        let entered = runtime.enter();
         let listener = config.listen.map(listen).transpose()?;
         let local = listener.as_ref().map(TcpListener::local_addr).transpose();
-        let runtime = CallerRuntime::new().map_err(TransportError::Threads)?;
         let serials = Serials::default();
         let mut network = Self {
             local_address: local.map_err(TransportError::Threads)?,
@@ -173,7 +171,6 @@ impl Transport {
             busy: Arc::default(),
             runtime: None,
         };
-        let entered = runtime.enter();
         let mut edges = Vec::new();
         for neighbour in config.neighbours {
             let edge = Edge::new(config.me, neighbour.id, events.clone(), serials.clone());
@@ -196,15 +193,13 @@ impl Transport {
             }
         }
         if let Some(listener) = listener {
-            let listener =
-                tokio::net::TcpListener::from_std(listener).map_err(TransportError::Threads)?;
-            let acceptor = Acceptor {
-                tls: server,
+            let acceptor = Acceptor::new(
+                server,
                 edges,
-                refusals: RefusalLog::new(events),
-                largest: config.largest_frame,
-                busy: network.busy.clone(),
-            };
+                RefusalLog::new(events),
+                config.largest_frame,
+                network.busy.clone(),
+            );
             network
                 .tasks
                 .push(tokio::spawn(acceptor.run(listener)).abort_handle());
@@ -282,24 +277,21 @@ fn check(config: &TransportConfig) -> Result<(), TransportError> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, TransportError> {
-    TcpListener::bind(address)
-        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| TransportError::Listen { address, error })
+    let listen = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // The port of a party that was killed is free for its next start.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(MAX_BACKLOG)
+    };
+    listen().map_err(|error| TransportError::Listen { address, error })
 }
 
 /// Locks a mutex. A poisoned one is used all the same: none is held over anything that could leave half a change behind.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_holds_two_frames_within_bounds() {
-        assert_eq!(window(1000), 1 << 16);
-        assert_eq!(window(80_000), 160_000);
-        assert_eq!(window(usize::MAX), 1 << 22);
-    }
 }

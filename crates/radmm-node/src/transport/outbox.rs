@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use radmm::graph::NodeId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::codec::FrameQueue;
 use super::{MAX_QUEUED_FRAMES, lock};
 use crate::machine::Link;
 
@@ -15,8 +15,6 @@ pub(super) enum EndReason {
     Close,
     /// The queue is full: the peer does not read.
     Overflow,
-    /// Another link has replaced it.
-    Replaced,
 }
 
 /// The queue of a link, while it is open.
@@ -27,13 +25,21 @@ struct OpenOutbox {
     end: oneshot::Sender<EndReason>,
 }
 
+/// The other end of an outbox.
+pub(super) struct Outgoing {
+    /// The frames that wait to leave. There are no more once the queue has ended and is empty.
+    pub(super) frames: mpsc::Receiver<Vec<u8>>,
+    /// The reason for which the queue has ended.
+    pub(super) ended: oneshot::Receiver<EndReason>,
+}
+
 impl Outbox {
-    /// Returns an outbox, the stream of its frames, and the reason for which it will end.
-    pub(super) fn new() -> (Arc<Self>, FrameQueue, oneshot::Receiver<EndReason>) {
-        let (queue, queued) = mpsc::channel(MAX_QUEUED_FRAMES);
+    /// Returns an outbox and its other end.
+    pub(super) fn new() -> (Arc<Self>, Outgoing) {
+        let (queue, frames) = mpsc::channel(MAX_QUEUED_FRAMES);
         let (end, ended) = oneshot::channel();
         let outbox = Self(Mutex::new(Some(OpenOutbox { queue, end })));
-        (Arc::new(outbox), FrameQueue(queued), ended)
+        (Arc::new(outbox), Outgoing { frames, ended })
     }
 
     /// Ends the queue.
@@ -44,7 +50,8 @@ impl Outbox {
         }
     }
 
-    fn send(&self, frame: Vec<u8>) -> bool {
+    /// Queues a frame; returns whether it will leave unless the link goes down.
+    pub(super) fn send(&self, frame: Vec<u8>) -> bool {
         let open = lock(&self.0);
         match open.as_ref().map(|open| open.queue.try_send(frame)) {
             Some(Ok(())) => true,
@@ -62,14 +69,16 @@ impl Outbox {
 /// The party's half of a link.
 pub(super) struct OutboxLink {
     outbox: Arc<Outbox>,
+    dialler: NodeId,
     _permit: OwnedSemaphorePermit,
 }
 
 impl OutboxLink {
     /// Returns a link that holds `permit` until the party drops it.
-    pub(super) fn new(outbox: Arc<Outbox>, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(outbox: Arc<Outbox>, dialler: NodeId, permit: OwnedSemaphorePermit) -> Self {
         Self {
             outbox,
+            dialler,
             _permit: permit,
         }
     }
@@ -83,6 +92,10 @@ impl Link for OutboxLink {
     fn close(&self) {
         self.outbox.end(EndReason::Close);
     }
+
+    fn dialler(&self) -> Option<NodeId> {
+        Some(self.dialler)
+    }
 }
 
 #[cfg(test)]
@@ -91,16 +104,16 @@ mod tests {
 
     #[test]
     fn a_full_queue_ends_the_link_and_a_closed_one_rejects_frames() {
-        let (outbox, _queue, mut ended) = Outbox::new();
+        let (outbox, mut outgoing) = Outbox::new();
         for _ in 0..MAX_QUEUED_FRAMES {
             assert!(outbox.send(vec![]));
         }
         assert!(!outbox.send(vec![]));
-        assert_eq!(ended.try_recv(), Ok(EndReason::Overflow));
+        assert_eq!(outgoing.ended.try_recv(), Ok(EndReason::Overflow));
 
-        let (outbox, _queue, mut ended) = Outbox::new();
+        let (outbox, mut outgoing) = Outbox::new();
         outbox.end(EndReason::Close);
         assert!(!outbox.send(vec![]));
-        assert_eq!(ended.try_recv(), Ok(EndReason::Close));
+        assert_eq!(outgoing.ended.try_recv(), Ok(EndReason::Close));
     }
 }

@@ -43,7 +43,10 @@ pub(super) fn of_tls(error: &TlsError) -> String {
             | AlertDescription::UnknownCA
             | AlertDescription::AccessDenied,
         ) => "it rejects this side's key: is it the one in its study?",
-        TlsError::NoApplicationProtocol => "it speaks TLS, but not HTTP/2",
+        TlsError::NoApplicationProtocol
+        | TlsError::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "it speaks TLS, but not this version of radmm's protocol"
+        }
         _ => return format!("TLS failed: {error}"),
     };
     words.to_owned()

@@ -22,8 +22,8 @@ use thiserror::Error;
 
 use crate::key::SecretKey;
 
-/// The application protocol (ALPN): HTTP/2.
-pub(super) const PROTOCOL: &[u8] = b"h2";
+/// The application protocol (ALPN): an answer, then frames, as in `framing`.
+pub(super) const PROTOCOL: &[u8] = b"radmm/1";
 
 /// The prefix of an Ed25519 key in a certificate (SubjectPublicKeyInfo).
 const SPKI_PREFIX: [u8; 12] = [
@@ -35,10 +35,14 @@ pub(super) struct Credentials {
     provider: Arc<CryptoProvider>,
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
+    parties: Arc<PartyKeys>,
 }
 
+/// The names and keys of a study's parties.
+type PartyKeys = [(String, [u8; 32])];
+
 impl Credentials {
-    pub(super) fn new(key: &SecretKey) -> Result<Self, String> {
+    pub(super) fn new(key: &SecretKey, parties: Arc<PartyKeys>) -> Result<Self, String> {
         let der = PrivatePkcs8KeyDer::from(key.to_der());
         let pair = KeyPair::from_pkcs8_der_and_sign_algo(&der, &PKCS_ED25519);
         let certificate = pair.and_then(|pair| CertificateParams::default().self_signed(&pair));
@@ -47,6 +51,7 @@ impl Credentials {
             provider: Arc::new(rustls::crypto::ring::default_provider()),
             certificate: certificate.der().clone(),
             key: der,
+            parties,
         })
     }
 
@@ -93,6 +98,7 @@ impl Credentials {
             keys,
             side,
             provider,
+            parties: self.parties.clone(),
         })
     }
 }
@@ -104,8 +110,16 @@ pub(super) enum PinError {
     NoKey,
     #[error("its key {} is not a neighbour's", Identity::from(*.0))]
     Stranger([u8; 32]),
+    #[error("its key {} is that of party {name}, which is not a neighbour", Identity::from(*.key))]
+    NotNeighbour { key: [u8; 32], name: String },
     #[error("its key is {}, not the one in the study", Identity::from(*.0))]
     Impostor([u8; 32]),
+    #[error("its key {} is that of party {name}, where {expected} was expected", Identity::from(*.key))]
+    OtherParty {
+        key: [u8; 32],
+        name: String,
+        expected: String,
+    },
 }
 
 /// Returns the key in a certificate. Nobody has proved yet that it holds the key.
@@ -124,6 +138,7 @@ struct PinnedKeys {
     keys: Vec<[u8; 32]>,
     side: Side,
     provider: Arc<CryptoProvider>,
+    parties: Arc<PartyKeys>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -135,11 +150,26 @@ enum Side {
 impl PinnedKeys {
     fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), PinError> {
         let key = key_in(certificate)?;
-        match self.side {
-            _ if self.keys.contains(&key) => Ok(()),
-            Side::Accepting => Err(PinError::Stranger(key)),
-            Side::Dialling => Err(PinError::Impostor(key)),
+        if self.keys.contains(&key) {
+            return Ok(());
         }
+        let expected = self.keys.first().and_then(|key| self.name_of(key));
+        Err(match (self.side, self.name_of(&key), expected) {
+            (Side::Accepting, Some(name), _) => PinError::NotNeighbour { key, name },
+            (Side::Accepting, None, _) => PinError::Stranger(key),
+            (Side::Dialling, Some(name), Some(expected)) => PinError::OtherParty {
+                key,
+                name,
+                expected,
+            },
+            (Side::Dialling, _, _) => PinError::Impostor(key),
+        })
+    }
+
+    /// Returns the name of the party that holds a key.
+    fn name_of(&self, key: &[u8; 32]) -> Option<String> {
+        let found = self.parties.iter().find(|(_, other)| other == key);
+        found.map(|(name, _)| name.clone())
     }
 
     /// Verifies that the handshake was signed with the certificate's key.
@@ -243,7 +273,7 @@ mod tests {
 
     fn party() -> (SecretKey, Credentials) {
         let key = SecretKey::generate().unwrap();
-        let credentials = Credentials::new(&key).unwrap();
+        let credentials = Credentials::new(&key, Arc::new([])).unwrap();
         (key, credentials)
     }
 
@@ -263,6 +293,28 @@ mod tests {
         let dialling = mine.pinned(vec![key.public()], Side::Dialling);
         let impostor = PinError::Impostor(other_key.public());
         assert_eq!(dialling.check(&other.certificate), Err(impostor));
+    }
+
+    #[test]
+    fn a_key_of_another_party_is_named() {
+        let ((birch, mut mine), (cedar, other)) = (party(), party());
+        mine.parties = Arc::new([
+            ("birch".to_owned(), birch.public()),
+            ("cedar".to_owned(), cedar.public()),
+        ]);
+        let reason = |side| {
+            let pinned = mine.pinned(vec![birch.public()], side);
+            pinned.check(&other.certificate).unwrap_err().to_string()
+        };
+        let key = cedar.identity();
+        assert_eq!(
+            reason(Side::Dialling),
+            format!("its key {key} is that of party cedar, where birch was expected")
+        );
+        assert_eq!(
+            reason(Side::Accepting),
+            format!("its key {key} is that of party cedar, which is not a neighbour")
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Strangers are rejected, and neighbours are not disturbed.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::thread;
 
 use radmm_node::machine::Link;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -218,39 +219,106 @@ impl ServerCertVerifier for TrustAll {
     }
 }
 
-#[test]
-fn a_client_without_a_certificate_is_rejected() {
+/// Returns the reason for which a client without a certificate, which offers application protocols, is rejected.
+fn refusal_of_client(protocols: &[&[u8]]) -> String {
     let mut pair = Pair::new();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(TrustAll))
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let name = ServerName::try_from("party").unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = pair.connect();
     let _ = rustls::Stream::new(&mut client, &mut stream).read_to_end(&mut Vec::new());
-    assert_eq!(pair.refusal(), "it presents no certificate");
+    let reason = pair.refusal();
     pair.assert_undisturbed();
+    reason
 }
 
 #[test]
-fn neighbours_connect_despite_many_idle_strangers() {
+fn a_client_without_a_certificate_is_rejected() {
+    for protocols in [&[][..], &[&b"radmm/1"[..]]] {
+        assert_eq!(refusal_of_client(protocols), "it presents no certificate");
+    }
+}
+
+#[test]
+fn another_application_protocol_is_rejected() {
+    assert_eq!(
+        refusal_of_client(&[b"h2", b"http/1.1"]),
+        "it speaks TLS, but not this version of radmm's protocol"
+    );
+}
+
+/// Opens idle connections of strangers, more than a party lets wait, and waits until it has closed some of them.
+fn flood(party: SocketAddr) -> Vec<TcpStream> {
+    let strangers: Vec<TcpStream> = (0..300)
+        .map(|_| TcpStream::connect(party).unwrap())
+        .collect();
+    // Whichever are closed, these are among them: the oldest.
+    for mut stranger in &strangers[..150] {
+        let _ = stranger.read(&mut [0]);
+    }
+    strangers
+}
+
+/// Relays one connection to a party, and lets strangers flood the party after the first bytes from either side.
+fn flooding_relay(to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut near, _) = listener.accept().unwrap();
+        let mut far = TcpStream::connect(to).unwrap();
+        let mut bytes = [0; 4096];
+        let mut strangers = Vec::new();
+        let count = near.read(&mut bytes).unwrap();
+        far.write_all(&bytes[..count]).unwrap();
+        let count = far.read(&mut bytes).unwrap();
+        strangers.extend(flood(to));
+        near.write_all(&bytes[..count]).unwrap();
+        let directions = [
+            (near.try_clone().unwrap(), far.try_clone().unwrap()),
+            (far, near),
+        ];
+        for (mut from, mut into) in directions {
+            thread::spawn(move || std::io::copy(&mut from, &mut into));
+        }
+        strangers
+    });
+    address
+}
+
+#[test]
+fn silent_strangers_do_not_interrupt_a_neighbours_handshake() {
+    let (victim, neighbour) = (key_holder(0), key_holder(1));
+    let mut party = victim.start(vec![neighbour.dialling()]);
+    let relayed = flooding_relay(party.address());
+    // There is one attempt: the relay takes one connection.
+    let mut other = neighbour.start(vec![victim.at(relayed)]);
+    let (_, link) = party.up(&neighbour);
+    other.up(&victim);
+    assert!(link.send(vec![1]));
+    other.receives(&victim, &[1]);
+    assert_eq!(other.count("unreachable"), 0, "{:#?}", other.log);
+    let words = "it was silent, while more than 128 silent connections waited";
+    assert!(party.log.iter().any(|line| line.contains(words)));
+}
+
+#[test]
+fn neighbours_connect_despite_many_silent_strangers() {
     let (victim, neighbour) = (key_holder(0), key_holder(1));
     let mut party = victim.start(vec![neighbour.dialling()]);
     let address = party.address();
-    let strangers: Vec<TcpStream> = (0..200)
-        .map(|_| TcpStream::connect(address).unwrap())
-        .collect();
-    let reason = party.refusal();
-    assert!(reason.contains("more than 64 connections"), "{reason}");
+    let strangers = thread::spawn(move || flood(address));
     let mut other = neighbour.start(vec![victim.at(address)]);
     let (_, link) = other.up(&victim);
     assert!(link.send(vec![1]));
     party.receives(&neighbour, &[1]);
-    drop(strangers);
+    drop(strangers.join().unwrap());
 }
 
 #[test]

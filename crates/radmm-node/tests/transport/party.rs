@@ -57,6 +57,7 @@ impl KeyHolder {
             key: self.key.clone(),
             listen: Some(([127, 0, 0, 1], 0).into()),
             neighbours,
+            parties: Vec::new(),
             largest_frame: MAX_FRAME,
         }
     }
@@ -188,7 +189,9 @@ fn short(event: &LinkEvent) -> String {
         } => format!("down: {peer}, {}: {reason}", serial.0),
         LinkEvent::Frame { peer, bytes, .. } => format!("frame: {peer}: {} bytes", bytes.len()),
         LinkEvent::Unreachable { peer, reason } => format!("unreachable: {peer}: {reason}"),
-        LinkEvent::Refused { address, reason } => format!("refused: {address}: {reason}"),
+        LinkEvent::Refused {
+            address, reason, ..
+        } => format!("refused: {address}: {reason}"),
         LinkEvent::Stop => "stop".into(),
     }
 }

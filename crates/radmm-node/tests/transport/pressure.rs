@@ -39,7 +39,8 @@ fn a_frame_above_the_limit_ends_the_link() {
 
 #[test]
 fn a_neighbour_that_does_not_read_loses_its_link_and_others_do_not() {
-    const FRAME: usize = MAX_FRAME / 2;
+    // More than the operating system holds in the buffers of both sockets.
+    const MOST: u8 = 250;
     for idle_dials in [false, true] {
         let (idle, speaker, lively) = (key_holder(0), key_holder(1), key_holder(2));
         let (mut idle_party, mut party) = match idle_dials {
@@ -60,7 +61,7 @@ fn a_neighbour_that_does_not_read_loses_its_link_and_others_do_not() {
 
         let mut unread = Vec::new();
         let mut sent = 0;
-        while to_idle.send(vec![sent; FRAME]) {
+        while to_idle.send(vec![sent; MAX_FRAME]) {
             if unread.len() < MAX_UNREAD_FRAMES {
                 unread.push(idle_party.unread(&speaker));
             }
@@ -70,7 +71,7 @@ fn a_neighbour_that_does_not_read_loses_its_link_and_others_do_not() {
             lively_party.receives(&speaker, &[sent]);
             assert!(from_lively.send(vec![sent]));
             party.receives(&lively, &[sent]);
-            assert!(sent < 40, "nothing holds the sender back");
+            assert!(sent < MOST, "nothing holds the sender back");
         }
         assert_eq!(party.down(&idle), "it does not read what it is sent");
         assert_eq!(unread.len(), MAX_UNREAD_FRAMES);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::foreign_text::visible;
 use crate::parse::suggest::toml_key;
 
 /// The most characters of a value that are shown.
@@ -196,21 +197,4 @@ impl KeyPath {
             theirs: text(theirs),
         }
     }
-}
-
-/// A text in visible characters, cut short if long.
-fn visible(text: &str, max: usize) -> String {
-    let escaped = |c: char| -> String {
-        match c {
-            '"' | '\'' | '\\' => c.to_string(),
-            // This also escapes characters that are invisible or change the direction of writing.
-            _ => c.escape_debug().collect(),
-        }
-    };
-    // One more than fits, since escaping only makes a text longer.
-    let text: String = text.chars().take(max + 1).map(escaped).collect();
-    if text.chars().count() <= max {
-        return text;
-    }
-    text.chars().take(max - 1).chain(['…']).collect()
 }

@@ -2,7 +2,10 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::{Study, hex};
+use crate::{NoiseOrigin, Study, hex};
+
+/// The prefix of what is hashed for a rehearsal.
+const REHEARSAL_DOMAIN: &[u8] = b"radmm rehearsal v1\0";
 
 impl Study {
     /// Returns the canonical form: the serialised study as JSON, without white space between tokens.
@@ -18,6 +21,22 @@ impl Study {
     /// Returns the SHA-256 of the [canonical](Self::canonical) form in UTF-8, which all parties must agree on.
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.canonical().as_bytes()).into()
+    }
+
+    /// Returns the digest that the parties of a run name in greetings and signatures: the study's own, and another one where
+    /// they rehearse.
+    ///
+    /// So nothing that a party says in a rehearsal, whose noise everybody knows, can be shown as said in earnest, nor the other
+    /// way round.
+    pub fn spoken_digest(&self, noise: NoiseOrigin) -> [u8; 32] {
+        match noise {
+            NoiseOrigin::Secret => self.digest(),
+            NoiseOrigin::Seeded => Sha256::new()
+                .chain_update(REHEARSAL_DOMAIN)
+                .chain_update(self.digest())
+                .finalize()
+                .into(),
+        }
     }
 
     /// Returns the [digest](Self::digest) in hexadecimal digits.

@@ -24,6 +24,14 @@ pub(crate) fn read(entry: &Entry<'_>) -> Result<String, StudyError> {
     }
 }
 
+/// Reads `host` or `host:port`, as a browser names what it asks.
+pub(crate) fn read_host(entry: &Entry<'_>) -> Result<String, StudyError> {
+    match entry.string()? {
+        host if is_host(host) => Ok(host.to_owned()),
+        _ => read(entry),
+    }
+}
+
 fn is_host(host: &str) -> bool {
     if let Some(inner) = host.strip_prefix('[') {
         let inner = inner.strip_suffix(']');

@@ -1,8 +1,8 @@
-//! `[run]`: how often a study is simulated, and from which seed.
+//! `[run]`: how often a study is simulated, from which seed, and when answers of real parties leave.
 
 use radmm::privacy::Mechanism;
 
-use super::entry::SEEDS;
+use super::entry::{Range, SEEDS};
 use super::reader::Section;
 use crate::choice::Choice;
 use crate::error::{Note, StudyError};
@@ -10,6 +10,11 @@ use crate::{AlgorithmSection, Noise, PrivacySection, RowSource, RunSection, Star
 
 /// The seed where something is drawn from it, unless given.
 const DEFAULT_SEED: u64 = 1;
+
+const TICK: Range = Range {
+    holds: |x| (0.0..=3600.0).contains(&x),
+    needed: "at least 0 and at most 3600 seconds",
+};
 
 pub(crate) fn read(
     top: &Section<'_>,
@@ -19,9 +24,10 @@ pub(crate) fn read(
     notes: &mut Vec<Note>,
     choices: &mut Vec<Choice>,
 ) -> Result<RunSection, StudyError> {
-    let section = top.section("run", &["repetitions", "seed"])?;
+    let section = top.section("run", &["repetitions", "seed", "tick"])?;
     let mut repetitions = section.optional("repetitions", |entry| entry.integer(1..=100_000))?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
+    let tick = section.optional("tick", |entry| entry.number(TICK))?;
     // Real parties draw secret noise, which has no seed.
     let no_noise = privacy.noise == Noise::Given(Mechanism::None) || *source == RowSource::Parties;
     let drawn = match algorithm.start {
@@ -46,5 +52,6 @@ pub(crate) fn read(
     Ok(RunSection {
         repetitions: repetitions.unwrap_or(1),
         seed,
+        tick,
     })
 }

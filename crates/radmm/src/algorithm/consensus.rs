@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use super::{Algorithm, Step, StepInputs, View};
+use super::{Algorithm, Step, StepInputs, Summands, View};
 use crate::graph::TreePosition;
 use crate::linalg::dot::{dot, norm};
 use crate::protocol::metric::Metric;
@@ -338,6 +338,20 @@ impl Algorithm for Consensus {
             Role::AddUp => self.partial_sum(view),
             Role::TakeOver(parent) => view.neighbours[parent].values().to_vec(),
             Role::Keep => view.own.to_vec(),
+        })
+    }
+
+    fn summands(&self, iteration: u32) -> Option<Summands> {
+        let level = self.position.level;
+        (iteration > 0).then(|| match self.phase(iteration).1 {
+            Phase::Ask => Summands::Own,
+            // Levels add up from below: those above this one have not.
+            Phase::Up { level: adding } if level < adding => Summands::Own,
+            // The root has the total once it has added up.
+            Phase::Up { .. } if level == 0 => Summands::All,
+            Phase::Up { .. } => Summands::Subtree,
+            Phase::Down { level: reached } if level <= reached => Summands::All,
+            Phase::Down { .. } => Summands::Subtree,
         })
     }
 

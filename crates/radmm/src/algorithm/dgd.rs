@@ -35,4 +35,14 @@ impl Algorithm for Dgd {
         }
         next
     }
+
+    fn implied_answer(&self, view: &View<'_>, next: &[f64]) -> Option<Vec<f64>> {
+        let step = self.step.at(view.iteration + 1);
+        let mixed = view.mix(&self.weights).into_iter().zip(next);
+        (step > 0.0).then(|| mixed.map(|(mixed, next)| (mixed - next) / step).collect())
+    }
+
+    fn answer_gain(&self, iteration: u32, _degree: usize) -> f64 {
+        self.step.at(iteration)
+    }
 }

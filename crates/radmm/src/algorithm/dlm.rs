@@ -59,6 +59,22 @@ impl Algorithm for Dlm {
         )
     }
 
+    fn implied_answer(&self, view: &View<'_>, next: &[f64]) -> Option<Vec<f64>> {
+        let gain = self.answer_gain(view.iteration + 1, view.neighbours.len());
+        let eta = self.lagrangian.eta(view.iteration + 1);
+        let penalty = self.lagrangian.penalty_gradient(view, eta);
+        let moved = view.own.iter().zip(next).map(|(own, next)| own - next);
+        let gradient = moved
+            .zip(penalty)
+            .map(|(moved, slope)| moved / gain - slope);
+        (gain > 0.0).then(|| gradient.collect())
+    }
+
+    fn answer_gain(&self, iteration: u32, degree: usize) -> f64 {
+        let eta = self.lagrangian.eta(iteration);
+        1.0 / (2.0 * eta * degree as f64 + self.damping.at(iteration))
+    }
+
     fn dual(&self) -> Option<&[f64]> {
         Some(self.lagrangian.lambda())
     }
@@ -71,5 +87,47 @@ impl Recyclable for Dlm {
 
     fn linearisation(&self) -> &Linearisation {
         &self.model
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::dgd::Dgd;
+    use crate::algorithm::recycled::Recycled;
+    use crate::protocol::release::Release;
+
+    #[test]
+    fn an_answer_is_told_by_the_iterate_that_it_turned_into() {
+        let eta = Schedule::Growth {
+            start: 1.5,
+            growth: 1.2,
+        };
+        let damping = Schedule::Constant(0.7);
+        let dual = vec![0.4, -0.3];
+        let dlm = || Dlm::with_dual(Penalty::common(eta), damping, dual.clone());
+        let algorithms: [Box<dyn Algorithm>; 3] = [
+            Box::new(dlm()),
+            Box::new(Recycled::new(dlm(), damping, 1)),
+            Box::new(Dgd::new(vec![0.2, 0.3], Schedule::Constant(0.05))),
+        ];
+        let neighbours = [[1.0, 2.0], [-0.5, 0.25]].map(|v| Release::imagined(v.to_vec()));
+        for mut algorithm in algorithms {
+            let view = View {
+                iteration: 2,
+                own: &[0.3, -0.7],
+                neighbours: &neighbours,
+            };
+            algorithm.next_step(&view);
+            let [answer, other] = [[5.0, -8.0], [5.0, -7.0]];
+            let [next, moved] = [answer, other].map(|g| algorithm.absorb_answer(&view, &g));
+            let told = algorithm.implied_answer(&view, &next).unwrap();
+            for (told, answer) in told.iter().zip(answer) {
+                assert!((told - answer).abs() < 1e-12);
+            }
+            let gain = algorithm.answer_gain(3, 2);
+            assert!((moved[1] - next[1] + gain).abs() < 1e-14);
+            assert_eq!(moved[0], next[0]);
+        }
     }
 }

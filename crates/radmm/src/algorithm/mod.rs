@@ -89,6 +89,17 @@ pub enum StepInputs {
     Last(Vec<usize>),
 }
 
+/// The nodes whose answers add up to a release, in a sum along a [spanning tree](crate::graph::SpanningTree).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Summands {
+    /// The node alone.
+    Own,
+    /// The node and everybody below it.
+    Subtree,
+    /// All nodes.
+    All,
+}
+
 /// A node's part of a distributed algorithm: a function of released values, with no rows in reach.
 ///
 /// At the end of every iteration a node calls [`observe`](Self::observe), then, for the next iteration,
@@ -103,6 +114,22 @@ pub trait Algorithm: Send {
     /// Turns the answer to the question just asked into the iterate `f_i(t + 1)`; by default it is that iterate.
     fn absorb_answer(&mut self, _view: &View<'_>, answer: &[f64]) -> Vec<f64> {
         answer.to_vec()
+    }
+
+    /// Returns the answer to the question just asked that turned into the iterate `next`, as far as the iterate's rounding to the
+    /// grid lets it be told: the inverse of [`absorb_answer`](Self::absorb_answer). `None` if the iterate does not tell it.
+    fn implied_answer(&self, _view: &View<'_>, next: &[f64]) -> Option<Vec<f64>> {
+        Some(next.to_vec())
+    }
+
+    /// Returns how far the iterate of `t` moves if the answer that it is made of moves by one, at a node with so many neighbours.
+    fn answer_gain(&self, _iteration: u32, _degree: usize) -> f64 {
+        1.0
+    }
+
+    /// Returns whose answers add up to the release of iteration `t`, if it is a sum of answers.
+    fn summands(&self, _iteration: u32) -> Option<Summands> {
+        None
     }
 
     /// Returns the number of values of a release of iteration `t`, for rows of `columns` columns; by default as many.

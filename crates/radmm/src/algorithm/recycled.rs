@@ -98,6 +98,14 @@ impl<A: Recyclable> Algorithm for Recycled<A> {
         self.inner.absorb_answer(view, answer)
     }
 
+    fn implied_answer(&self, view: &View<'_>, next: &[f64]) -> Option<Vec<f64>> {
+        self.inner.implied_answer(view, next)
+    }
+
+    fn answer_gain(&self, iteration: u32, degree: usize) -> f64 {
+        self.inner.answer_gain(iteration, degree)
+    }
+
     fn dual(&self) -> Option<&[f64]> {
         self.inner.dual()
     }

@@ -109,6 +109,13 @@ impl AnswerPlan {
     }
 }
 
+impl AnswerPlan {
+    /// Returns the scale of the noise that rounding to the grid adds to a coordinate; `None` for an answer without noise.
+    pub(super) fn grid_noise(&self) -> Option<f64> {
+        self.rounding.map(|rounding| rounding.noise_scale())
+    }
+}
+
 /// An answer, with its residual for the simulator.
 pub(super) struct Answer {
     pub release: Release,

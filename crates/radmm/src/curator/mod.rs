@@ -8,6 +8,7 @@
 //! releases nothing but paid answers.
 
 mod answer;
+mod answer_limit;
 #[cfg(feature = "bench")]
 pub mod bench_hooks;
 mod config;
@@ -29,9 +30,13 @@ mod tests;
 
 use std::sync::Arc;
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
+use zeroize::optimization_barrier;
 
 pub use answer::Unreleasable;
+pub use answer_limit::{AnswerLimit, BeyondLimit};
 pub use config::{CuratorConfig, InvalidCuratorConfig};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
@@ -242,7 +247,10 @@ impl Curator {
         let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
         let paid = self.config.ledger.spend(event)?;
         self.last_answered = iteration;
-        Ok((event, self.compute_release(iteration, query, paid, &plan)?))
+        let release = self.compute_release(iteration, query, paid, &plan);
+        // Privacy: whoever reads this process later cannot draw the noise of this answer again.
+        self.config.noise.ratchet();
+        Ok((event, release?))
     }
 
     /// Computes the release for a query that was paid for, with the noise that was charged.
@@ -274,7 +282,11 @@ impl Curator {
         let warm_start = self.warm_start.as_mut().unwrap_or(&mut cold);
         let answer = rows
             .noisy_answer(query, paid, plan, warm_start, &mut rng)
-            .map_err(|cause| Refusal::Unreleasable { event, cause })?;
+            .map_err(|cause| Refusal::Unreleasable { event, cause });
+        // Privacy: the generator's state would draw the same noise again.
+        rng = ChaCha20Rng::from_seed([0; 32]);
+        optimization_barrier(&rng);
+        let answer = answer?;
         self.largest_residual = self.largest_residual.max(answer.residual);
         if warm_start.passes() > 0 {
             self.passes.push(warm_start.passes().min(255) as u8);

@@ -1,29 +1,49 @@
 //! The key from which a party's noise is derived.
 //!
 //! Every answer has a generator of its own, seeded by a hash of the party's key, the iteration, the query, the problem
-//! and the price. No two answers share noise. The same query asked twice gets the same answer, which reveals nothing
-//! new.
+//! and the price. No two answers share noise. The same query asked twice under one key gets the same answer, which
+//! reveals nothing new.
+//!
+//! A secret key is a ratchet: after an answer it is replaced by a hash of itself. Whoever finds the key later can draw
+//! later noise, but not that of the answers before, and so cannot subtract it.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::privacy::{IdealRelease, NoiseFamily, PrivacyEvent};
 use crate::problem::{Loss, Problem};
 use crate::protocol::query::Query;
 
-/// The key from which a party's noise is derived. It is neither `Clone` nor `Debug`.
+/// The key from which a party's noise is derived. It is neither `Clone` nor `Debug`, and wiped when it is dropped.
 pub struct NoiseKey {
-    key: [u8; 32],
+    key: Zeroizing<[u8; 32]>,
     repeats: bool,
 }
 
 impl NoiseKey {
-    /// Creates a key from 32 secret bytes. A real party takes them from its operating system, once per study.
+    /// Creates a key from 32 secret bytes. A real party takes them from its operating system, once per study, and replaces
+    /// them by [`next_secret`](Self::next_secret) after every answer.
     pub fn secret(bytes: [u8; 32]) -> Self {
         Self {
-            key: bytes,
+            key: Zeroizing::new(bytes),
             repeats: false,
+        }
+    }
+
+    /// Returns the secret of the next data step, given that of the last one. It does not lead back.
+    pub fn next_secret(secret: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+        let hash = Sha256::new()
+            .chain_update(b"radmm ratchet v1\0")
+            .chain_update(secret);
+        Zeroizing::new(hash.finalize().into())
+    }
+
+    /// Forgets what could draw the noise of the last answer again, unless it repeats anyway.
+    pub(super) fn ratchet(&mut self) {
+        if !self.repeats {
+            self.key = Self::next_secret(&self.key);
         }
     }
 
@@ -34,6 +54,7 @@ impl NoiseKey {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..12].copy_from_slice(&repetition.to_le_bytes());
         key[12..16].copy_from_slice(&node.to_le_bytes());
+        let key = Zeroizing::new(key);
         Self { key, repeats: true }
     }
 
@@ -47,7 +68,7 @@ impl NoiseKey {
     // key could be made to differ by a noise-free quantity.
     pub(super) fn generator(&self, inputs: &SeedInputs<'_>) -> ChaCha20Rng {
         let mut hash = Sha256::new();
-        hash.update(self.key);
+        hash.update(*self.key);
         hash.update(inputs.iteration.to_le_bytes());
         let mut absorb = |kind: u8, numbers: &[f64]| {
             hash.update([kind]);
@@ -592,6 +613,26 @@ mod tests {
             let e = draw(law, 1, &NoiseKey::secret(key), 1)[0];
             assert!(seen.insert(e.to_bits()), "byte {byte}");
         }
+    }
+
+    #[test]
+    fn a_secret_key_is_a_ratchet_and_a_repeating_one_is_not() {
+        let law = NoiseDistribution::Gaussian { sigma: 1.0 };
+        let mut key = NoiseKey::secret([7; 32]);
+        let before = draw(law, 3, &key, 1);
+        key.ratchet();
+        let after = draw(law, 3, &key, 1);
+        assert_ne!(before, after);
+        // The next key follows from the secret before, and from nothing else.
+        let next = NoiseKey::secret(*NoiseKey::next_secret(&[7; 32]));
+        assert_eq!(draw(law, 3, &next, 1), after);
+        let hash = Sha256::digest([&b"radmm ratchet v1\0"[..], &[7; 32]].concat());
+        assert_eq!(NoiseKey::next_secret(&[7; 32])[..], hash[..]);
+
+        let mut key = NoiseKey::repeating(7, 0, 0);
+        let before = draw(law, 3, &key, 1);
+        key.ratchet();
+        assert_eq!(draw(law, 3, &key, 1), before);
     }
 
     #[test]

@@ -258,8 +258,13 @@ fn rows_with_tiny_entries_are_answered() {
 #[test]
 fn answers_under_a_secret_key_do_not_depend_on_earlier_queries() {
     let ask = |before: bool| {
+        // An answer replaces the key by the next one.
+        let secret = match before {
+            true => [7; 32],
+            false => *NoiseKey::next_secret(&[7; 32]),
+        };
         let mut config = CuratorConfig {
-            noise: NoiseKey::secret([7; 32]),
+            noise: NoiseKey::secret(secret),
             ..config(Budget::unlimited(0.0).unwrap())
         };
         // So loose that the answer shows where the solver started.
@@ -274,6 +279,26 @@ fn answers_under_a_secret_key_do_not_depend_on_earlier_queries() {
         curator.answer(2, &query(vec![0.5, 0.2])).unwrap()
     };
     assert_eq!(ask(false), ask(true));
+}
+
+#[test]
+fn the_key_after_an_answer_does_not_draw_its_noise_again() {
+    let curator = |secret| {
+        let config = CuratorConfig {
+            noise: NoiseKey::secret(secret),
+            ..config(Budget::unlimited(0.0).unwrap())
+        };
+        Curator::new(rows(), config).unwrap()
+    };
+    let ask = |curator: &mut Curator| curator.answer(1, &query(vec![0.5, 0.2])).unwrap();
+    let mut asked = curator([7; 32]);
+    let answer = ask(&mut asked);
+    assert_eq!(ask(&mut curator([7; 32])), answer);
+    // With what is left of the key, the same query at the same iteration has other noise.
+    asked.last_answered = 0;
+    let again = ask(&mut asked);
+    assert_ne!(again, answer);
+    assert_eq!(again, ask(&mut curator(*NoiseKey::next_secret(&[7; 32]))));
 }
 
 #[test]

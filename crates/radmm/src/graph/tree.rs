@@ -87,6 +87,18 @@ impl SpanningTree {
         self.parents[node.index()]
     }
 
+    /// Returns a node and everybody below it.
+    pub fn subtree(&self, node: NodeId) -> Vec<NodeId> {
+        let mut found = vec![node];
+        let mut next = 0;
+        while let Some(&parent) = found.get(next) {
+            let ids = (0..self.parents.len() as u32).map(NodeId);
+            found.extend(ids.filter(|id| self.parent(*id) == Some(parent)));
+            next += 1;
+        }
+        found
+    }
+
     /// Returns the largest distance of a node from the root.
     pub fn depth(&self) -> u32 {
         self.depth
@@ -128,6 +140,18 @@ mod tests {
             (Topology::Complete, 6, 1),
         ] {
             assert_eq!(tree(&topology, nodes).1.depth(), depth, "{topology:?}");
+        }
+    }
+
+    #[test]
+    fn a_subtree_holds_the_subtrees_of_its_children() {
+        let (graph, tree) = tree(&Topology::Grid { width: 6 }, 30);
+        assert_eq!(tree.subtree(tree.root()).len(), 30);
+        for node in graph.nodes() {
+            let children = graph.neighbours(node).iter();
+            let children = children.filter(|child| tree.parent(**child) == Some(node));
+            let below: usize = children.map(|child| tree.subtree(*child).len()).sum();
+            assert_eq!(tree.subtree(node).len(), 1 + below);
         }
     }
 

@@ -121,13 +121,37 @@ impl NoiseDistribution {
     }
 
     /// Returns a length that noise in `columns` coordinates exceeds with probability below `e^−47` (Chernoff).
-    pub(crate) fn reach(&self, columns: usize) -> f64 {
+    pub fn reach(&self, columns: usize) -> f64 {
         let columns = columns as f64;
         match *self {
             Self::Gamma { rate } => (2.0 * columns + 60.0) / rate,
             Self::Laplace { rate } => laplace_reach(columns) / rate,
             Self::Gaussian { sigma } => sigma * (columns.sqrt() + 11.0),
         }
+    }
+
+    /// Returns the radius of a ball that noise in `columns` coordinates hits with at most this probability, wherever the ball is: the
+    /// largest density times its volume.
+    ///
+    /// ```text
+    /// gamma      P ≤ (αr)^d/d!
+    /// laplace    P ≤ (αr)^d π^{d/2}/(2^d Γ(d/2 + 1))
+    /// gaussian   P ≤ (r/σ)^d/(2^{d/2} Γ(d/2 + 1))
+    /// ```
+    pub fn avoided_radius(&self, columns: usize, probability: f64) -> f64 {
+        let d = columns.max(1) as f64;
+        let ln_half_factorial = libm::lgamma(d / 2.0 + 1.0);
+        let ln_2 = std::f64::consts::LN_2;
+        let (ln_bound, length) = match *self {
+            Self::Gamma { rate } => (libm::lgamma(d + 1.0), 1.0 / rate),
+            Self::Laplace { rate } => {
+                let ln_pi = libm::log(std::f64::consts::PI);
+                (ln_half_factorial + d * ln_2 - d / 2.0 * ln_pi, 1.0 / rate)
+            }
+            Self::Gaussian { sigma } => (ln_half_factorial + d / 2.0 * ln_2, sigma),
+        };
+        // A ten-thousandth less than the bound allows, for roundings.
+        0.9999 * length * libm::exp((libm::log(probability) + ln_bound) / d)
     }
 
     /// Returns `α` or `−σ`, so that the sign tells gamma and Gaussian noise apart.
@@ -195,6 +219,32 @@ mod tests {
         };
         let moment: f64 = (0..cells).map(density).sum();
         columns * moment.ln() - lambda * reach * reach
+    }
+
+    #[test]
+    fn the_avoided_radius_is_that_of_a_ball_at_the_largest_density() {
+        let p: f64 = 1e-6;
+        let near = |found: f64, expected: f64| (found / expected - 0.9999).abs() < 1e-6;
+        let (gamma, laplace, gaussian) = (
+            NoiseDistribution::gamma(2.0),
+            NoiseDistribution::laplace(2.0),
+            NoiseDistribution::gaussian(3.0),
+        );
+        // In one column, twice the largest density; in two, π times it.
+        for law in [gamma, laplace] {
+            assert!(near(law.avoided_radius(1, p), p / 2.0));
+        }
+        let pi = std::f64::consts::PI;
+        assert!(near(
+            gaussian.avoided_radius(1, p),
+            3.0 * p * (pi / 2.0).sqrt()
+        ));
+        assert!(near(gaussian.avoided_radius(2, p), 3.0 * (2.0 * p).sqrt()));
+        assert!(near(laplace.avoided_radius(2, p), (p / pi).sqrt()));
+        assert!(near(gamma.avoided_radius(2, p), (2.0 * p).sqrt() / 2.0));
+        // In many columns, noise is rarely much shorter than its typical length.
+        let (typical, avoided) = (3.0 * 1e4f64.sqrt(), gaussian.avoided_radius(10_000, 1e-12));
+        assert!(avoided > 0.6 * typical && avoided < typical);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::net::TcpListener;
 
 use radmm::privacy::NoiseDistribution;
 use radmm_node::runtime::{ProbeResult, probe};
-use radmm_node::setup::{self, DataCheck, PartyBill, PartySetup};
+use radmm_node::setup::{DataCheck, PartyBill, PartySetup};
 use radmm_study::Identity;
+use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, quoted, visible};
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
 use serde::Serialize;
 
@@ -44,9 +45,13 @@ struct NeighbourReport<'a> {
 }
 
 pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandError> {
-    let state = setup.path(&setup.site().state);
-    let store = setup::open_existing_store(&state)?;
+    let store = setup.read_store()?;
     let bill = setup.bill(store.as_ref())?;
+    let state = setup.path(&setup.site().state);
+    files::try_folder(&state).map_err(|cause| CommandError::StateFolder {
+        path: state.clone(),
+        cause,
+    })?;
     check_results_folder(&setup.path(&setup.site().out), setup.study())?;
     for (key, address) in [
         ("listen", setup.site().listen),
@@ -112,7 +117,7 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
             match &setup.site().party {
                 Some(_) => "the site file agrees".to_owned(),
                 None => format!(
-                    "so this site is {0}: if it is not, the key file is wrong (with party = {0:?} in the site file this is checked)",
+                    "so this site is {0}: if it is not, the key file is wrong (with party = \"{0}\" in the site file this is checked)",
                     setup.name()
                 ),
             }
@@ -159,6 +164,7 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
             ProbeResult::Same => format!("{name}: reached, and has the same study"),
             ProbeResult::Wrong(difference) => format!("{name}: reached, but {difference}"),
             ProbeResult::Away(reason) => {
+                let reason = visible(reason, MAX_FOREIGN_TEXT);
                 format!(
                     "{name}: not reachable now ({reason}); the node will try again when it runs"
                 )
@@ -196,15 +202,15 @@ fn private_counts(data_check: &DataCheck, rows: usize) -> Vec<String> {
     });
     let labels = data_check.labels.iter();
     let mut labels: Vec<String> = labels
-        .map(|label| format!("{:?} in {}", label.value, in_rows(label.rows)))
+        .map(|label| format!("{} in {}", quoted(&label.value), in_rows(label.rows)))
         .collect();
     if data_check.other_labels > 0 {
         labels.push(format!("others in {}", in_rows(data_check.other_labels)));
     }
     let more_than_two = match labels.len() > 2 {
         true => format!(
-            "; THESE ARE MORE THAN TWO VALUES, and all but {:?} count as negative",
-            data_check.positive
+            "; THESE ARE MORE THAN TWO VALUES, and all but {} count as negative",
+            quoted(&data_check.positive)
         ),
         false => String::new(),
     };

@@ -1,18 +1,20 @@
 //! `radmm node`: one party of a real network.
 
 mod check;
+mod pages;
 
-use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use radmm::privacy::Guarantee;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::Party;
 use radmm_node::public_facts::PublicFacts;
-use radmm_node::runtime::{Ending, NodeStatus, Notice, Observer, run as run_node};
+use radmm_node::runtime::{
+    Ending, LogLevel, NodeStatus, Notice, Observer, StopSource, forbid_core_dumps, run as run_node,
+};
 use radmm_node::setup::{BalanceTotal, Folders, PartySetup};
-use radmm_study::number_format::{self, as_typed, epsilon};
+use radmm_node::utc_time::UtcTime;
+use radmm_study::number_format::{self, as_typed, count, epsilon};
 use radmm_study::{Limit, SiteFile, Study};
 use serde::Serialize;
 
@@ -23,6 +25,10 @@ use crate::output::progress::NodeProgress;
 use crate::output::{files, stderr};
 
 pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
+    // Privacy: before the key and the rows are read.
+    forbid_core_dumps();
+    let format = args.log;
+    stderr::never_block(move |messages| dropped_line(format, messages));
     let setup = match load_setup(args) {
         // Privacy: logs must not reveal anything about rows, and errors in rows quote them.
         Err(error) if args.log == LogFormat::Json && error.quotes_rows() => {
@@ -36,13 +42,23 @@ pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
     }
 }
 
+/// Returns the least urgent level that is written.
+fn log_level(args: &NodeArgs) -> LogLevel {
+    match (args.log, args.log_level) {
+        (LogFormat::Text, _) if args.quiet => LogLevel::Error,
+        (_, Some(level)) => level,
+        (LogFormat::Text, None) => LogLevel::Info,
+        (LogFormat::Json, None) => LogLevel::Debug,
+    }
+}
+
 fn load_setup(args: &NodeArgs) -> Result<PartySetup, CommandError> {
     let study_text = SourceText::read(&args.study)?;
     let site_text = SourceText::read(&args.site)?;
     let (study, mut notes) = Study::parse(&study_text.text, &study_text.name)?;
     let (site, site_notes) = SiteFile::parse(&site_text.text, &site_text.name)?;
     notes.extend(site_notes);
-    stderr::notes(&notes, args.quiet);
+    stderr::notes(&notes, args.quiet || log_level(args) < LogLevel::Info);
     let folders = Folders {
         study: args.table_in.as_ref().unwrap_or(&study_text.folder),
         site: &site_text.folder,
@@ -60,56 +76,44 @@ fn run_party(args: &NodeArgs, setup: PartySetup) -> Result<(), CommandError> {
     );
     let mut console = Console {
         format: args.log,
-        quiet: args.quiet,
+        level: log_level(args),
         progress,
         facts: setup.public_facts(),
         out: &out,
         last_status: None,
     };
-    let ending = run_node(setup, &mut console)?;
+    let stops = match args.stop_with_input {
+        true => StopSource::SignalsAndInput,
+        false => StopSource::Signals,
+    };
+    let ending = run_node(setup, stops, &mut console)?;
     console.progress.done();
     let Some(status) = console.last_status else {
         return Ok(());
     };
-    match args.json {
-        true => files::print(&files::json(&FinalState::new(
-            &console.facts,
-            &status,
-            ending,
-        ))),
-        false => files::print(&final_state(&console.facts, &status, ending)),
-    }
+    let printed = match args.json {
+        true => files::json(&FinalState::new(&console.facts, &status, ending)),
+        false => final_state(&console.facts, &status, ending),
+    };
+    // Before what comes on the same terminal.
+    stderr::finish();
+    files::print_within(stderr::READER_PATIENCE, printed)
 }
 
 /// Checks that results can be written, and do not overwrite those of another study. Called before anything is spent.
 fn check_results_folder(out: &Path, study: &Study) -> Result<(), CommandError> {
-    let unwritable = |cause| CommandError::ResultsFolder {
+    files::try_folder(out).map_err(|cause| CommandError::ResultsFolder {
         path: out.to_owned(),
         cause,
-    };
-    fs::create_dir_all(out).map_err(unwritable)?;
-    let probe = out.join(".radmm");
-    fs::write(&probe, "").map_err(unwritable)?;
-    fs::remove_file(&probe).map_err(unwritable)?;
-    let statement = fs::read_to_string(out.join("privacy-statement.json"));
-    let statement = statement
-        .ok()
-        .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
-    match statement.map(|statement| statement["statement"].clone()) {
-        Some(existing) if existing["study_sha256"] != study.sha256().as_str() => {
-            Err(CommandError::OtherResults {
-                path: out.to_owned(),
-                study: existing["study"].as_str().unwrap_or("?").to_owned(),
-            })
-        }
-        _ => Ok(()),
-    }
+    })?;
+    files::check_other_results(out, study, "out in the site file")
 }
 
 /// The terminal, or the log on stderr.
 struct Console<'a> {
     format: LogFormat,
-    quiet: bool,
+    /// The least urgent level that is written.
+    level: LogLevel,
     progress: NodeProgress,
     facts: PublicFacts,
     out: &'a Path,
@@ -118,24 +122,27 @@ struct Console<'a> {
 
 impl Observer for Console<'_> {
     fn notice(&mut self, notice: &Notice) {
+        let level = notice.level();
+        if level > self.level {
+            return;
+        }
+        let time = UtcTime::now();
         match self.format {
-            LogFormat::Json => {
-                let line = LogLine {
-                    time: seconds_since_1970(),
-                    party: self.facts.name(),
-                    notice,
-                };
-                // Every map has string keys: serialisation cannot fail.
-                stderr::line(serde_json::to_string(&line).unwrap_or_default());
-            }
-            LogFormat::Text if self.quiet => {}
-            // The bar shows iterations.
-            LogFormat::Text if matches!(notice, Notice::Iterated { .. }) => {}
+            LogFormat::Json => stderr::line(json_line(&LogLine {
+                time: time.to_string(),
+                level,
+                party: Some(self.facts.name()),
+                event: notice,
+            })),
             LogFormat::Text => {
-                self.progress.line(&notice.to_string());
+                let warning = match level {
+                    LogLevel::Warning => "warning: ",
+                    _ => "",
+                };
+                self.progress.line(format!("{time} {warning}{notice}"));
                 if matches!(notice, Notice::Started { .. }) {
-                    let legend = progress_legend(&self.facts);
-                    legend.iter().for_each(|line| self.progress.line(line));
+                    let legend = progress_legend(&self.facts).into_iter();
+                    legend.for_each(|line| self.progress.line(line));
                 }
             }
         }
@@ -147,9 +154,12 @@ impl Observer for Console<'_> {
     }
 
     fn results(&mut self, party: &Party) -> Result<Vec<String>, String> {
+        files::create_folder(self.out).map_err(|e| e.to_string())?;
         let files = write_result_files(party, &self.facts, self.out).map_err(|e| e.to_string())?;
+        let pages = pages::write(party, &self.facts, self.out, &files)?;
         Ok(files
             .iter()
+            .chain(&pages)
             .map(|file| file.display().to_string())
             .collect())
     }
@@ -178,18 +188,47 @@ fn shown_limit(limit: &Limit) -> Option<(f64, f64)> {
     limit.relaxed.or(limit.pure.map(|epsilon| (epsilon, 0.0)))
 }
 
+/// A line of the log in JSON.
 #[derive(Serialize)]
-struct LogLine<'a> {
-    /// Seconds since 1970.
-    time: f64,
-    party: &'a str,
+struct LogLine<'a, E> {
+    time: String,
+    level: LogLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    party: Option<&'a str>,
     #[serde(flatten)]
-    notice: &'a Notice,
+    event: E,
 }
 
-fn seconds_since_1970() -> f64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0.0, |now| now.as_secs_f64())
+/// The event that messages were dropped, since nobody read them.
+#[derive(Serialize)]
+struct Dropped {
+    event: &'static str,
+    messages: u64,
+}
+
+fn json_line(line: &impl Serialize) -> String {
+    // Every map has string keys: serialisation cannot fail.
+    serde_json::to_string(line).unwrap_or_default()
+}
+
+/// Formats the line in place of messages that nobody read.
+fn dropped_line(format: LogFormat, messages: u64) -> String {
+    let time = UtcTime::now();
+    match format {
+        LogFormat::Json => json_line(&LogLine {
+            time: time.to_string(),
+            level: LogLevel::Warning,
+            party: None,
+            event: Dropped {
+                event: "dropped",
+                messages,
+            },
+        }),
+        LogFormat::Text => {
+            let messages = count(messages as usize, "message was", "messages were");
+            format!("{time} warning: {messages} dropped: nobody read them")
+        }
+    }
 }
 
 /// The final state of a node, as JSON.

@@ -1,9 +1,11 @@
 //! `radmm up`: all parties of a study as processes on this machine.
 
+mod network_view;
 mod supervisor;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use radmm::privacy::Guarantee;
 use radmm_lab::{Experiment, StudyBill};
@@ -12,6 +14,7 @@ use radmm_study::number_format::{self, epsilon};
 use radmm_study::{ModelFile, RowSource, Study};
 use serde::Serialize;
 
+use self::network_view::NetworkView;
 use self::supervisor::Supervisor;
 use crate::args::UpArgs;
 use crate::error::CommandError;
@@ -51,6 +54,9 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         true => PathBuf::from("."),
         false => folder,
     };
+    stderr::never_block(|messages| {
+        format!("warning: {messages} messages were dropped: nobody read them")
+    });
     let bill = bill(&study, &folder, &name)?;
     let rows: Vec<usize> = bill.nodes.iter().map(|node| node.rows).collect();
     // Without noise the total is infinite, and no limit could be met.
@@ -62,7 +68,19 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         limit: (!unprotected).then(|| (20.0 * bill.total.epsilon).ceil() / 10.0),
     };
     let network = LocalNetwork::prepare(&text, &study, &dir, options)?;
-    let finished = Supervisor::new(program, &network, &folder, &study, args.quiet).run()?;
+    let view = match args.page {
+        true => {
+            // The study as the parties have it, with their names.
+            let text = load::read_text(&network.study)?;
+            let (named, _) = Study::parse(&text, &network.study.display().to_string())?;
+            let view = Arc::new(NetworkView::new(&named, &bill, &network, !options.seeded));
+            stderr::line(format!("the page of all parties: {}", view.serve()?));
+            Some(view)
+        }
+        false => None,
+    };
+    let supervisor = Supervisor::new(program, &network, &folder, &study, args.quiet);
+    let finished = supervisor.run(view.as_deref())?;
     if !finished {
         if !args.quiet {
             stderr::line("stopped; the same command resumes");
@@ -70,6 +88,8 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         return Ok(());
     }
     let parties = results(&network, &dir)?;
+    // Before what comes on the same terminal.
+    stderr::finish();
     match args.json {
         true => files::print(&files::json(&FinalState {
             study: &study.name,

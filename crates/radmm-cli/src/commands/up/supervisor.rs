@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,6 +19,7 @@ use radmm_study::Study;
 use radmm_study::number_format::epsilon;
 use serde_json::Value;
 
+use super::network_view::NetworkView;
 use crate::error::CommandError;
 use crate::output::stderr;
 
@@ -50,11 +51,22 @@ enum ProcessEvent {
 }
 
 /// A process that is killed when its handle is dropped.
-struct Process(Arc<Mutex<Child>>);
+struct Process {
+    child: Arc<Mutex<Child>>,
+    /// Its stdin, which the operating system closes when this process ends, so that none is left behind.
+    input: Option<ChildStdin>,
+}
+
+impl Process {
+    /// Tells the process to stop.
+    fn stop(&mut self) {
+        self.input = None;
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Ok(mut child) = self.0.lock() {
+        if let Ok(mut child) = self.child.lock() {
             let _ = child.kill();
         }
     }
@@ -96,12 +108,12 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Runs all parties. Returns whether all have finished; if not, the user has stopped them.
-    pub(super) fn run(&self) -> Result<bool, CommandError> {
+    /// Runs all parties, and with a page stays until the user stops it. Returns whether all have finished; if not, the user has stopped
+    /// them.
+    pub(super) fn run(&self, view: Option<&NetworkView>) -> Result<bool, CommandError> {
         let (sender, reports) = channel();
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();
-        // The processes receive the signal, too, and stop by themselves.
         on_stop_signal(move || stop.store(true, Ordering::Relaxed)).map_err(NodeError::Signals)?;
         let count = self.network.sites.len();
         let mut running: BTreeMap<usize, Process> = BTreeMap::new();
@@ -113,7 +125,8 @@ impl<'a> Supervisor<'a> {
         let mut deadline = None;
         while !running.is_empty() {
             if stopping.load(Ordering::Relaxed) {
-                // Ctrl-C reaches all processes. A signal to this process alone does not; killing the others loses nothing.
+                // Ctrl-C reaches all processes, and a signal to this process alone does not. Killing the slow ones loses nothing.
+                running.values_mut().for_each(Process::stop);
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + GRACE_PERIOD);
                 if Instant::now() > deadline {
                     break;
@@ -129,6 +142,9 @@ impl<'a> Supervisor<'a> {
                 ProcessEvent::Line(line) => match serde_json::from_str::<Value>(&line) {
                     Ok(notice) => {
                         finished[party] |= notice["event"] == "finished";
+                        if let Some(view) = view {
+                            view.notice(party, &notice);
+                        }
                         self.show(party, &notice);
                     }
                     Err(_) => {
@@ -140,11 +156,17 @@ impl<'a> Supervisor<'a> {
                 ProcessEvent::Exited(status) if status.success() => {
                     running.remove(&party);
                     self.bars[party].finish();
+                    if let Some(view) = view {
+                        view.exited(party, false);
+                    }
                 }
                 ProcessEvent::Exited(status) => {
                     running.remove(&party);
                     if status.code().is_none() && !stopping.load(Ordering::Relaxed) {
                         self.line(&format!("{name} was killed; restarting it"));
+                        if let Some(view) = view {
+                            view.exited(party, true);
+                        }
                         // Restarts finished parties, too: a party that was killed after the last iteration needs their
                         // acknowledgements.
                         for party in 0..count {
@@ -164,6 +186,13 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.bars.iter().for_each(ProgressBar::finish_and_clear);
+        if let Some(view) = view {
+            view.over();
+            self.line("all parties have ended; the page stays until Ctrl-C");
+            while !stopping.load(Ordering::Relaxed) {
+                thread::sleep(GRACE_PERIOD / 10);
+            }
+        }
         let stopped = stopping.load(Ordering::Relaxed);
         Ok(!stopped || finished.iter().all(|finished| *finished))
     }
@@ -188,15 +217,19 @@ impl<'a> Supervisor<'a> {
         .arg(site)
         .arg("--table-in")
         .arg(self.folder)
-        .args(["--log", "json", "--json"])
-        .stdin(Stdio::null())
+        .args(["--log", "json", "--json", "--stop-with-input"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-        let log = child.stderr.take();
+        let (log, input) = (child.stderr.take(), child.stdin.take());
         let child = Arc::new(Mutex::new(child));
-        let (process, reports) = (Process(child.clone()), reports.clone());
+        let process = Process {
+            child: child.clone(),
+            input,
+        };
+        let reports = reports.clone();
         thread::spawn(move || {
             let lines = log.into_iter().flat_map(|log| BufReader::new(log).lines());
             for line in lines.map_while(Result::ok) {

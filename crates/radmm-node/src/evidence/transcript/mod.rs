@@ -4,7 +4,7 @@
 //! by iteration and sender, with its signature:
 //!
 //! ```text
-//! {"radmm transcript":1,"program":{…},"study":"…","study_sha256":"…","party":"alder","node":0,"rows":120,…}
+//! {"radmm transcript":2,"program":{…},"study":"…","study_sha256":"…","party":"alder","node":0,"rows":120,…}
 //! {"charge":{"iteration":1,"event":{"release":"objective",…},"units":[…]}}
 //! {"from":"alder","node":0,"iteration":0,"units":[…],"signature":"…"}
 //! ```
@@ -23,8 +23,9 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::PrivacyEvent;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::{PRECISION, Program};
-use radmm_study::{Study, hex};
+use radmm_study::{NoiseOrigin, Study, hex};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -41,7 +42,10 @@ use crate::strict_json::{self, Object, StrictJsonError};
 use read::TranscriptReader;
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// The version before, which knew no rehearsals.
+const FORMAT_WITHOUT_REHEARSALS: u32 = 1;
 
 /// The largest length of a line without its coordinates, in bytes.
 const MAX_LINE: u64 = 4096;
@@ -62,6 +66,8 @@ pub struct Transcript {
     pub finished: bool,
     /// Whether its noise protects anybody, as the party states it.
     pub protects: bool,
+    /// The source of its noise. The messages are signed as those of a rehearsal if it is seeded.
+    pub noise: NoiseOrigin,
     /// The charges and answers, by iteration.
     pub charges: Vec<ChargedAnswer>,
     /// The messages, by iteration and sender.
@@ -117,6 +123,7 @@ struct Header<'a> {
     columns: usize,
     precision: &'static str,
     protects: bool,
+    rehearsal: bool,
 }
 
 #[derive(Serialize)]
@@ -175,6 +182,7 @@ pub(super) fn write(
         columns: party.node().curator().columns(),
         precision: PRECISION,
         protects: facts.protects(),
+        rehearsal: facts.noise == NoiseOrigin::Seeded,
     }))?;
     let mut charges = Vec::new();
     for recorded in store.charged_answers(record.number)? {
@@ -188,7 +196,7 @@ pub(super) fn write(
         }))?;
     }
     let around = neighbourhood(&facts.graph, me);
-    let kept = kept_as_evidence(store, record.number, study)?;
+    let kept = kept_as_evidence(store, record.number, facts)?;
     for t in 0..=iterations {
         let received = store.received_at(record.number, t)?;
         for id in &around {
@@ -222,9 +230,10 @@ pub(super) fn write(
 fn kept_as_evidence(
     store: &Store,
     record: u32,
-    study: &Study,
+    facts: &PublicFacts,
 ) -> Result<Vec<SignedMessage>, StoreError> {
-    let digest = study.digest();
+    let study = &facts.study;
+    let digest = study.spoken_digest(facts.noise);
     let read = |digits: &String| SignedMessage::from_bytes(&hex::decode_any(digits).ok()?).ok();
     let is_signed = |signed: &SignedMessage| {
         let sender = study.parties.get(signed.message.from.0 as usize);
@@ -310,7 +319,7 @@ impl Transcript {
 fn parse_line(bytes: &[u8]) -> Result<Value, String> {
     strict_json::parse(bytes).map_err(|error| match error {
         StrictJsonError::Json(error) => format!("invalid JSON (column {})", error.column()),
-        StrictJsonError::DuplicateKey(key) => format!("duplicate key {key:?}"),
+        StrictJsonError::DuplicateKey(key) => format!("duplicate key {}", quoted(&key)),
     })
 }
 

@@ -6,10 +6,11 @@ use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
 use radmm::protocol::message::Message;
 use radmm::protocol::release::Release;
+use radmm_study::foreign_text::quoted;
 use radmm_study::statement_text::PRECISION;
-use radmm_study::{Study, hex};
+use radmm_study::{NoiseOrigin, Study, hex};
 
-use super::{FORMAT, Transcript, neighbourhood};
+use super::{FORMAT, FORMAT_WITHOUT_REHEARSALS, Transcript, neighbourhood};
 use crate::event_json::EventJson;
 use crate::machine::SignedMessage;
 use crate::message_widths::MessageWidths;
@@ -30,21 +31,28 @@ impl<'a> TranscriptReader<'a> {
         graph: &Graph,
         widths: &'a MessageWidths,
     ) -> Result<Self, String> {
-        match header.count("radmm transcript") {
-            Ok(FORMAT) => {}
+        let noise = match header.count("radmm transcript") {
+            Ok(FORMAT) => match header.flag("rehearsal")? {
+                true => NoiseOrigin::Seeded,
+                false => NoiseOrigin::Secret,
+            },
+            Ok(FORMAT_WITHOUT_REHEARSALS) => NoiseOrigin::Secret,
             Ok(other) => {
                 return Err(format!(
                     "a transcript of format {other}; this program reads format {FORMAT}"
                 ));
             }
             Err(_) => return Err("it is not a radmm transcript".to_owned()),
-        }
+        };
         let sha256 = header.text("study_sha256")?;
         if sha256 != study.sha256() {
             let (name, own) = (header.text("study")?, &study.name);
             return Err(format!(
-                "study_sha256: it is of another study, {name:?} with {sha256:?}; {own:?} has {:?}",
-                study.sha256()
+                "study_sha256: it is of another study, {} with {}; {} has {}",
+                quoted(name),
+                quoted(sha256),
+                quoted(own),
+                quoted(&study.sha256())
             ));
         }
         let node: u32 = header.count("node")?;
@@ -53,7 +61,8 @@ impl<'a> TranscriptReader<'a> {
             Some(party) if party.name == name => {}
             _ => {
                 return Err(format!(
-                    "party: node {node} of the study is not called {name:?}"
+                    "party: node {node} of the study is not called {}",
+                    quoted(name)
                 ));
             }
         }
@@ -62,7 +71,7 @@ impl<'a> TranscriptReader<'a> {
             return Err(format!("columns: the study has {columns}"));
         }
         if header.text("precision")? != PRECISION {
-            return Err(format!("precision: must be {PRECISION:?}"));
+            return Err(format!("precision: must be \"{PRECISION}\""));
         }
         let iterations = header.count("iterations")?;
         let last = study.algorithm.iterations;
@@ -80,6 +89,9 @@ impl<'a> TranscriptReader<'a> {
                 "protects: answers are released {how}, which protects nobody"
             ));
         }
+        if protects && noise == NoiseOrigin::Seeded {
+            return Err("protects: a rehearsal protects nobody".to_owned());
+        }
         let node = NodeId(node);
         Ok(Self {
             study,
@@ -91,6 +103,7 @@ impl<'a> TranscriptReader<'a> {
                 iterations,
                 finished,
                 protects,
+                noise,
                 charges: Vec::new(),
                 messages: BTreeMap::new(),
                 sha256: [0; 32],
@@ -135,7 +148,8 @@ impl<'a> TranscriptReader<'a> {
         let known = self.around.binary_search(&from).is_ok();
         if !known || self.study.parties[from.0 as usize].name != name {
             return Err(format!(
-                "from: {name:?}, node {}, is neither this party nor a neighbour of it",
+                "from: {}, node {}, is neither this party nor a neighbour of it",
+                quoted(name),
                 from.0
             ));
         }

@@ -15,7 +15,7 @@ pub(crate) fn facts(world: &World, i: u32) -> PublicFacts {
         node: NodeId(i),
         rows,
         mechanism: mechanism(&world.study, &world.graph, NodeId(i)),
-        seeded: true,
+        noise: world.noise(),
         read_off: false,
         limit: None,
     }
@@ -139,6 +139,16 @@ fn an_unfinished_party_states_its_last_iteration() {
     let statement = SignedStatement::read(&paths[1]).unwrap();
     assert_eq!(statement.fields["iterations"], read.iterations);
     assert_eq!(statement.fields["finished"], false);
+    // The planned total is stated: that of a finished run.
+    assert!(
+        statement.fields["scope"]
+            .as_str()
+            .unwrap()
+            .starts_with("planned total")
+    );
+    world.run(0);
+    let finished = world.hosts[0].party.as_ref().unwrap().spent();
+    assert_eq!(statement.fields["epsilon"], finished.epsilon);
 }
 
 #[test]
@@ -147,7 +157,7 @@ fn a_statement_says_what_was_spent_and_nothing_about_the_rows_but_their_number()
     let site = "key = \"k\"\nstate = \"s\"\n[data]\nshare = true\n[limit]\nepsilon = 90\ndelta = 1e-4\npure = 800";
     let (site, _) = SiteFile::parse(site, "site.toml").unwrap();
     let facts = PublicFacts {
-        seeded: false,
+        noise: NoiseOrigin::Secret,
         limit: site.limit,
         ..facts(&world, 2)
     };
@@ -212,8 +222,8 @@ fn an_invalid_transcript_is_reported_with_line_and_field() {
         (long, ":1: a line of more than"),
         (cut.to_owned(), "the line has no end"),
         (
-            whole.replace("transcript\":1", "transcript\":2"),
-            ":1: a transcript of format 2",
+            whole.replace("transcript\":2", "transcript\":3"),
+            ":1: a transcript of format 3",
         ),
         (
             whole.replace("\"node\":0,\"rows\"", "\"node\":7,\"rows\""),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use radmm::graph::{Graph, NodeId};
 use radmm::protocol::release::Release;
@@ -11,7 +12,7 @@ use radmm_study::instantiate::{self, Instance};
 use super::replay::ReplayedTranscript;
 use super::{Fault, VerifyError};
 use crate::evidence::transcript::{Transcript, TranscriptError};
-use crate::machine::{Finding, NeighbourVerifier};
+use crate::machine::{Finding, NeighbourVerifier, StudyLimits};
 
 /// The messages of a party and its neighbours, from the neighbours' transcripts.
 #[derive(Default)]
@@ -67,6 +68,7 @@ pub(super) fn check(
     study: &Study,
     graph: &Graph,
     party: NodeId,
+    limits: &Arc<StudyLimits>,
     replayed: &[ReplayedTranscript],
 ) -> Result<Option<Fault>, VerifyError> {
     let around = graph.neighbours(party);
@@ -83,25 +85,33 @@ pub(super) fn check(
         return Ok(None);
     };
     let instance = Instance::declared(study, graph);
-    let mut verifier = NeighbourVerifier::new(&instance, party, party, first);
+    let mut verifier = NeighbourVerifier::new(&instance, limits.clone(), party, party, first);
     for t in 0.. {
         let Some((next, file)) = gathered.get(t + 1, party) else {
             break;
         };
         verifier.close_iteration(|id| gathered.get(t, id).map(|(value, _)| value.clone()));
-        let others = match verifier.check(next) {
+        let (what, by_others) = match verifier.check(next) {
             Finding::Possible => continue,
             Finding::Lost => break,
-            Finding::Wrong { by_others: false } => "",
-            Finding::Wrong { by_others: true } => {
-                ", unless a neighbour sent it another value than its transcript has"
+            Finding::Wrong { by_others } => {
+                let what = "the recycled value does not follow from the messages before it";
+                (what.to_owned(), by_others)
             }
+            Finding::Beyond { limit, by_others } => (
+                format!("the value cannot be an honest party's: {limit}"),
+                by_others,
+            ),
+        };
+        let others = match by_others {
+            false => "",
+            true => ", unless a neighbour sent it another value than its transcript has",
         };
         return Ok(Some(Fault {
             file: file.clone(),
             party: Some(study.parties[party.0 as usize].name.clone()),
             iteration: Some(t + 1),
-            what: format!("the recycled value does not follow from the messages before it{others}"),
+            what: what + others,
         }));
     }
     Ok(None)

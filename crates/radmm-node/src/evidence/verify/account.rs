@@ -5,6 +5,7 @@
 use radmm::privacy::{
     Bound, Budget, Guarantee, IdealRelease, Ledger, NoiseDistribution, PrivacyEvent,
 };
+use radmm_study::number_format::as_typed;
 use serde_json::Value;
 
 use crate::strict_json::Object;
@@ -78,8 +79,9 @@ impl StatedBalance {
             }
             if !enough {
                 faults.push(format!(
-                    "it states site.totals with epsilon = {} at delta = {:?}, and this study alone comes to {alone}",
-                    total.epsilon, total.delta
+                    "it states site.totals with epsilon = {} at delta = {}, and this study alone comes to {alone}",
+                    total.epsilon,
+                    as_typed(total.delta)
                 ));
             }
         }
@@ -112,7 +114,7 @@ fn stated_total(total: &Value) -> Result<StatedTotal, String> {
     let total =
         Object::new(total)?.only(&["epsilon", "delta", "relation", "limit", "mu", "mu_limit"])?;
     if total.get("relation")? != Guarantee::RELATION {
-        return Err(format!("relation: must be {:?}", Guarantee::RELATION));
+        return Err(format!("relation: must be \"{}\"", Guarantee::RELATION));
     }
     total.number("limit")?;
     let stated = Guarantee {

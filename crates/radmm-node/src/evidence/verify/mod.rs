@@ -1,8 +1,8 @@
 //! Checks the transcripts and statements of a study, trusting none of its parties.
 //!
-//! One transcript: every message has its sender's signature, and none is missing. Every recycled value follows from earlier messages
+//! One transcript: every message has its sender's signature, for a rehearsal or for a run in earnest, and none is missing. Every recycled value follows from earlier messages
 //! to the bit, and every other value from the recorded answer. The charges are those that the study asks of a party with so many
-//! neighbours and rows.
+//! neighbours and rows. Every answer on record is one that an honest party can give.
 //!
 //! Several transcripts: no party sent two neighbours different values. What one received is what the other sent. No transcript ends
 //! before the last message that others received from its party. The values of a party without a transcript are recomputed as far as
@@ -28,16 +28,19 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use radmm::graph::GraphError;
 use radmm::privacy::Guarantee;
 use radmm::protocol::release::Release;
 use radmm_study::Study;
+use radmm_study::foreign_text::visible;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use super::statement::StatementError;
 use super::transcript::{Transcript, TranscriptError};
+use crate::machine::StudyLimits;
 use messages::SentMessages;
 use replay::ReplayedTranscript;
 
@@ -103,6 +106,8 @@ pub struct CheckedTranscript {
     pub rows: u32,
     /// Whether the noise protects anybody, as the party states it. Nobody else can tell.
     pub protects: bool,
+    /// Whether it is of a rehearsal, whose messages mean nothing in earnest.
+    pub rehearsal: bool,
     /// The iteration of the party's last value.
     pub iterations: u32,
     /// The number of iterations of the study.
@@ -172,6 +177,9 @@ fn serialize_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> 
     to.collect_str(&path.display())
 }
 
+/// The most characters of a description that are shown.
+const MAX_SHOWN: usize = 2000;
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
@@ -181,8 +189,7 @@ impl fmt::Display for Fault {
             (None, _) => {}
         }
         // Untrusted files are quoted, and must not control the terminal.
-        let shown = |c: char| if c.is_control() { '?' } else { c };
-        f.write_str(&self.what.chars().map(shown).collect::<String>())
+        f.write_str(&visible(&self.what, MAX_SHOWN))
     }
 }
 
@@ -236,6 +243,9 @@ pub fn verify(
                 }
                 let replay = ReplayedTranscript::new(study, &graph, path, &transcript);
                 verification.faults.extend(replay.faults.iter().cloned());
+                if let Some(first) = replayed.first() {
+                    verification.faults.extend(other_run(first, &replay));
+                }
                 let conflicts = sent.compare(study, path, &transcript, &replay);
                 verification.faults.extend(conflicts);
                 verification.transcripts.push(replay.checked.clone());
@@ -255,13 +265,14 @@ pub fn verify(
     for replay in &replayed {
         verification.faults.extend(sent.truncation(study, replay));
     }
+    let limits = Arc::new(StudyLimits::new(study, &graph, []));
     for absent in graph.nodes() {
         if replayed.iter().any(|replay| replay.node == absent) {
             continue;
         }
         let party = &study.parties[absent.0 as usize];
         verification.missing.push(party.name.clone());
-        let faults = absent::check(study, &graph, absent, &replayed)?;
+        let faults = absent::check(study, &graph, absent, &limits, &replayed)?;
         verification.faults.extend(faults);
     }
     for path in statements {
@@ -270,4 +281,24 @@ pub fn verify(
         verification.faults.extend(faults);
     }
     Ok(verification)
+}
+
+/// Returns the fault of a transcript that is of a rehearsal if the first one is not, or the other way round.
+fn other_run(first: &ReplayedTranscript, this: &ReplayedTranscript) -> Option<Fault> {
+    let run = |is_rehearsal| match is_rehearsal {
+        true => "a rehearsal",
+        false => "a run in earnest",
+    };
+    let (one, other) = (first.checked.rehearsal, this.checked.rehearsal);
+    (one != other).then(|| Fault {
+        file: this.file().clone(),
+        party: Some(this.checked.party.clone()),
+        iteration: None,
+        what: format!(
+            "its transcript is of {}, and {} is of {}: they are not of one run",
+            run(other),
+            first.file().display(),
+            run(one)
+        ),
+    })
 }

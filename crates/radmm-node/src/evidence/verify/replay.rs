@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use radmm::curator::AnswerLimit;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm::protocol::release::Release;
 use radmm::step_verifier::{ExpectedStep, StepVerifier};
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::pricing::UnattainableBudget;
+use radmm_study::{NoiseOrigin, Study};
 
 use super::{CheckedTranscript, Fault};
+use crate::event_json::EventJson;
 use crate::evidence::transcript::{Transcript, TranscriptSummary, neighbourhood};
 use crate::public_facts::{PublicFacts, study_total};
 use crate::public_key::PublicKey;
@@ -27,6 +30,9 @@ pub(super) struct ReplayedTranscript {
     /// The public facts about its party, if the study has noise for it.
     pub facts: Option<PublicFacts>,
 }
+
+/// The noise of a party, and its charges by iteration.
+type PartyCharges = (Mechanism, Vec<(u32, PrivacyEvent)>);
 
 /// The result of recomputing a party's values.
 #[derive(Default)]
@@ -60,8 +66,10 @@ impl ReplayedTranscript {
         };
         let forged = replay.check_signatures();
         replay.check_completeness();
-        let values = replay.check_values();
-        let mechanism = replay.check_charges();
+        let rows = transcript.rows as usize;
+        let planned = plan_party(study, graph, transcript.node, rows);
+        let values = replay.check_values(planned.as_ref().ok().map(|(mechanism, _)| mechanism));
+        let mechanism = replay.check_charges(planned);
         let spent = study_total(study, transcript.charges.iter().map(|charge| charge.event));
         if let Err(error) = &spent {
             replay.fault(transcript.node, None, format!("no total: {error}"));
@@ -74,8 +82,10 @@ impl ReplayedTranscript {
             node,
             rows: transcript.rows as usize,
             mechanism,
-            seeded: !transcript.protects && study.privacy.unprotected().is_none(),
-            read_off: false,
+            noise: transcript.noise,
+            read_off: !transcript.protects
+                && transcript.noise == NoiseOrigin::Secret
+                && study.privacy.unprotected().is_none(),
             limit: None,
         };
         Self {
@@ -84,6 +94,7 @@ impl ReplayedTranscript {
                 party: replay.name(node).to_owned(),
                 rows: transcript.rows,
                 protects: transcript.protects,
+                rehearsal: transcript.noise == NoiseOrigin::Seeded,
                 iterations: transcript.iterations,
                 of: study.algorithm.iterations,
                 finished: transcript.finished,
@@ -129,18 +140,34 @@ impl<'a> Replay<'a> {
 
     /// Checks the signatures of all messages; returns the messages without a valid one.
     fn check_signatures(&mut self) -> BTreeSet<(u32, NodeId)> {
-        let digest = self.study.digest();
+        let noise = self.transcript.noise;
+        let [digest, other_digest] =
+            [noise, noise.other()].map(|noise| self.study.spoken_digest(noise));
         let messages = &self.transcript.messages;
         let senders: BTreeSet<NodeId> = messages.keys().map(|(_, from)| *from).collect();
-        let mut forged = BTreeSet::new();
+        let (mut forged, mut of_other_runs) = (BTreeSet::new(), BTreeSet::new());
         for from in senders {
             let key = PublicKey::new(&self.study.parties[from.0 as usize].key.bytes());
             let of_sender = messages.iter().filter(|(at, _)| at.1 == from);
             let invalid = of_sender.filter(|(_, signed)| !signed.is_signed_by(&key, &digest));
-            forged.extend(invalid.map(|(at, _)| *at));
+            for (at, signed) in invalid {
+                forged.insert(*at);
+                if signed.is_signed_by(&key, &other_digest) {
+                    of_other_runs.insert(*at);
+                }
+            }
         }
-        for &(t, from) in &forged {
-            self.fault(from, Some(t), "the message has no valid signature");
+        for at in &forged {
+            let what = match (of_other_runs.contains(at), noise) {
+                (false, _) => "the message has no valid signature",
+                (true, NoiseOrigin::Secret) => {
+                    "the message is signed for a rehearsal, whose noise everybody knows, and means nothing in a run in earnest"
+                }
+                (true, NoiseOrigin::Seeded) => {
+                    "the message is signed for a run in earnest, and means nothing in a rehearsal"
+                }
+            };
+            self.fault(at.1, Some(at.0), what);
         }
         forged
     }
@@ -171,8 +198,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Checks the party's values up to the first fault.
-    fn check_values(&mut self) -> CheckedValues {
+    /// Checks the party's values up to the first fault, and its answers by the limits of its noise.
+    fn check_values(&mut self, mechanism: Option<&Mechanism>) -> CheckedValues {
         let mut checked = CheckedValues::default();
         let (study, graph, node) = (self.study, self.graph, self.transcript.node);
         let columns = study.data.schema.width();
@@ -193,6 +220,7 @@ impl<'a> Replay<'a> {
         };
         let instance = Instance::declared(study, graph);
         let algorithm = instance.algorithm(node, vec![0.0; columns]);
+        let problem = instance.problem(node);
         let mut tracer = StepVerifier::new(algorithm, start);
         let all_received = |t| -> Option<Vec<Release>> {
             let around = graph.neighbours(node).iter();
@@ -206,7 +234,19 @@ impl<'a> Replay<'a> {
             let mut charges = self.transcript.charges.iter();
             let charge = charges.find(|charge| charge.iteration == t + 1);
             let answer = charge.and_then(|charge| charge.answer.as_ref());
-            let (follows, counter, wrong) = match tracer.expect(&received) {
+            let step = tracer.expect(&received);
+            if let (ExpectedStep::Asked(query), Some(answer), Some(mechanism)) =
+                (&step, answer, mechanism)
+            {
+                let size = (self.transcript.rows as usize, columns);
+                let limit = AnswerLimit::new(query, mechanism, &problem, size);
+                let checked = limit.map_or(Ok(()), |limit| limit.check(answer.values(), 0.0));
+                if let Err(beyond) = checked {
+                    let what = format!("the answer on record cannot be an honest one: {beyond}");
+                    self.fault(node, Some(t + 1), what);
+                }
+            }
+            let (follows, counter, wrong) = match step {
                 ExpectedStep::Recycled(value) => (
                     value.as_ref() == Some(&sent),
                     &mut checked.recycled,
@@ -240,7 +280,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Checks that the charges are those that the study asks of such a party; returns its noise.
-    fn check_charges(&mut self) -> Option<Mechanism> {
+    fn check_charges(
+        &mut self,
+        planned: Result<PartyCharges, UnattainableBudget>,
+    ) -> Option<Mechanism> {
         let Transcript {
             node, iterations, ..
         } = *self.transcript;
@@ -251,7 +294,6 @@ impl<'a> Replay<'a> {
                 format!("the transcript is of {rows} rows, and the study declares {declared}");
             self.fault(node, None, what);
         }
-        let planned = plan_party(self.study, self.graph, node, rows);
         let (mechanism, planned) = match planned {
             Ok(planned) => planned,
             Err(error) => {
@@ -275,8 +317,10 @@ impl<'a> Replay<'a> {
                     node,
                     Some(t),
                     format!(
-                        "the charge is not the study's for {} rows: {found:?} instead of {event:?}",
-                        self.transcript.rows
+                        "the charge is not the study's for {} rows: {} instead of {}",
+                        self.transcript.rows,
+                        as_json(&found),
+                        as_json(&event)
                     ),
                 ),
                 Some(_) => {}
@@ -290,4 +334,10 @@ impl<'a> Replay<'a> {
         }
         Some(mechanism)
     }
+}
+
+/// Formats a charge as transcripts write it.
+fn as_json(event: &PrivacyEvent) -> String {
+    // An event has no maps: serialisation cannot fail.
+    serde_json::to_string(&EventJson::from(event)).unwrap_or_default()
 }

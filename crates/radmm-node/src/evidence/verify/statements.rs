@@ -5,6 +5,7 @@ use std::path::Path;
 use radmm::graph::NodeId;
 use radmm::privacy::PrivacyEvent;
 use radmm_study::Study;
+use radmm_study::foreign_text::quoted;
 use serde_json::Value;
 
 use super::account;
@@ -104,7 +105,10 @@ pub(super) fn check(
             for name in stated.fields.keys().filter(|name| !known(name)) {
                 fault(
                     Some(party),
-                    format!("it states {name:?}, which is not a field of statements"),
+                    format!(
+                        "it states {}, which is not a field of statements",
+                        quoted(name)
+                    ),
                 );
             }
             if let Some(site) = stated.fields.get("site") {

@@ -20,7 +20,7 @@ use crate::key::SecretKey;
 use crate::public_key::PublicKey;
 
 /// The version of the protocol: the frames and their order.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;
 
 /// The longest canonical form of a study that is read from a peer, in bytes.
 const MAX_STUDY_BYTES: usize = 4 << 20;
@@ -59,7 +59,8 @@ pub enum Frame {
 pub struct Hello {
     /// [`PROTOCOL`] of the sender.
     pub version: u16,
-    /// The digest of the study's canonical form.
+    /// The sender's digest of the study, another one for rehearsals:
+    /// [`Study::spoken_digest`](radmm_study::Study::spoken_digest).
     pub study: [u8; 32],
     /// The sender's number in the study.
     pub from: NodeId,

@@ -29,7 +29,7 @@ fn send(world: &mut World, from: u32, bytes: Vec<u8>) -> Result<(), PartyError> 
 fn hello(world: &World, from: u32) -> Hello {
     Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: NodeId(from),
         at: 0,
         persisted: None,
@@ -55,7 +55,7 @@ fn start(world: &World, of: u32) -> Vec<u8> {
 }
 
 fn value(world: &World, from: u32, iteration: u32, values: Vec<f64>) -> Vec<u8> {
-    value_in(&world.study.digest(), world, from, iteration, values)
+    value_in(&world.spoken(), world, from, iteration, values)
 }
 
 fn value_in(study: &[u8; 32], world: &World, from: u32, at: u32, values: Vec<f64>) -> Vec<u8> {
@@ -100,8 +100,6 @@ fn assert_equivocation_is_caught(
     iteration: u32,
 ) {
     send(&mut world, 1, first.clone()).unwrap();
-    // A repeated frame is not a second value.
-    send(&mut world, 1, first.clone()).unwrap();
     let text = send(&mut world, 1, second.clone()).unwrap_err().to_string();
     let expected =
         format!("birch misbehaves: it sent two different values for iteration {iteration}");
@@ -140,6 +138,77 @@ fn equivocation_is_caught_where_the_first_value_is_not_persisted_yet() {
     assert_eq!(party(&mut world).iteration(), 1);
     let [first, second] = [0.25, 0.5].map(|v| value(&world, 1, 1, flat(&world, v)));
     assert_equivocation_is_caught(world, first, second, 1);
+}
+
+/// Returns the record of the last invalid frame that alder keeps.
+fn last_evidence(world: &mut World) -> crate::store::MisbehaviourRecord {
+    let (store, record) = party(world).store();
+    store.misbehaviours(record.number).unwrap().pop().unwrap()
+}
+
+#[test]
+fn a_value_that_was_sent_before_or_is_known_to_be_kept_is_misbehaviour() {
+    let replayed = |iteration: u32| {
+        format!(
+            "birch: a value for iteration {iteration} again, which it had sent on this link, or had been told that we keep"
+        )
+    };
+    // Twice on one link: a value of this iteration, and an early one.
+    for early in [false, true] {
+        let mut world = alder();
+        send_hello(&mut world, 1);
+        let mut bytes = start(&world, 1);
+        if early {
+            send(&mut world, 1, bytes).unwrap();
+            bytes = value(&world, 1, 1, flat(&world, 0.25));
+        }
+        send(&mut world, 1, bytes.clone()).unwrap();
+        assert!(misbehaviours(&mut world).is_empty());
+        send(&mut world, 1, bytes.clone()).unwrap();
+        let expected = replayed(u32::from(early));
+        assert_eq!(misbehaviours(&mut world), [expected]);
+        let kept = last_evidence(&mut world);
+        assert_eq!(kept.party, "birch");
+        assert_eq!(kept.frames, [radmm_study::hex::encode(&bytes)]);
+        // The link is closed. On another one the neighbour must send again what alder has not persisted.
+        world.connect(0, 1).unwrap();
+        let again = Hello {
+            at: u32::from(early),
+            ..hello(&world, 1)
+        };
+        send(&mut world, 1, Frame::Hello(again).encode()).unwrap();
+        let begin = start(&world, 1);
+        send(&mut world, 1, begin).unwrap();
+        if early {
+            send(&mut world, 1, bytes).unwrap();
+        }
+        assert!(misbehaviours(&mut world).is_empty());
+    }
+    // A value that alder has persisted, and said so.
+    let mut world = alder();
+    for peer in [1, 4] {
+        send_hello(&mut world, peer);
+        let begin = start(&world, peer);
+        send(&mut world, peer, begin).unwrap();
+    }
+    assert_eq!(party(&mut world).iteration(), 1);
+    for _ in 0..3 {
+        world.cut(0, 1);
+        world.connect(0, 1).unwrap();
+        send_hello(&mut world, 1);
+        let begin = start(&world, 1);
+        send(&mut world, 1, begin).unwrap();
+        assert_eq!(misbehaviours(&mut world), [replayed(0)]);
+    }
+    // Another value than before is worse.
+    world.connect(0, 1).unwrap();
+    send_hello(&mut world, 1);
+    let other = value(&world, 1, 0, flat(&world, SPACING));
+    let text = send(&mut world, 1, other).unwrap_err().to_string();
+    assert!(
+        text.contains("two different values for iteration 0"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -260,6 +329,49 @@ fn a_neighbour_with_another_study_is_sent_ours_and_no_value() {
 }
 
 #[test]
+fn a_neighbour_with_other_noise_is_told_so_and_gets_no_value() {
+    let mut world = alder();
+    let earnest = Hello {
+        study: world.study.spoken_digest(NoiseOrigin::Secret),
+        ..hello(&world, 1)
+    };
+    send(&mut world, 1, Frame::Hello(earnest).encode()).unwrap();
+    let notices = party(&mut world).take_notices();
+    let noise = |notice: &Notice| match notice {
+        Notice::Disagrees { peer, what } => {
+            peer == "birch" && what.starts_with("noise: \"seeded\" here, \"secret\" there")
+        }
+        _ => false,
+    };
+    assert!(notices.iter().any(noise), "{notices:?}");
+    assert!(matches!(
+        sent_to(&world, 1)[..],
+        [Frame::Hello(_), Frame::Bye(_)]
+    ));
+    let birch = party(&mut world).peers().next().unwrap();
+    assert_eq!(birch, ("birch", PeerState::Disagrees));
+}
+
+#[test]
+fn what_was_signed_in_a_rehearsal_is_rejected_in_earnest_and_the_other_way_round() {
+    for secret in [false, true] {
+        let mut world = World::new("ring", 1);
+        if secret {
+            world.secret_from_the_start();
+        }
+        world.connect(0, 1).unwrap();
+        send_hello(&mut world, 1);
+        let columns = world.hosts[0].shard.columns();
+        let begin = instantiate::start(&world.study, NodeId(1), columns);
+        let other = world.study.spoken_digest(world.noise().other());
+        let replayed = value_in(&other, &world, 1, 0, begin);
+        send(&mut world, 1, replayed).unwrap();
+        let caught = "birch: a value for iteration 0 without its signature";
+        assert_eq!(misbehaviours(&mut world), [caught]);
+    }
+}
+
+#[test]
 fn a_signature_for_another_study_sender_or_iteration_is_rejected() {
     let mut world = alder();
     let columns = world.hosts[0].shard.columns();
@@ -269,11 +381,10 @@ fn a_signature_for_another_study_sender_or_iteration_is_rejected() {
     let rowans = start(&world, 4);
     let mut message = SignedMessage::from_bytes(&rowans).unwrap().message;
     let key = SecretKey::from_pem(&world.hosts[1].pem).unwrap();
-    let in_rowans_name =
-        SignedMessage::new(message.clone(), &world.study.digest(), &key).to_bytes();
+    let in_rowans_name = SignedMessage::new(message.clone(), &world.spoken(), &key).to_bytes();
     // Birch's signature over the same value for another iteration.
     message.from = NodeId(1);
-    let mut moved = SignedMessage::new(message, &world.study.digest(), &key);
+    let mut moved = SignedMessage::new(message, &world.spoken(), &key);
     moved.message.iteration = 1;
     let cases = [
         (of_other_study, 0),

@@ -2,11 +2,12 @@
 //! are sent, and only once.
 
 mod misbehaviour;
+mod poisoning;
 mod recovery;
 mod world;
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use radmm::curator::ChargedAnswer;
 use radmm::graph::{Graph, NodeId};
@@ -15,15 +16,15 @@ use radmm::privacy::{Budget, Ledger};
 use radmm::protocol::message::Message;
 use radmm::protocol::query::gram_width;
 use radmm::protocol::release::{Release, SPACING};
-use radmm_study::Study;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, Study};
 
 use super::frame::{Frame, Hello, PROTOCOL, SignedMessage};
 use super::link::{Credit, Link, LinkEvent, Serial};
 use super::party::{Party, PartyError, PartyParts, Peer, PeerState};
 use crate::key::SecretKey;
 use crate::public_key::PublicKey;
-use crate::runtime::Notice;
+use crate::runtime::{Notice, Pacer};
 use crate::store::faulty_storage::FaultyDisk;
 use crate::store::{Store, StudyRecord};
 
@@ -139,7 +140,7 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
     let peer = NodeId(1);
     let hello = Frame::Hello(Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: peer,
         at: 0,
         persisted: None,
@@ -160,10 +161,67 @@ fn the_last_frames_are_read_although_nothing_can_be_sent() {
     }
     let gone = Notice::Disconnected {
         peer: "birch".to_owned(),
-        reason: "its operator stopped it".to_owned(),
+        reason: "it says \"its operator stopped it\"".to_owned(),
     };
     let notices = party.take_notices();
     assert!(notices.contains(&gone), "{notices:?}");
+}
+
+#[test]
+fn links_that_end_before_the_greeting_are_told_once_and_counted() {
+    let mut world = World::new("ring", 2);
+    let peer = NodeId(1);
+    let link = |world: &mut World, greeting: Option<Frame>| {
+        let serial = world.serials.next();
+        let party = world.hosts[0].party.as_mut().unwrap();
+        let link = Box::new(DeadLink);
+        party.handle(LinkEvent::Up { peer, serial, link }).unwrap();
+        if let Some(frame) = greeting {
+            let event = LinkEvent::Frame {
+                peer,
+                serial,
+                bytes: frame.encode(),
+                credit: Credit::new(|| ()),
+            };
+            party.handle(event).unwrap();
+        }
+        let reason = "it closed the connection".to_owned();
+        let down = LinkEvent::Down {
+            peer,
+            serial,
+            reason,
+        };
+        party.handle(down).unwrap();
+        party.take_notices()
+    };
+    let told = Notice::Unreachable {
+        peer: "birch".to_owned(),
+        reason: "its links end before its greeting: it closed the connection".to_owned(),
+    };
+    for _ in 0..2 {
+        let notices: Vec<Notice> = (0..50).flat_map(|_| link(&mut world, None)).collect();
+        assert_eq!((&notices[0], notices.len()), (&told, 1));
+        let hello = Frame::Hello(Hello {
+            version: PROTOCOL,
+            study: world.study.spoken_digest(NoiseOrigin::Seeded),
+            from: peer,
+            at: 0,
+            persisted: None,
+            received: None,
+            probe: false,
+        });
+        let notices = link(&mut world, Some(hello));
+        assert!(
+            matches!(notices[0], Notice::Connected { .. }),
+            "{notices:?}"
+        );
+        assert!(
+            matches!(notices[1], Notice::Disconnected { .. }),
+            "{notices:?}"
+        );
+    }
+    let party = world.hosts[0].party.as_ref().unwrap();
+    assert_eq!(party.early_ends(), 100);
 }
 
 #[test]
@@ -171,11 +229,7 @@ fn with_secret_noise_nothing_is_answered_twice() {
     // `deliver` checks that no two values are sent for one iteration.
     for seed in 20..24 {
         let mut world = World::of(&on("ring", &studies()[seed as usize % 4]), seed);
-        for i in 0..5 {
-            world.hosts[i as usize].party = None;
-            world.hosts[i as usize].disk = FaultyDisk::default();
-        }
-        world.secret = true;
+        world.secret_from_the_start();
         world.run(60);
         world.assert_ledgers_are_the_plan();
         // The noise is another one.
@@ -260,7 +314,7 @@ fn value_of_birch(world: &World, iteration: u32, values: Vec<f64>) -> Vec<u8> {
         iteration,
         release: Release::rounded(&values).unwrap(),
     };
-    SignedMessage::new(message, &world.study.digest(), &key).to_bytes()
+    SignedMessage::new(message, &world.spoken(), &key).to_bytes()
 }
 
 fn misbehaviours(world: &mut World) -> Vec<String> {
@@ -377,7 +431,7 @@ fn assert_two_values_are_kept(study: &str, iteration: u32) {
         let digit = |k: usize| u8::from_str_radix(&frame[k..k + 2], 16).unwrap();
         let bytes: Vec<u8> = (0..frame.len()).step_by(2).map(digit).collect();
         let signed = SignedMessage::from_bytes(&bytes).unwrap();
-        assert!(signed.is_signed_by(&key, &world.study.digest()));
+        assert!(signed.is_signed_by(&key, &world.spoken()));
     }
 }
 
@@ -437,6 +491,87 @@ fn parties_that_recycle_to_consensus_report_no_distance() {
                 .models()
                 .iter()
                 .all(|model| *model == world.models()[0])
+        );
+    }
+}
+
+/// The calls that a test's pacer saw, with the number of alder's frames on its wires at every start and at every wait.
+type Seen = Arc<Mutex<Vec<(&'static str, usize)>>>;
+
+/// A pacer that notes what has been sent before it is asked.
+struct Clock {
+    wires: Vec<Queue>,
+    seen: Seen,
+    ticks: u32,
+}
+
+impl Clock {
+    fn note(&self, what: &'static str) {
+        let frames = self.wires.iter().map(|wire| wire.lock().unwrap().len());
+        self.seen.lock().unwrap().push((what, frames.sum()));
+    }
+}
+
+impl Pacer for Clock {
+    fn start(&mut self) {
+        self.note("start");
+    }
+
+    fn wait(&mut self) -> u32 {
+        self.note("wait");
+        self.ticks
+    }
+}
+
+#[test]
+fn answers_leave_after_their_tick_and_recycled_values_at_once() {
+    for ticks in [1, 3] {
+        let mut world = World::of(&on("ring", STUDY), 1);
+        for (a, b) in world.edges() {
+            world.connect(a, b).unwrap();
+        }
+        let seen = Seen::default();
+        let clock = Clock {
+            wires: [1, 4].map(|to| world.wires[&(0, to)].1.clone()).into(),
+            seen: seen.clone(),
+            ticks,
+        };
+        world.hosts[0]
+            .party
+            .as_mut()
+            .unwrap()
+            .set_pacer(Box::new(clock));
+        let mut before = 0;
+        for round in 0.. {
+            assert!(round < 100);
+            let iteration = |world: &World| world.hosts[0].party.as_ref().unwrap().iteration();
+            for (a, b) in world.edges() {
+                for (from, to) in [(a, b), (b, a)] {
+                    let at = iteration(&world);
+                    world.deliver(from, to).unwrap();
+                    let calls = seen.lock().unwrap().split_off(0);
+                    if iteration(&world) == at {
+                        assert!(calls.is_empty());
+                        continue;
+                    }
+                    before += 1;
+                    // Data steps are odd. Between the last value that arrived and the tick, nothing is sent.
+                    match (&calls[..], before % 2) {
+                        ([("start", sent), ("wait", same)], 1) => assert_eq!(sent, same),
+                        ([("start", _)], 0) => {}
+                        _ => panic!("iteration {before}: {calls:?}"),
+                    }
+                }
+            }
+            if before == 9 {
+                break;
+            }
+        }
+        let notices = world.hosts[0].party.as_mut().unwrap().take_notices();
+        let late = |notice: &&Notice| matches!(notice, Notice::Late { ticks: 3, .. });
+        assert_eq!(
+            notices.iter().filter(late).count(),
+            if ticks == 3 { 5 } else { 0 }
         );
     }
 }

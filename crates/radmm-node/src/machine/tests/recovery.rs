@@ -1,7 +1,7 @@
 //! A party whose state diverged, was rolled back, or could not be persisted sends nothing.
 
 use super::*;
-use crate::store::PendingStep;
+use crate::store::{PendingStep, StoreError};
 
 impl World {
     fn connected(topology: &str, secret: bool) -> Self {
@@ -11,12 +11,7 @@ impl World {
     fn connected_for(study: &str, topology: &str, secret: bool) -> Self {
         let mut world = World::of(&on(topology, study), 1);
         if secret {
-            world.secret = true;
-            for i in 0..5 {
-                world.hosts[i as usize].party = None;
-                world.hosts[i as usize].disk = FaultyDisk::default();
-                world.open(i).unwrap();
-            }
+            world.secret_from_the_start();
         }
         for (a, b) in world.edges() {
             world.connect(a, b).unwrap();
@@ -106,7 +101,7 @@ fn nothing_is_sent_before_it_is_durable() {
                     iteration: at,
                     release: Release::from_units(vec![1 << 20; columns]).unwrap(),
                 };
-                let bytes = SignedMessage::new(message, &world.study.digest(), &key).to_bytes();
+                let bytes = SignedMessage::new(message, &world.spoken(), &key).to_bytes();
                 let (serial, _) = world.wires[&(0, from)];
                 let event = LinkEvent::Frame {
                     peer: NodeId(from),
@@ -128,7 +123,7 @@ fn nothing_is_sent_before_it_is_durable() {
         let on_wires = world.on_wires();
         world.hosts[0].party = None;
         let left = disk.after_power_failure(&mut world.rng);
-        let store = Store::on(Path::new("state"), left).unwrap();
+        let store = Store::on(&left).unwrap();
         for signed in on_wires {
             let persisted = store.sent(0, signed.message.iteration).unwrap();
             assert_eq!(persisted, Some(signed), "after {operations} writes");
@@ -150,6 +145,33 @@ fn a_party_that_lost_its_state_stops_before_it_answers_again() {
     );
     assert!(world.on_wires().is_empty());
     assert!(world.alder().store().0.charges().unwrap().is_empty());
+    // The proof is on record: it is not needed again.
+    let (store, study) = world.alder().store();
+    let (peer, iteration) = store.forgotten(study.number).unwrap();
+    assert_eq!(error.to_string().split(' ').next(), Some(peer));
+    assert!(iteration >= 5);
+}
+
+#[test]
+fn a_party_whose_state_is_taken_away_sends_nothing_more_not_even_what_is_on_record() {
+    let mut world = World::connected("ring", true);
+    world.until(4).unwrap();
+    world.cut(0, 1);
+    world.hosts[0].disk.take_away();
+    let (who, error) = world.connect(0, 1).unwrap_err();
+    assert_eq!(who, 0);
+    assert!(
+        matches!(error, PartyError::Store(StoreError::Replaced(_))),
+        "{error}"
+    );
+    assert!(
+        world
+            .on_wires()
+            .iter()
+            .all(|signed| signed.message.iteration <= 4)
+    );
+    let (_, queue) = &world.wires[&(0, 1)];
+    assert!(queue.lock().unwrap().is_empty(), "it said hello");
 }
 
 #[test]
@@ -182,7 +204,7 @@ fn an_unproved_claim_of_rollback_stops_nobody() {
     world.connect(0, 1).unwrap();
     let hello = Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: NodeId(1),
         at: 8,
         persisted: Some(8),
@@ -217,7 +239,7 @@ fn an_old_copy_of_the_state_stops_before_it_sends_other_values() {
     let columns = world.hosts[0].shard.columns();
     let hello = Hello {
         version: PROTOCOL,
-        study: world.study.digest(),
+        study: world.spoken(),
         from: NodeId(1),
         at: 9,
         persisted: None,
@@ -293,7 +315,7 @@ fn limited(
 ) -> Result<Party, PartyError> {
     let study = &world.study;
     let host = &world.hosts[0];
-    let mut store = Store::on(Path::new("state"), disk.clone())?;
+    let mut store = Store::on(disk)?;
     let rows = store.row_fingerprint(&[0; 32]);
     let study_record = match store.studies().pop() {
         Some(record) => record,
@@ -315,6 +337,7 @@ fn limited(
     Party::open(PartyParts {
         study,
         graph: &world.graph,
+        noise: world.noise(),
         node: node(study, &world.graph, id, &host.shard, ledger),
         peers: peers.collect(),
         key: SecretKey::from_pem(&host.pem).unwrap().into(),
@@ -323,6 +346,7 @@ fn limited(
         charged_answers,
         rows,
         account: None,
+        stop_on_suspicion: false,
     })
 }
 
@@ -378,7 +402,7 @@ fn rewritten(world: &World, change: impl FnOnce(&mut PendingStep)) -> FaultyDisk
     store.for_each_received(study_record.number, push).unwrap();
     change(&mut step);
     let disk = FaultyDisk::default();
-    let mut copy = Store::on(Path::new("state"), disk.clone()).unwrap();
+    let mut copy = Store::on(&disk).unwrap();
     let rows = copy.row_fingerprint(&[0; 32]);
     let study_record = copy.begin_study(|number| StudyRecord {
         number,
@@ -403,7 +427,7 @@ fn assert_diverging_replays_are_not_opened(mut world: World, until: u32) {
     let at = world.alder().iteration();
     let second = world.data_steps()[1];
     let key = SecretKey::from_pem(&world.hosts[0].pem).unwrap();
-    let digest = world.study.digest();
+    let digest = world.spoken();
     type Change<'a> = Box<dyn FnOnce(&mut PendingStep) + 'a>;
     let nudged = |release: &Release| {
         let mut units = release.units();
@@ -495,7 +519,7 @@ fn a_restart_makes_an_unsynced_record_durable_before_it_sends() {
     assert!(on_wires.iter().any(|signed| signed.message.iteration == 3));
     for _ in 0..50 {
         let left = disk.after_power_failure(&mut world.rng);
-        let store = Store::on(Path::new("state"), left).unwrap();
+        let store = Store::on(&left).unwrap();
         for signed in &on_wires {
             let persisted = store.sent(0, signed.message.iteration).unwrap();
             assert!(

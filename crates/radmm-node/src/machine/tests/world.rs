@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use radmm::algorithm::{Algorithm, Step, View};
 use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
 use radmm::graph::SpanningTree;
 use radmm::node::{NodeConfig, Output};
 use radmm::privacy::{Budget, Ledger};
+use radmm::protocol::query::Query;
 use radmm_study::rows::StudyRows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -123,10 +123,14 @@ pub(crate) struct World {
     /// Whether the noise is secret, and not seeded.
     pub(super) secret: bool,
     pub(super) faults: FaultCounts,
+    /// Whether parties stop when a neighbour's values are suspicious.
+    pub(super) stop_on_suspicion: bool,
     /// A dishonest party, and the iteration at which its value is another than the one that follows.
     liar: Option<(u32, u32)>,
     /// A dishonest party that sends one neighbour other values than the others from this iteration on.
     pub(crate) equivocator: Option<(u32, u32, u32)>,
+    /// A dishonest party that does no honest work.
+    pub(super) idler: Option<Idler>,
 }
 
 /// The faults so far.
@@ -187,6 +191,67 @@ fn node_config(study: &Study, graph: &Graph, id: NodeId, curator: Curator) -> No
         start: instantiate::start(study, id, columns),
         algorithm: Instance::declared(study, graph).algorithm(id, vec![0.0; columns]),
         curator,
+    }
+}
+
+/// A dishonest party whose values have equal coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Idler {
+    pub(super) party: u32,
+    pub(super) coordinate: f64,
+    /// The iteration from which on it is dishonest.
+    pub(super) since: u32,
+    /// Whether only its answers are dishonest: what follows from them it computes as an honest party does.
+    pub(super) is_covert: bool,
+}
+
+/// An idler's part of an algorithm.
+struct Idle {
+    honest: Box<dyn Algorithm>,
+    idler: Idler,
+}
+
+impl Algorithm for Idle {
+    fn observe(&mut self, view: &View<'_>) {
+        self.honest.observe(view);
+    }
+
+    fn next_step(&mut self, view: &View<'_>) -> Step {
+        let t = view.iteration + 1;
+        let alike = |width| vec![self.idler.coordinate; width];
+        match self.honest.next_step(view) {
+            step if t < self.idler.since => step,
+            Step::Ask(query) => {
+                let answer = alike(query.width(columns_of(&query, view)));
+                match self.idler.is_covert {
+                    true => Step::Recycle(self.honest.absorb_answer(view, &answer)),
+                    false => Step::Recycle(answer),
+                }
+            }
+            Step::Recycle(values) if self.idler.is_covert => Step::Recycle(values),
+            Step::Recycle(values) => Step::Recycle(alike(values.len())),
+        }
+    }
+
+    fn absorb_answer(&mut self, view: &View<'_>, answer: &[f64]) -> Vec<f64> {
+        self.honest.absorb_answer(view, answer)
+    }
+
+    fn width(&self, iteration: u32, columns: usize) -> usize {
+        self.honest.width(iteration, columns)
+    }
+
+    fn model(&self) -> Option<&[f64]> {
+        self.honest.model()
+    }
+}
+
+/// Returns the number of columns of a query, which is asked before there are values of other widths.
+fn columns_of(query: &Query, view: &View<'_>) -> usize {
+    match query {
+        Query::Minimise { linear, .. } => linear.len(),
+        Query::Gradient { at } | Query::GradientSum { at, .. } => at.len(),
+        Query::GramSum { .. } | Query::RowSum { .. } => view.own.len(),
     }
 }
 
@@ -273,8 +338,10 @@ impl World {
             sent: BTreeMap::new(),
             secret: false,
             faults: FaultCounts::default(),
+            stop_on_suspicion: false,
             liar,
             equivocator: None,
+            idler: None,
         };
         for i in 0..5 {
             world.open(i).unwrap();
@@ -282,12 +349,43 @@ impl World {
         world
     }
 
+    /// Starts all parties again with secret noise, on empty disks.
+    pub(crate) fn secret_from_the_start(&mut self) {
+        self.secret = true;
+        for i in 0..5 {
+            self.hosts[i as usize].party = None;
+            self.hosts[i as usize].disk = FaultyDisk::default();
+            self.open(i).unwrap();
+        }
+    }
+
+    /// Makes a party an idler, from the start of the study.
+    pub(super) fn make_idle(&mut self, idler: Idler) {
+        self.idler = Some(idler);
+        let host = &mut self.hosts[idler.party as usize];
+        host.party = None;
+        host.disk = FaultyDisk::default();
+        self.open(idler.party).unwrap();
+    }
+
+    pub(crate) fn noise(&self) -> NoiseOrigin {
+        match self.secret {
+            true => NoiseOrigin::Secret,
+            false => NoiseOrigin::Seeded,
+        }
+    }
+
+    /// Returns the digest in greetings and signatures.
+    pub(crate) fn spoken(&self) -> [u8; 32] {
+        self.study.spoken_digest(self.noise())
+    }
+
     /// Opens a party from its disk.
     pub(super) fn open(&mut self, i: u32) -> Result<(), PartyError> {
         let study = &self.study;
         let key = |i: usize| SecretKey::from_pem(&self.hosts[i].pem).unwrap();
         let host = &self.hosts[i as usize];
-        let mut store = Store::on(Path::new("state"), host.disk.clone())?;
+        let mut store = Store::on(&host.disk)?;
         let rows = store.row_fingerprint(&[i as u8; 32]);
         let study_record = match store.studies().pop() {
             Some(record) => record,
@@ -298,7 +396,7 @@ impl World {
                 party: i,
                 fingerprint: rows.to_string(),
                 rows: host.shard.rows() as u64,
-                seeded: true,
+                seeded: !self.secret,
                 read_off: false,
                 finished: false,
                 acked: BTreeSet::new(),
@@ -316,7 +414,7 @@ impl World {
         let curator = match self.secret {
             false => Curator::simulated(host.shard.clone(), config),
             true => {
-                config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
+                config.noise = NoiseKey::secret(*store.noise_secret(study_record.number)?);
                 // A party with secret noise owns its rows: they are read again.
                 let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();
@@ -329,15 +427,21 @@ impl World {
             let honest = config.algorithm;
             config.algorithm = Box::new(Lying { honest, at });
         }
+        let idler = self.idler.filter(|idler| idler.party == i);
+        if let Some(idler) = idler {
+            let honest = config.algorithm;
+            config.algorithm = Box::new(Idle { honest, idler });
+        }
         let node = Node::new(config).unwrap();
         let peers = self.graph.neighbours(id).iter().map(|id| Peer {
             id: *id,
             name: name_of(*id),
             key: key(id.0 as usize).public(),
         });
-        let party = Party::open(PartyParts {
+        let mut party = Party::open(PartyParts {
             study,
             graph: &self.graph,
+            noise: self.noise(),
             node,
             peers: peers.collect(),
             key: key(i as usize).into(),
@@ -346,7 +450,12 @@ impl World {
             charged_answers,
             rows,
             account: None,
+            stop_on_suspicion: self.stop_on_suspicion,
         })?;
+        if idler.is_some() {
+            // It does not mind what others say, nor what its own answers are worth.
+            party.edges.iter_mut().for_each(|edge| edge.verifier = None);
+        }
         self.hosts[i as usize].party = Some(party);
         Ok(())
     }
@@ -436,8 +545,7 @@ impl World {
                 units[0] += 1 << 40;
                 signed.message.release = Release::from_units(units).unwrap();
                 let secret = SecretKey::from_pem(&self.hosts[from as usize].pem).unwrap();
-                bytes =
-                    SignedMessage::new(signed.message, &self.study.digest(), &secret).to_bytes();
+                bytes = SignedMessage::new(signed.message, &self.spoken(), &secret).to_bytes();
             }
         }
         let Some((serial, _)) = self.wires.get(&(to, from)) else {

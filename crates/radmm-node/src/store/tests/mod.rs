@@ -1,6 +1,9 @@
 //! Stores on disks that are killed, lose power, or are tampered with.
 
+mod copies;
 mod damage;
+mod ratchet;
+mod truncation;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -39,7 +42,7 @@ fn signed(from: u32, iteration: u32, key: &SecretKey) -> SignedMessage {
 }
 
 fn open(disk: &FaultyDisk) -> Result<Store, StoreError> {
-    Store::on(Path::new("state"), disk.clone())
+    Store::on(disk)
 }
 
 fn study_record(number: u32) -> StudyRecord {
@@ -66,7 +69,6 @@ struct Contents {
     charged_answers: Vec<ChargedAnswer>,
     received: Vec<SignedMessage>,
     sent: Vec<SignedMessage>,
-    secret: [u8; 32],
 }
 
 fn contents(store: &Store) -> Result<Contents, StoreError> {
@@ -85,8 +87,24 @@ fn contents(store: &Store) -> Result<Contents, StoreError> {
         charged_answers: store.charged_answers(0)?,
         received,
         sent,
-        secret: store.noise_secret(0)?,
     })
+}
+
+/// Returns a disk whose secrets are those of a study with so many answers.
+fn secrets_after(answers: u32) -> FaultyDisk {
+    let disk = FaultyDisk::default();
+    let mut store = open(&disk).unwrap();
+    let study = store.begin_study(study_record).unwrap();
+    for t in 1..=answers {
+        let step = PendingStep {
+            charged: vec![recorded(t)],
+            ..PendingStep::default()
+        };
+        store
+            .append_step(&study, &RowFingerprint([5; 32]), &step)
+            .unwrap();
+    }
+    disk
 }
 
 /// Returns a disk with three steps, and its contents.
@@ -108,6 +126,25 @@ fn three_steps() -> (FaultyDisk, Contents) {
     }
     let all = contents(&store).unwrap();
     (disk, all)
+}
+
+/// Returns the bytes of a journal with the zeros after them that belong to it.
+fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().max(journal::length_for(0) as usize), 0);
+    bytes
+}
+
+/// Appends a record that leaves so little room that the next one makes the file longer.
+fn fill_up(store: &mut Store) {
+    let room = journal::length_for(0) - 512 - store.journal.end();
+    let words = MisbehaviourRecord {
+        party: "birch".to_owned(),
+        from: 1,
+        what: String::new(),
+        frames: vec!["0".repeat(room as usize / 512 * 496 - 200)],
+    };
+    store.append_proof(0, &words).unwrap();
+    assert_eq!(store.journal.end() + 512, journal::length_for(0));
 }
 
 #[test]
@@ -132,14 +169,12 @@ fn a_power_failure_leaves_a_whole_step_or_none() {
     };
     let (mut before, mut after) = (0, 0);
     // A step takes a write and a sync, and as much again before it where no zeros were written ahead.
-    for operations in (0..5).cycle().take(100) {
+    for (case, operations) in (0..5).cycle().take(100).enumerate() {
         let (disk, all) = three_steps();
-        let mut bytes = disk.bytes();
-        if operations % 2 == 0 {
-            bytes.truncate(disk.used() + [0, 100][operations as usize % 4 / 2]);
-        }
-        let disk = FaultyDisk::holding(bytes);
         let mut store = open(&disk).unwrap();
+        if case % 2 == 0 {
+            fill_up(&mut store);
+        }
         disk.fail_after(operations);
         let appended = store.append_step(&all.studies[0], &RowFingerprint([5; 32]), &step);
         drop(store);
@@ -158,13 +193,14 @@ fn a_power_failure_leaves_a_whole_step_or_none() {
 }
 
 #[test]
-fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
+fn every_write_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
     let disk = FaultyDisk::default();
     let mut store = open(&disk).unwrap();
     // Zeros written ahead, and the first record.
     assert_eq!((disk.syncs(), disk.is_synced()), (2, true));
+    // The secret, and the study.
     let study = store.begin_study(study_record).unwrap();
-    assert_eq!((disk.syncs(), disk.is_synced()), (3, true));
+    assert_eq!((disk.syncs(), disk.is_synced()), (4, true));
     for t in 1..5 {
         let step = PendingStep {
             charged: vec![recorded(t)],
@@ -173,17 +209,27 @@ fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
         store
             .append_step(&study, &RowFingerprint([5; 32]), &step)
             .unwrap();
-        assert_eq!((disk.syncs(), disk.is_synced()), (3 + t, true));
+        // The step, and the secret of the next one.
+        assert_eq!((disk.syncs(), disk.is_synced()), (4 + 2 * t, true));
     }
+    let key = SecretKey::generate().unwrap();
+    let recycled = PendingStep {
+        sent: vec![signed(0, 9, &key)],
+        ..PendingStep::default()
+    };
+    store
+        .append_step(&study, &RowFingerprint([5; 32]), &recycled)
+        .unwrap();
+    assert_eq!((disk.syncs(), disk.is_synced()), (13, true));
     store
         .set_accounting(SiteAccounting::Renyi { order: 7.5 })
         .unwrap();
     store.append_acks(&study).unwrap();
-    assert_eq!((disk.syncs(), disk.is_synced()), (9, true));
+    assert_eq!((disk.syncs(), disk.is_synced()), (15, true));
     drop(store);
-    // The record that was last written is synced again before it is used.
+    // What was last written is synced again before it is used.
     open(&disk).unwrap();
-    assert_eq!((disk.syncs(), disk.is_synced()), (10, true));
+    assert_eq!((disk.syncs(), disk.is_synced()), (17, true));
 }
 
 /// The system refuses to sync a pipe, so an error shows that the system was asked.
@@ -192,10 +238,10 @@ fn every_record_takes_one_sync_and_is_durable_when_its_writer_goes_on() {
 fn a_sync_of_the_journal_is_a_sync_of_its_file() {
     let (_reader, writer) = io::pipe().unwrap();
     let pipe = fs::File::from(std::os::fd::OwnedFd::from(writer));
-    let refused = LockedFile::unlocked(pipe).sync();
+    let refused = StateFile::unlocked(pipe).sync();
     assert!(refused.is_err(), "nothing was synced");
     let folder = tempfile::tempdir().unwrap();
-    let file = LockedFile::create(&folder.path().join("file")).unwrap();
+    let file = StateFile::create_locked(&folder.path().join("file")).unwrap();
     let file = file.expect("nobody else has it");
     file.write(5, b"record").unwrap();
     file.sync().unwrap();
@@ -259,15 +305,22 @@ fn removed_emptied_and_reordered_records_are_detected() {
         empty(3),
     ];
     for (case, bytes) in changed.into_iter().enumerate() {
-        let error = open(&FaultyDisk::holding(bytes)).err().unwrap();
+        let error = open(&disk.with_journal(padded(bytes))).err().unwrap();
         assert!(
             matches!(error, StoreError::Corrupt { .. }),
             "{case}: {error}"
         );
     }
-    // A journal that ends earlier is valid; neighbours detect the rollback.
-    let shorter = open(&FaultyDisk::holding(all(&[0, 1, 2, 3]))).unwrap();
-    assert_eq!(shorter.charges().unwrap().len(), 2);
+    // A journal that ends earlier is valid, and the secrets beside it are ahead of it.
+    for shorter in [&[0, 1, 2, 3][..], &[0, 1], &[0]] {
+        let error = open(&disk.with_journal(padded(all(shorter))))
+            .err()
+            .unwrap();
+        assert!(
+            matches!(error, StoreError::RolledBack { answered: 3, .. }),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -278,7 +331,7 @@ fn a_record_of_another_journal_is_detected() {
     let step = positions[3]..positions[4];
     let mut mixed = one.bytes();
     mixed[step.clone()].copy_from_slice(&bytes[step]);
-    let error = open(&FaultyDisk::holding(mixed)).err().unwrap();
+    let error = open(&one.with_journal(mixed)).err().unwrap();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
 }
 
@@ -292,12 +345,14 @@ fn a_torn_record_is_removed_whichever_sectors_were_written() {
     let sectors = (end - last) / SECTOR;
     assert!(sectors > 1);
     let key = SecretKey::generate().unwrap();
+    // The secrets are as they are before the record is durable.
+    let before = disk.with_secrets_of(&secrets_after(2));
     for subset in 0..1 << sectors {
         let mut bytes = bytes.clone();
         for missing in (0..sectors).filter(|k| subset & (1 << k) == 0) {
             bytes[last + missing * SECTOR..][..SECTOR].fill(0);
         }
-        let disk = FaultyDisk::holding(bytes);
+        let disk = before.with_journal(bytes);
         let mut store = open(&disk).unwrap();
         let whole = subset == (1 << sectors) - 1;
         let charges = if whole { 3 } else { 2 };
@@ -350,7 +405,7 @@ fn a_store_is_opened_by_one_process_at_a_time() {
     assert!(error.to_string().contains("in use by another process"));
     drop(first);
     Store::open(&state).unwrap();
-    let missing = Store::open_existing(&folder.path().join("elsewhere"));
+    let missing = Store::open_read_only(&folder.path().join("elsewhere"));
     assert!(matches!(missing, Err(StoreError::Missing(_))));
 }
 
@@ -372,7 +427,7 @@ fn a_store_whose_creation_was_killed_is_created_again() {
     let unfinished = folder.path().join(UNFINISHED);
     // The file has its length, and only zeros.
     fs::write(&unfinished, [0; 8192]).unwrap();
-    let missing = Store::open_existing(folder.path());
+    let missing = Store::open_read_only(folder.path());
     assert!(matches!(missing, Err(StoreError::Missing(_))));
     let mut store = Store::open(folder.path()).unwrap();
     store.begin_study(study_record).unwrap();
@@ -383,12 +438,12 @@ fn a_store_whose_creation_was_killed_is_created_again() {
 }
 
 #[test]
-fn a_truncated_account_is_corrupt_and_not_started_again() {
+fn an_emptied_account_is_not_started_again() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(folder.path()).unwrap());
     fs::write(folder.path().join(JOURNAL_FILE), []).unwrap();
     let refused = Store::open(folder.path()).err().unwrap().to_string();
-    assert!(refused.contains("the state is corrupt"), "{refused}");
+    assert!(refused.contains("the file was cut"), "{refused}");
 }
 
 #[test]
@@ -414,11 +469,11 @@ fn noise_secrets_differ_between_studies_and_folders() {
         }
     }
     for (k, secret) in secrets.iter().enumerate() {
-        assert_ne!(*secret, [0; 32]);
+        assert_ne!(**secret, [0; 32]);
         assert!(!secrets[..k].contains(secret), "secret {k} is not unique");
     }
     // A restart finds the same secrets.
-    let again = open(&disks[0].after_kill()).unwrap();
+    let mut again = open(&disks[0].after_kill()).unwrap();
     assert_eq!(again.noise_secret(0).unwrap(), secrets[0]);
     assert_eq!(again.noise_secret(1).unwrap(), secrets[1]);
 }
@@ -453,6 +508,7 @@ fn misbehaviour_records_are_bounded_by_study_and_leave_room_for_proofs() {
     store.begin_study(study_record).unwrap();
     store.begin_study(study_record).unwrap();
     let words = |what: &str| MisbehaviourRecord {
+        party: "birch".to_owned(),
         from: 1,
         what: what.to_owned(),
         frames: vec!["00".to_owned()],

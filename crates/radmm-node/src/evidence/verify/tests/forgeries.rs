@@ -23,9 +23,9 @@ fn cut_off(evidence: &Evidence, end: u32) {
     } = verification.transcripts[0].clone();
     let hash = Sha256::digest(fs::read(&evidence.transcripts[0]).unwrap());
     evidence.restate(0, &evidence.key(0), |stated| {
+        // A lower total would not do: what is stated of an unfinished run is the planned one.
         assert!(total.unwrap().epsilon < stated["epsilon"].as_f64().unwrap());
-        stated["epsilon"] = total.unwrap().epsilon.into();
-        stated.as_object_mut().unwrap().shift_remove("epsilon_at");
+        stated["scope"] = crate::evidence::statement::PLANNED_SCOPE.into();
         stated["iterations"] = end.into();
         stated["finished"] = false.into();
         stated["data_steps"] = charges.into();

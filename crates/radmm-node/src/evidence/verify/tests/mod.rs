@@ -91,7 +91,7 @@ impl Evidence {
             iteration: line["iteration"].as_u64().unwrap() as u32,
             release: Release::from_units(units).unwrap(),
         };
-        let signed = SignedMessage::new(message, &self.world.study.digest(), &self.key(signer));
+        let signed = SignedMessage::new(message, &self.world.spoken(), &self.key(signer));
         line["signature"] = hex::encode(&signed.signature).into();
     }
 
@@ -272,6 +272,9 @@ fn charges_other_than_the_studys_are_found() {
         "alder, iteration 3: the study charges here, and the transcript does not",
     );
     assert_fault(2, "birch, iteration 5: the charge is not the study's");
+    // The charges are shown as transcripts write them.
+    assert_fault(2, "\"amount\":50.0");
+    assert!(!faults[2].contains("PrivacyEvent"), "{faults:?}");
     assert_fault(
         3,
         "cedar, iteration 7: the value does not follow from the answer on record",
@@ -444,4 +447,94 @@ fn damaged_files_are_reported_without_a_panic() {
         );
         assert!(!verification.unwrap().holds(), "change {k}");
     }
+}
+
+#[test]
+fn a_rehearsal_is_named_and_proves_nothing_in_earnest() {
+    let evidence = Evidence::ring();
+    let verification = evidence.verification();
+    assert!(verification.holds() && verification.transcripts.iter().all(|one| one.rehearsal));
+    // Its header claims that it is in earnest.
+    evidence.edit(0, |lines| lines[0]["rehearsal"] = false.into());
+    let faults = evidence.faults_of(&[0]);
+    assert_eq!(faults.len(), 30, "{faults:?}");
+    for fault in &faults {
+        let why = "the message is signed for a rehearsal, whose noise everybody knows, and means nothing in a run in earnest";
+        assert!(fault.ends_with(why), "{fault}");
+    }
+    let faults = evidence.faults_of(&[1, 0]);
+    let apart = "alder/transcript.jsonl: alder: its transcript is of a run in earnest, and birch/transcript.jsonl is of a rehearsal: they are not of one run";
+    assert!(faults.iter().any(|fault| fault == apart), "{faults:?}");
+    // In a format that knows no rehearsals it proves nothing either.
+    evidence.edit(0, |lines| lines[0]["radmm transcript"] = 1.into());
+    assert_eq!(evidence.faults_of(&[0]).len(), 30);
+    // A rehearsal protects nobody.
+    evidence.edit(1, |lines| lines[0]["protects"] = true.into());
+    let faults = evidence.faults_of(&[1]);
+    assert!(
+        faults[0].ends_with("protects: a rehearsal protects nobody"),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_run_in_earnest_proves_nothing_in_a_rehearsal() {
+    let mut world = World::new("ring", 1);
+    world.secret_from_the_start();
+    world.run(0);
+    let evidence = Evidence::by(world);
+    assert!(evidence.verification().holds());
+    assert!(
+        evidence
+            .verification()
+            .transcripts
+            .iter()
+            .all(|one| !one.rehearsal && one.protects)
+    );
+    evidence.edit(0, |lines| {
+        lines[0]["rehearsal"] = true.into();
+        lines[0]["protects"] = false.into();
+    });
+    let faults = evidence.faults_of(&[0]);
+    let why = "the message is signed for a run in earnest, and means nothing in a rehearsal";
+    assert!(faults.len() == 30 && faults[0].ends_with(why), "{faults:?}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_honest_is_found() {
+    let evidence = Evidence::ring();
+    let sixteen = |line: &mut Value| {
+        for unit in line["units"].as_array_mut().unwrap() {
+            *unit = (16_i64 << 40).into();
+        }
+    };
+    evidence.edit(0, |lines| {
+        sixteen(charge(lines, 3));
+        let line = message(lines, 0, 3);
+        sixteen(line);
+        evidence.nudge(line, 0);
+        let units = charge(lines, 3)["units"].as_array_mut().unwrap();
+        units[0] = ((16_i64 << 40) + 1).into();
+    });
+    let faults = evidence.faults_of(&[0]);
+    let what = "alder/transcript.jsonl: alder, iteration 3: the answer on record cannot be an honest one: it lies ";
+    assert!(faults[0].starts_with(what), "{faults:?}");
+    // It is recorded as alder's answer, and only what follows from it does not follow.
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    // Without alder's transcript, its neighbours' show only its first answer to be within the limit.
+    let faults = evidence.faults_of(&[1, 4]);
+    assert!(faults.is_empty(), "{faults:?}");
+    for i in [1, 4] {
+        evidence.edit(i, |lines| {
+            let line = message(lines, 0, 1);
+            sixteen(line);
+            evidence.nudge(line, 0);
+        });
+    }
+    let faults = evidence.faults_of(&[1, 4]);
+    let what = "alder, iteration 1: the value cannot be an honest party's: it lies ";
+    assert!(
+        faults.iter().any(|fault| fault.contains(what)),
+        "{faults:?}"
+    );
 }

@@ -1,0 +1,111 @@
+//! Adoption: an operator vouches for a state folder that is refused as a copy, or as an old one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder::{create_folder, sync_names};
+use super::journal::JournalError;
+use super::noise_secrets::{NoiseSecretError, NoiseSecrets};
+use super::storage::StateFile;
+use super::{JOURNAL_FILE, SECRETS_FILE, Store, StoreError, fault};
+
+/// A state folder that is to be adopted, and what speaks against it.
+pub struct Adoption {
+    folder: PathBuf,
+    is_home: bool,
+    incomplete: Option<String>,
+}
+
+impl Adoption {
+    /// Examines a state folder, and changes nothing.
+    pub fn examine(folder: &Path) -> Result<Self, StoreError> {
+        let store = Store::open_read_only(folder)?;
+        let incomplete = store.find_incomplete()?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            is_home: !matches!(store.check_home(), Err(StoreError::Elsewhere(_))),
+            incomplete: incomplete.map(|error| error.to_string()),
+        })
+    }
+
+    /// Returns whether the folder lives on this machine, in this place, already.
+    pub fn is_home(&self) -> bool {
+        self.is_home
+    }
+
+    /// Returns why answers that were given may be missing in the folder, if anything shows that.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.incomplete.as_deref()
+    }
+
+    /// Adopts the folder: from now on it lives here. Where answers may be missing, its unfinished studies end.
+    // Privacy: their next answers may have been given already, to other queries.
+    pub fn complete(self) -> Result<(), StoreError> {
+        let mut store = Store::open_journal(&self.folder)?;
+        let incomplete = store.find_incomplete()?;
+        if let (Some(error), None) = (&incomplete, &self.incomplete) {
+            return Err(store.corrupt(error));
+        }
+        let path = self.folder.join(SECRETS_FILE);
+        let failed = |cause| StoreError::Folder {
+            path: path.clone(),
+            cause,
+        };
+        let secrets = match StateFile::open(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => StateFile::create(&path),
+            opened => opened,
+        };
+        let mut secrets = NoiseSecrets::new(Box::new(secrets.map_err(failed)?));
+        if incomplete.is_some() {
+            let erased = secrets.erase_all(&store.progress());
+            erased.map_err(|error| store.secret_fault(error))?;
+        }
+        store.secrets = Some(secrets);
+        store.append_location()?;
+        sync_names(&self.folder).map_err(failed)
+    }
+}
+
+impl Store {
+    /// Returns what shows that answers are missing here: a neighbour's proof, or noise secrets that do not go with the journal.
+    fn find_incomplete(&self) -> Result<Option<StoreError>, StoreError> {
+        if let Some(error) = self.proof_of_old_copy() {
+            return Ok(Some(error));
+        }
+        let path = self.folder.join(SECRETS_FILE);
+        let file = match StateFile::open_read_only(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                let is_needed = !self.index.studies.is_empty();
+                return Ok(is_needed.then_some(StoreError::SecretsMissing(path)));
+            }
+            opened => opened.map_err(|cause| StoreError::Folder { path, cause })?,
+        };
+        match NoiseSecrets::new(Box::new(file)).check_all(&self.progress()) {
+            Ok(()) => Ok(None),
+            Err(error @ NoiseSecretError::Disk(_)) => Err(self.secret_fault(error)),
+            Err(error) => Ok(Some(self.secret_fault(error))),
+        }
+    }
+
+    /// Copies the journal into another folder, without the secrets: a record of what was spent, and not a state to go on from.
+    pub fn back_up(&self, to: &Path) -> Result<(), StoreError> {
+        let path = to.join(JOURNAL_FILE);
+        let failed = |cause| StoreError::Folder {
+            path: path.clone(),
+            cause,
+        };
+        create_folder(to).map_err(failed)?;
+        let copy = StateFile::create(&path).map_err(failed)?;
+        let copied = self.journal.copy_to(&copy);
+        copied.map_err(|error| match error {
+            JournalError::Disk(cause) => {
+                // A part of a copy is worth nothing.
+                let _ = fs::remove_file(&path);
+                failed(cause)
+            }
+            error => fault(&self.folder, error),
+        })?;
+        sync_names(to).map_err(failed)
+    }
+}

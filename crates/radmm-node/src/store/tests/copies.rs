@@ -1,0 +1,291 @@
+//! Copies of a state folder, backups, adoption, and witnesses.
+
+use tempfile::TempDir;
+
+use super::*;
+
+const ROWS: RowFingerprint = RowFingerprint([5; 32]);
+
+fn charge(iteration: u32) -> PendingStep {
+    PendingStep {
+        charged: vec![recorded(iteration)],
+        ..PendingStep::default()
+    }
+}
+
+/// Makes answers up to an iteration.
+fn answer(store: &mut Store, until: u32) {
+    let study = store.studies().pop().unwrap();
+    let last = store.charges().unwrap().len() as u32;
+    for t in last + 1..=until {
+        store.append_step(&study, &ROWS, &charge(t)).unwrap();
+    }
+}
+
+/// Returns a folder with a state that has so many answers in `state`.
+fn home(answers: u32) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("state")).unwrap();
+    store.begin_study(study_record).unwrap();
+    answer(&mut store, answers);
+    folder
+}
+
+/// Copies the files of a state folder into new ones.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for name in [JOURNAL_FILE, SECRETS_FILE] {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+/// Writes the bytes of a copy into the files of a folder, as a file system does that goes back to a snapshot.
+fn roll_back(folder: &Path, copy: &Path) {
+    for name in [JOURNAL_FILE, SECRETS_FILE] {
+        fs::write(folder.join(name), fs::read(copy.join(name)).unwrap()).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_is_refused_until_it_is_adopted() {
+    let folder = home(3);
+    let (state, other) = (folder.path().join("state"), folder.path().join("other"));
+    copy(&state, &other);
+    let error = Store::open(&other).err().unwrap();
+    assert!(matches!(error, StoreError::Elsewhere(_)), "{error}");
+    let remedy = format!("radmm state adopt --state {}", other.display());
+    assert!(error.to_string().contains(&remedy), "{error}");
+    // It can be read, and the state at home goes on.
+    assert_eq!(
+        Store::open_read_only(&other)
+            .unwrap()
+            .charges()
+            .unwrap()
+            .len(),
+        3
+    );
+    answer(&mut Store::open(&state).unwrap(), 4);
+
+    let adoption = Adoption::examine(&other).unwrap();
+    assert_eq!((adoption.is_home(), adoption.incomplete()), (false, None));
+    adoption.complete().unwrap();
+    let mut store = Store::open(&other).unwrap();
+    // It has everything that it needs to go on.
+    store.noise_secret(0).unwrap();
+    answer(&mut store, 4);
+    drop(store);
+    assert!(Adoption::examine(&other).unwrap().is_home());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_renamed_lives_where_it_did() {
+    let folder = home(1);
+    let other = folder.path().join("other");
+    fs::rename(folder.path().join("state"), &other).unwrap();
+    answer(&mut Store::open(&other).unwrap(), 2);
+}
+
+#[test]
+fn a_state_of_another_machine_is_refused() {
+    let folder = home(1);
+    let state = folder.path().join("state");
+    let mut store = Store::open(&state).unwrap();
+    let inode = store.journal.inode().unwrap().unwrap();
+    let there = Location::new(&store.index.salt, Some("another machine"), inode);
+    store
+        .append(LOCATION, &there.to_bytes(), Entry::Location(there))
+        .unwrap();
+    let is_known = Location::here(&[0; 32], 1) != Location::new(&[0; 32], None, 1);
+    drop(store);
+    match Store::open(&state) {
+        Err(StoreError::Elsewhere(_)) => assert!(is_known),
+        Err(error) => panic!("{error}"),
+        // A machine without an id.
+        Ok(_) => assert!(!is_known),
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_backup_is_made_beside_a_running_party_and_is_no_state_to_go_on_from() {
+    let folder = home(3);
+    let backup = folder.path().join("backup");
+    let mut running = Store::open(&folder.path().join("state")).unwrap();
+    let reader = Store::open_read_only(&folder.path().join("state")).unwrap();
+    answer(&mut running, 5);
+    reader.back_up(&backup).unwrap();
+    let names: Vec<_> = fs::read_dir(&backup)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, [JOURNAL_FILE]);
+    // What it had when it was opened, and a whole journal.
+    assert_eq!(
+        Store::open_read_only(&backup)
+            .unwrap()
+            .charges()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert!(matches!(
+        Store::open(&backup),
+        Err(StoreError::Elsewhere(_))
+    ));
+    // It does not overwrite one that is there.
+    assert!(matches!(
+        reader.back_up(&backup),
+        Err(StoreError::Folder { .. })
+    ));
+
+    // If the state is gone for good, the account goes on, and its unfinished study does not.
+    let adoption = Adoption::examine(&backup).unwrap();
+    let reason = adoption.incomplete().unwrap();
+    assert!(
+        reason.contains("the secret of the noise is missing"),
+        "{reason}"
+    );
+    adoption.complete().unwrap();
+    let mut store = Store::open(&backup).unwrap();
+    assert!(matches!(
+        store.noise_secret(0),
+        Err(StoreError::SecretErased(_))
+    ));
+    let next = store.begin_study(study_record).unwrap();
+    store.noise_secret(next.number).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_was_proved_to_be_an_old_copy_stays_refused() {
+    let folder = home(2);
+    let state = folder.path().join("state");
+    Store::open(&state)
+        .unwrap()
+        .append_forgotten(0, "birch", 7)
+        .unwrap();
+    for _ in 0..2 {
+        let error = Store::open(&state).err().unwrap();
+        let text = error.to_string();
+        assert!(
+            matches!(error, StoreError::Forgotten { iteration: 7, .. }),
+            "{text}"
+        );
+        assert!(text.contains("birch has shown that it received"), "{text}");
+    }
+    let adoption = Adoption::examine(&state).unwrap();
+    assert!(adoption.is_home());
+    assert!(adoption.incomplete().unwrap().contains("birch"));
+    adoption.complete().unwrap();
+    // Other studies may go on with the account, and this one never.
+    let mut store = Store::open(&state).unwrap();
+    assert_eq!(store.forgotten(0), Some(("birch", 7)));
+    assert!(store.noise_secret(0).is_err());
+    // Another proof refuses it again.
+    store.append_forgotten(0, "rowan", 8).unwrap();
+    drop(store);
+    assert!(matches!(
+        Store::open(&state),
+        Err(StoreError::Forgotten { .. })
+    ));
+}
+
+#[test]
+fn a_journal_older_than_its_secrets_is_adopted_without_its_unfinished_studies() {
+    let folder = home(2);
+    let (state, old) = (folder.path().join("state"), folder.path().join("old"));
+    copy(&state, &old);
+    let mut store = Store::open(&state).unwrap();
+    answer(&mut store, 4);
+    store.begin_study(study_record).unwrap();
+    answer(&mut store, 5);
+    drop(store);
+    let bytes = fs::read(old.join(JOURNAL_FILE)).unwrap();
+    fs::write(state.join(JOURNAL_FILE), bytes).unwrap();
+    let refused = Store::open(&state);
+    assert!(matches!(refused, Err(StoreError::RolledBack { .. })));
+    Adoption::examine(&state).unwrap().complete().unwrap();
+    let mut store = Store::open(&state).unwrap();
+    assert_eq!(store.charges().unwrap().len(), 2);
+    assert!(matches!(
+        store.noise_secret(0),
+        Err(StoreError::SecretErased(_))
+    ));
+}
+
+#[test]
+fn a_witness_refuses_an_older_state() {
+    let folder = home(2);
+    let (state, old) = (folder.path().join("state"), folder.path().join("old"));
+    let witness = folder.path().join("disk/witness");
+    fs::create_dir(folder.path().join("disk")).unwrap();
+    let with_witness = || Store::open(&state).unwrap().with_witness(&witness);
+    answer(&mut with_witness().unwrap(), 3);
+    copy(&state, &old);
+    answer(&mut with_witness().unwrap(), 4);
+    roll_back(&state, &old);
+    // Without the witness nothing tells: journal and secrets are of one time, in their own files.
+    Store::open(&state).unwrap();
+    let error = with_witness().err().unwrap();
+    assert!(matches!(error, StoreError::WitnessAhead { .. }), "{error}");
+    let reader = Store::open_read_only(&state).unwrap();
+    assert!(reader.check_named_witness(Some(&witness)).is_err());
+    // Nor may the witness be left out, deleted or damaged.
+    let unnamed = reader.check_named_witness(None);
+    assert!(matches!(unnamed, Err(StoreError::WitnessUnnamed(_))));
+    let bytes = fs::read(&witness).unwrap();
+    for damaged in [vec![], vec![0; 512], bytes[..511].to_vec()] {
+        fs::write(&witness, damaged).unwrap();
+        assert!(matches!(with_witness(), Err(StoreError::WitnessMissing(_))));
+    }
+    fs::remove_file(&witness).unwrap();
+    assert!(matches!(with_witness(), Err(StoreError::WitnessMissing(_))));
+    // An operator who vouches for this state lets another witness begin.
+    Adoption::examine(&state).unwrap().complete().unwrap();
+    answer(&mut with_witness().unwrap(), 5);
+    with_witness().unwrap();
+}
+
+#[test]
+fn the_names_beside_a_file_without_a_folder_are_made_durable() {
+    let folder = Path::new("witness").parent().unwrap();
+    sync_names(folder).unwrap();
+}
+
+#[test]
+fn a_witness_may_be_behind_and_not_of_another_journal() {
+    let folder = home(2);
+    let state = folder.path().join("state");
+    let witness = folder.path().join("witness");
+    let mut store = Store::open(&state).unwrap().with_witness(&witness).unwrap();
+    let behind = fs::read(&witness).unwrap();
+    answer(&mut store, 3);
+    assert_ne!(fs::read(&witness).unwrap(), behind);
+    drop(store);
+    // A process that is killed between record and witness.
+    fs::write(&witness, &behind).unwrap();
+    let store = Store::open(&state).unwrap().with_witness(&witness).unwrap();
+    drop(store);
+    assert_ne!(fs::read(&witness).unwrap(), behind);
+    let another = home(5);
+    let another = Store::open(&another.path().join("state")).unwrap();
+    let refused = another.with_witness(&witness);
+    assert!(matches!(refused, Err(StoreError::WitnessAhead { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_witness_that_is_taken_away_ends_the_use_of_its_store() {
+    let folder = home(2);
+    let witness = folder.path().join("witness");
+    let mut store = Store::open(&folder.path().join("state"))
+        .unwrap()
+        .with_witness(&witness)
+        .unwrap();
+    fs::remove_file(&witness).unwrap();
+    let study = store.studies().remove(0);
+    let appended = store.append_step(&study, &ROWS, &charge(3));
+    assert!(matches!(appended, Err(StoreError::Replaced(path)) if path == witness));
+}
