@@ -4,7 +4,7 @@
 //! step, and the value that the party is going to send. Only when it is persisted may anything be sent. Whatever is killed at
 //! whatever moment, the store holds a whole step or nothing of it.
 //!
-//! The secrets of the noise are in a file beside it, in which they are written over ([`noise_secrets`]).
+//! The secrets of the noise are in a file beside it, in which they are written over (`noise_secrets`).
 //!
 //! The memory of a store is an index of the journal, a few numbers an iteration. The records are:
 //!
