@@ -21,14 +21,20 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), CommandError> {
 
 /// Returns the state folder that was named.
 pub(super) fn folder(args: &StateFolderArgs) -> Result<PathBuf, CommandError> {
+    folder_and_witness(args).map(|(folder, _)| folder)
+}
+
+/// Returns the state folder that was named, and the witness that its site file names.
+fn folder_and_witness(args: &StateFolderArgs) -> Result<(PathBuf, Option<PathBuf>), CommandError> {
     match (&args.site, &args.state) {
         (Some(path), _) => {
             let source = SourceText::read(path)?;
             let (site, _) = SiteFile::parse(&source.text, &source.name)?;
-            Ok(source.folder.join(site.state))
+            let witness = site.witness.map(|witness| source.folder.join(witness));
+            Ok((source.folder.join(site.state), witness))
         }
         // clap requires one of the two.
-        (None, state) => Ok(state.clone().unwrap_or_default()),
+        (None, state) => Ok((state.clone().unwrap_or_default(), None)),
     }
 }
 
@@ -44,8 +50,8 @@ fn back_up(args: &BackupArgs) -> Result<(), CommandError> {
 }
 
 fn adopt(args: &AdoptArgs) -> Result<(), CommandError> {
-    let folder = folder(&args.folder)?;
-    let adoption = Adoption::examine(&folder).map_err(AccountError::from)?;
+    let (folder, witness) = folder_and_witness(&args.folder)?;
+    let adoption = Adoption::examine(&folder, witness.as_deref()).map_err(AccountError::from)?;
     let mut missing = Vec::new();
     if !args.the_other_copy_is_gone {
         missing.push("--the-other-copy-is-gone");

@@ -11,6 +11,7 @@ use radmm::graph::{Graph, NodeId, SpanningTree};
 use radmm::privacy::{IdealRelease, Mechanism};
 use radmm::problem::Problem;
 use radmm::protocol::query::Query;
+use radmm::protocol::release::SPACING;
 use radmm_study::Study;
 use radmm_study::pricing::{PartySize, Plan};
 
@@ -34,7 +35,8 @@ struct PartyFacts {
 /// The noise of a party's value at a data step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ValueNoise {
-    /// A distance that values of two data steps keep, but for a probability of 10⁻¹² in the whole study.
+    /// A distance that values of two data steps keep, but for a probability of 10⁻¹² in the whole study; negative where the grid on which
+    /// they lie is too coarse for one.
     pub(crate) least_move: f64,
     /// A length that the noise in the value exceeds with a probability below 10⁻²⁰.
     pub(crate) reach: f64,
@@ -132,8 +134,10 @@ impl StudyLimits {
                     (law, gain, gain)
                 }
             };
+            // Two values that are rounded to the grid can come nearer to each other by its spacing in every column.
+            let rounding = SPACING * (width as f64).sqrt();
             let noise = ValueNoise {
-                least_move: law.avoided_radius(width, false_alarm) * least_gain,
+                least_move: law.avoided_radius(width, false_alarm) * least_gain - 2.0 * rounding,
                 reach: law.reach(width) * largest_gain,
                 rows: match query {
                     Query::Minimise { .. } | Query::Gradient { .. } => 1.0,

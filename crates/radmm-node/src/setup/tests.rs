@@ -224,7 +224,7 @@ fn a_study_whose_state_was_proved_to_be_an_old_copy_never_goes_on() {
         assert!(matches!(refused, Err(StoreError::Forgotten { .. })));
     }
     // The operator vouches for the account. Other studies go on with it, and this one does not.
-    Adoption::examine(&site.state())
+    Adoption::examine(&site.state(), None)
         .unwrap()
         .complete()
         .unwrap();

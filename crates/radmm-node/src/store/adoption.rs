@@ -13,17 +13,20 @@ use super::{JOURNAL_FILE, SECRETS_FILE, Store, StoreError, fault};
 /// A state folder that is to be adopted, and what speaks against it.
 pub struct Adoption {
     folder: PathBuf,
+    /// The witness that the site names.
+    witness: Option<PathBuf>,
     is_home: bool,
     incomplete: Option<String>,
 }
 
 impl Adoption {
-    /// Examines a state folder, and changes nothing.
-    pub fn examine(folder: &Path) -> Result<Self, StoreError> {
+    /// Examines a state folder and the witness that its site names, and changes nothing.
+    pub fn examine(folder: &Path, witness: Option<&Path>) -> Result<Self, StoreError> {
         let store = Store::open_read_only(folder)?;
-        let incomplete = store.find_incomplete()?;
+        let incomplete = store.find_incomplete(witness)?;
         Ok(Self {
             folder: folder.to_owned(),
+            witness: witness.map(Path::to_owned),
             is_home: !matches!(store.check_home(), Err(StoreError::Elsewhere(_))),
             incomplete: incomplete.map(|error| error.to_string()),
         })
@@ -43,7 +46,7 @@ impl Adoption {
     // Privacy: their next answers may have been given already, to other queries.
     pub fn complete(self) -> Result<(), StoreError> {
         let mut store = Store::open_journal(&self.folder)?;
-        let incomplete = store.find_incomplete()?;
+        let incomplete = store.find_incomplete(self.witness.as_deref())?;
         if let (Some(error), None) = (&incomplete, &self.incomplete) {
             return Err(store.corrupt(error));
         }
@@ -68,10 +71,19 @@ impl Adoption {
 }
 
 impl Store {
-    /// Returns what shows that answers are missing here: a neighbour's proof, or noise secrets that do not go with the journal.
-    fn find_incomplete(&self) -> Result<Option<StoreError>, StoreError> {
+    /// Returns what shows that answers are missing here: a neighbour's proof, a witness that has not seen this state as the last one, or
+    /// noise secrets that do not go with the journal.
+    fn find_incomplete(&self, witness: Option<&Path>) -> Result<Option<StoreError>, StoreError> {
+        use StoreError::{WitnessAhead, WitnessMissing, WitnessUnnamed};
         if let Some(error) = self.proof_of_old_copy() {
             return Ok(Some(error));
+        }
+        // Privacy: whoever has lost the witness cannot know that this state is the last one.
+        match self.check_named_witness(witness) {
+            Err(error @ (WitnessAhead { .. } | WitnessMissing(_) | WitnessUnnamed(_))) => {
+                return Ok(Some(error));
+            }
+            checked => checked?,
         }
         let path = self.folder.join(SECRETS_FILE);
         let file = match StateFile::open_read_only(&path) {

@@ -87,7 +87,7 @@ pub enum StoreError {
     },
     /// The witness is missing or damaged.
     #[error(
-        "{}: the witness of this state is missing or damaged. Is its disk mounted? If it is gone for good, and this state is the last one: radmm state adopt lets a new witness begin", .0.display()
+        "{}: the witness of this state is missing or damaged. Is its disk mounted? If it is gone for good: radmm state adopt ends the studies that are not finished, and lets a new witness begin", .0.display()
     )]
     WitnessMissing(PathBuf),
     /// The site names no witness, and the state has one.

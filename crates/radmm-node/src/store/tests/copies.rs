@@ -67,7 +67,7 @@ fn a_copy_is_refused_until_it_is_adopted() {
     );
     answer(&mut Store::open(&state).unwrap(), 4);
 
-    let adoption = Adoption::examine(&other).unwrap();
+    let adoption = Adoption::examine(&other, None).unwrap();
     assert_eq!((adoption.is_home(), adoption.incomplete()), (false, None));
     adoption.complete().unwrap();
     let mut store = Store::open(&other).unwrap();
@@ -75,7 +75,7 @@ fn a_copy_is_refused_until_it_is_adopted() {
     store.noise_secret(0).unwrap();
     answer(&mut store, 4);
     drop(store);
-    assert!(Adoption::examine(&other).unwrap().is_home());
+    assert!(Adoption::examine(&other, None).unwrap().is_home());
 }
 
 #[cfg(unix)]
@@ -141,7 +141,7 @@ fn a_backup_is_made_beside_a_running_party_and_is_no_state_to_go_on_from() {
     ));
 
     // If the state is gone for good, the account goes on, and its unfinished study does not.
-    let adoption = Adoption::examine(&backup).unwrap();
+    let adoption = Adoption::examine(&backup, None).unwrap();
     let reason = adoption.incomplete().unwrap();
     assert!(
         reason.contains("the secret of the noise is missing"),
@@ -175,7 +175,7 @@ fn a_folder_that_was_proved_to_be_an_old_copy_stays_refused() {
         );
         assert!(text.contains("birch has shown that it received"), "{text}");
     }
-    let adoption = Adoption::examine(&state).unwrap();
+    let adoption = Adoption::examine(&state, None).unwrap();
     assert!(adoption.is_home());
     assert!(adoption.incomplete().unwrap().contains("birch"));
     adoption.complete().unwrap();
@@ -206,7 +206,7 @@ fn a_journal_older_than_its_secrets_is_adopted_without_its_unfinished_studies() 
     fs::write(state.join(JOURNAL_FILE), bytes).unwrap();
     let refused = Store::open(&state);
     assert!(matches!(refused, Err(StoreError::RolledBack { .. })));
-    Adoption::examine(&state).unwrap().complete().unwrap();
+    Adoption::examine(&state, None).unwrap().complete().unwrap();
     let mut store = Store::open(&state).unwrap();
     assert_eq!(store.charges().unwrap().len(), 2);
     assert!(matches!(
@@ -242,10 +242,44 @@ fn a_witness_refuses_an_older_state() {
     }
     fs::remove_file(&witness).unwrap();
     assert!(matches!(with_witness(), Err(StoreError::WitnessMissing(_))));
-    // An operator who vouches for this state lets another witness begin.
-    Adoption::examine(&state).unwrap().complete().unwrap();
-    answer(&mut with_witness().unwrap(), 5);
-    with_witness().unwrap();
+}
+
+#[test]
+fn a_state_that_its_witness_does_not_confirm_is_adopted_without_its_unfinished_studies() {
+    for lost in [false, true] {
+        let folder = home(2);
+        let (state, old) = (folder.path().join("state"), folder.path().join("old"));
+        let witness = folder.path().join("disk/witness");
+        fs::create_dir(folder.path().join("disk")).unwrap();
+        let with_witness = || Store::open(&state).unwrap().with_witness(&witness);
+        answer(&mut with_witness().unwrap(), 3);
+        copy(&state, &old);
+        let named = Adoption::examine(&state, Some(&witness)).unwrap();
+        assert_eq!(named.incomplete(), None);
+        assert!(
+            Adoption::examine(&state, None)
+                .unwrap()
+                .incomplete()
+                .is_some()
+        );
+        answer(&mut with_witness().unwrap(), 4);
+        roll_back(&state, &old);
+        if lost {
+            fs::remove_file(&witness).unwrap();
+        }
+        let adoption = Adoption::examine(&state, Some(&witness)).unwrap();
+        assert!(adoption.incomplete().unwrap().contains("witness"));
+        adoption.complete().unwrap();
+        // Another witness may begin, and nothing is answered again.
+        let _ = fs::remove_file(&witness);
+        let mut store = with_witness().unwrap();
+        assert!(matches!(
+            store.noise_secret(0),
+            Err(StoreError::SecretErased(_))
+        ));
+        drop(store);
+        with_witness().unwrap();
+    }
 }
 
 #[test]
