@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Seek, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -126,23 +126,30 @@ impl Trial {
             // Everything from the start.
             let _ = fs::remove_dir_all(party.join("state"));
         }
-        let start = |((_, site), log): (&(String, PathBuf), &PathBuf)| {
+        let start = |(k, ((_, site), log)): (usize, (&(String, PathBuf), &PathBuf))| {
+            // The times in a log are whole seconds. So the lines of the first party are timed as they come.
+            let stderr = match k {
+                0 => Stdio::piped(),
+                _ => File::create(log).unwrap().into(),
+            };
             Command::new(binary)
                 .args(["node", "--log", "json", "--study"])
                 .arg(&self.rehearsal.study)
                 .arg("--site")
                 .arg(site)
                 .stdout(Stdio::null())
-                .stderr(File::create(log).unwrap())
+                .stderr(stderr)
                 .spawn()
                 .unwrap()
         };
-        let children: Vec<Child> = self.rehearsal.sites.iter().zip(&logs).map(start).collect();
+        let sites = self.rehearsal.sites.iter().zip(&logs).enumerate();
+        let mut children: Vec<Child> = sites.map(start).collect();
+        let seconds = between_iterations(children[0].stderr.take().unwrap());
         for child in children {
             let ended = child.wait_with_output().unwrap().status;
             assert!(ended.success(), "radmm node: {ended}");
         }
-        median(logs.iter().map(|log| between(log)).collect())
+        seconds
     }
 
     fn parties(&self) -> impl Iterator<Item = PathBuf> {
@@ -198,18 +205,13 @@ impl Trial {
     }
 }
 
-/// From the first iteration of a log to its last, for each.
-fn between(log: &Path) -> f64 {
-    let text = fs::read_to_string(log).unwrap();
-    let lines = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let iterated = lines.filter(|line| line["event"] == "iterated");
-    let when: Vec<f64> = iterated
-        .map(|line| line["time"].as_f64().unwrap())
-        .collect();
-    assert!(when.len() > 1, "{}: no iterations", log.display());
-    (when[when.len() - 1] - when[0]) / (when.len() - 1) as f64
+/// The seconds between the lines of a log that report an iteration, while it is written.
+fn between_iterations(log: impl Read) -> f64 {
+    let lines = BufReader::new(log).lines().map_while(Result::ok);
+    let iterated = lines.filter(|line| line.contains(r#""event":"iterated""#));
+    let when: Vec<Instant> = iterated.map(|_| Instant::now()).collect();
+    assert!(when.len() > 1, "no iterations in the log");
+    when[when.len() - 1].duration_since(when[0]).as_secs_f64() / (when.len() - 1) as f64
 }
 
 fn study(columns: usize) -> String {
