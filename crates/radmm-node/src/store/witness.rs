@@ -8,10 +8,14 @@
 //! behind the journal, and never ahead of it.
 
 use std::io;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::storage::Storage;
+use super::folder::sync_names;
+use super::index::{Entry, WITNESSED};
+use super::storage::{StateFile, Storage};
+use super::{Store, StoreError, fault};
 use crate::machine::ByteReader;
 
 const SECTOR: usize = 512;
@@ -70,5 +74,74 @@ impl Witness {
         bytes[CHECKED..CHECKED + 32].copy_from_slice(&check);
         self.0.write(0, &bytes)?;
         self.0.sync()
+    }
+}
+
+impl Store {
+    /// Lets a witness see every record from now on: a small file on another disk, by which an older copy of the journal is noticed. It is
+    /// created the first time.
+    pub fn with_witness(mut self, path: &Path) -> Result<Self, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let witness = match self.check_witness(path, StateFile::open)? {
+            Some(witness) => witness,
+            None => Witness::new(Box::new(StateFile::create(path).map_err(failed)?)),
+        };
+        witness.see(self.journal.last()).map_err(failed)?;
+        if let Some(folder) = path.parent() {
+            sync_names(folder).map_err(failed)?;
+        }
+        self.witness = Some((path.to_owned(), witness));
+        if !self.index.is_witnessed {
+            self.append(WITNESSED, &[], Entry::Witnessed)?;
+        }
+        Ok(self)
+    }
+
+    /// Checks the witness that a site names, if it names one, without a change to anything.
+    pub(crate) fn check_named_witness(&self, path: Option<&Path>) -> Result<(), StoreError> {
+        match path {
+            Some(path) => self
+                .check_witness(path, StateFile::open_read_only)
+                .map(|_| ()),
+            None if self.index.is_witnessed => Err(StoreError::WitnessUnnamed(self.folder.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the witness at a path if it has seen this journal and nothing newer, or `None` if there was none yet.
+    fn check_witness(
+        &self,
+        path: &Path,
+        open: impl Fn(&Path) -> io::Result<StateFile>,
+    ) -> Result<Option<Witness>, StoreError> {
+        let failed = |cause| StoreError::Folder {
+            path: path.to_owned(),
+            cause,
+        };
+        let file = match open(path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return match self.index.is_witnessed {
+                    true => Err(StoreError::WitnessMissing(path.to_owned())),
+                    false => Ok(None),
+                };
+            }
+            opened => opened.map_err(failed)?,
+        };
+        let witness = Witness::new(Box::new(file));
+        let seen = witness.seen().map_err(failed)?;
+        let has = seen.map(|seen| self.journal.has(seen)).transpose();
+        match has.map_err(|e| fault(&self.folder, e))? {
+            Some(true) => Ok(Some(witness)),
+            // It was being created when the process was killed.
+            None if !self.index.is_witnessed => Ok(Some(witness)),
+            None => Err(StoreError::WitnessMissing(path.to_owned())),
+            Some(false) => Err(StoreError::WitnessAhead {
+                path: self.folder.clone(),
+                witness: path.to_owned(),
+            }),
+        }
     }
 }
