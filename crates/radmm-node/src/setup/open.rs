@@ -28,15 +28,12 @@ impl PartySetup {
     /// Opens the store of this party's state folder for reading alone, if there is one, and checks that [`open_store`](Self::open_store)
     /// would not refuse it.
     pub fn read_store(&self) -> Result<Option<Store>, StoreError> {
-        let store = match Store::open_read_only(&self.path(&self.site.state)) {
-            Err(StoreError::Missing(_)) => return Ok(None),
-            opened => opened?,
-        };
-        store.check_home()?;
         let witness = self.site.witness.as_ref();
         let witness = witness.map(|path| self.path(path));
-        store.check_named_witness(witness.as_deref())?;
-        Ok(Some(store))
+        match Store::open_checked(&self.path(&self.site.state), witness.as_deref()) {
+            Err(StoreError::Missing(_)) => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// Starts the study, or resumes it where it stopped.

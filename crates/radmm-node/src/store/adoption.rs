@@ -20,9 +20,9 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    /// Examines a state folder and the witness that its site names, and changes nothing.
+    /// Examines a state folder that no other process uses, and the witness that its site names. Nothing is changed.
     pub fn examine(folder: &Path, witness: Option<&Path>) -> Result<Self, StoreError> {
-        let store = Store::open_read_only(folder)?;
+        let store = Store::read_locked(folder)?;
         let incomplete = store.find_incomplete(witness)?;
         Ok(Self {
             folder: folder.to_owned(),

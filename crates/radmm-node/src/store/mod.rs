@@ -183,15 +183,13 @@ impl Store {
 
     /// Locks and opens the journal of a folder that has one.
     fn open_journal(folder: &Path) -> Result<Self, StoreError> {
-        let path = folder.join(JOURNAL_FILE);
-        match StateFile::open_locked(&path) {
-            Ok(Some(locked)) => Self::load(folder, Box::new(locked)),
-            Ok(None) => Err(StoreError::InUse(folder.to_owned())),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                Err(StoreError::Missing(folder.to_owned()))
-            }
-            Err(cause) => Err(StoreError::Folder { path, cause }),
-        }
+        Self::load(folder, Box::new(lock_journal(folder)?))
+    }
+
+    /// Reads the journal of a folder, while no other process may use it, and changes nothing.
+    fn read_locked(folder: &Path) -> Result<Self, StoreError> {
+        let locked = lock_journal(folder)?;
+        Self::read(folder, locked)
     }
 
     /// Opens the store of a folder for reading alone. It changes nothing, works on media that cannot be written, and beside a process
@@ -199,14 +197,18 @@ impl Store {
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(JOURNAL_FILE);
         match StateFile::open_read_only(&path) {
-            Ok(file) => Self::load_with(folder, |index| {
-                Journal::open_read_only(Box::new(file), |record| index.load(record))
-            }),
+            Ok(file) => Self::read(folder, file),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
                 Err(StoreError::Missing(folder.to_owned()))
             }
             Err(cause) => Err(StoreError::Folder { path, cause }),
         }
+    }
+
+    fn read(folder: &Path, file: StateFile) -> Result<Self, StoreError> {
+        Self::load_with(folder, |index| {
+            Journal::open_read_only(Box::new(file), |record| index.load(record))
+        })
     }
 
     /// Creates a store that is forgotten with the process, for a party that nobody else relies on.
@@ -698,6 +700,19 @@ impl Store {
 }
 
 const BAD_STEP: &str = "a step cannot be read";
+
+/// Opens and locks the journal of a folder that has one.
+fn lock_journal(folder: &Path) -> Result<StateFile, StoreError> {
+    let path = folder.join(JOURNAL_FILE);
+    match StateFile::open_locked(&path) {
+        Ok(Some(locked)) => Ok(locked),
+        Ok(None) => Err(StoreError::InUse(folder.to_owned())),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Err(StoreError::Missing(folder.to_owned()))
+        }
+        Err(cause) => Err(StoreError::Folder { path, cause }),
+    }
+}
 
 /// Creates the journal if there is none. It gets its name once its first record is durable: a process that is killed in between
 /// must not leave what looks like a damaged account.

@@ -9,6 +9,8 @@
 
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -24,6 +26,10 @@ const MARK: [u8; 8] = *b"radmm w1";
 
 /// The length of what the check covers.
 const CHECKED: usize = 48;
+
+/// The number of times that a reader looks for a witness which is missing or damaged, and the time between them.
+const LOOKS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The last record of a journal: its sequence and its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +87,11 @@ impl Store {
     /// Lets a witness see every record from now on: a small file on another disk, by which an older copy of the journal is noticed. It is
     /// created the first time.
     pub fn with_witness(mut self, path: &Path) -> Result<Self, StoreError> {
-        let failed = |cause| StoreError::Folder {
-            path: path.to_owned(),
-            cause,
-        };
-        let witness = match self.check_witness(path, StateFile::open)? {
+        let failed = failed(path);
+        let witness = open(path, StateFile::open).map_err(failed)?;
+        let testimony = Testimony::of(witness.as_ref()).map_err(failed)?;
+        self.check_testimony(path, testimony)?;
+        let witness = match witness {
             Some(witness) => witness,
             None => Witness::new(Box::new(StateFile::create(path).map_err(failed)?)),
         };
@@ -100,48 +106,105 @@ impl Store {
         Ok(self)
     }
 
-    /// Checks the witness that a site names, if it names one, without a change to anything.
+    /// Opens the store of a folder for reading alone, and checks that nothing speaks against going on from it: it lives here, and the
+    /// witness that its site names, if it names one, has not seen more.
+    pub(crate) fn open_checked(folder: &Path, witness: Option<&Path>) -> Result<Self, StoreError> {
+        Self::checked(witness, || Self::open_read_only(folder))
+    }
+
+    /// Checks a store that another process may be advancing, together with its witness.
+    ///
+    /// The witness is read first. A record is in the journal before the witness sees it, so the journal has whatever its witness had seen
+    /// before.
+    pub(super) fn checked(
+        witness: Option<&Path>,
+        mut open: impl FnMut() -> Result<Self, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let mut looks = 0;
+        loop {
+            let testimony = witness.map(read_testimony).transpose()?;
+            let store = open()?;
+            store.check_home()?;
+            looks += 1;
+            match store.check_named(witness.zip(testimony)) {
+                // The other process may just have created it, or been writing it.
+                Err(StoreError::WitnessMissing(_)) if looks < LOOKS => thread::sleep(PAUSE),
+                checked => return checked.map(|()| store),
+            }
+        }
+    }
+
+    /// Checks the witness that a site names, if it names one, of a store that no other process advances. Nothing is changed.
     pub(crate) fn check_named_witness(&self, path: Option<&Path>) -> Result<(), StoreError> {
-        match path {
-            Some(path) => self
-                .check_witness(path, StateFile::open_read_only)
-                .map(|_| ()),
+        let testimony = path.map(read_testimony).transpose()?;
+        self.check_named(path.zip(testimony))
+    }
+
+    fn check_named(&self, witness: Option<(&Path, Testimony)>) -> Result<(), StoreError> {
+        match witness {
+            Some((path, testimony)) => self.check_testimony(path, testimony),
             None if self.index.is_witnessed => Err(StoreError::WitnessUnnamed(self.folder.clone())),
             None => Ok(()),
         }
     }
 
-    /// Returns the witness at a path if it has seen this journal and nothing newer, or `None` if there was none yet.
-    fn check_witness(
-        &self,
-        path: &Path,
-        open: impl Fn(&Path) -> io::Result<StateFile>,
-    ) -> Result<Option<Witness>, StoreError> {
-        let failed = |cause| StoreError::Folder {
-            path: path.to_owned(),
-            cause,
-        };
-        let file = match open(path) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                return match self.index.is_witnessed {
-                    true => Err(StoreError::WitnessMissing(path.to_owned())),
-                    false => Ok(None),
-                };
-            }
-            opened => opened.map_err(failed)?,
-        };
-        let witness = Witness::new(Box::new(file));
-        let seen = witness.seen().map_err(failed)?;
-        let has = seen.map(|seen| self.journal.has(seen)).transpose();
-        match has.map_err(|e| fault(&self.folder, e))? {
-            Some(true) => Ok(Some(witness)),
-            // It was being created when the process was killed.
-            None if !self.index.is_witnessed => Ok(Some(witness)),
-            None => Err(StoreError::WitnessMissing(path.to_owned())),
-            Some(false) => Err(StoreError::WitnessAhead {
-                path: self.folder.clone(),
-                witness: path.to_owned(),
-            }),
+    /// Checks that a witness has seen this journal and nothing newer, or that there was none yet.
+    fn check_testimony(&self, path: &Path, testimony: Testimony) -> Result<(), StoreError> {
+        match testimony {
+            Testimony::Seen(last) => match self.journal.has(last) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(StoreError::WitnessAhead {
+                    path: self.folder.clone(),
+                    witness: path.to_owned(),
+                }),
+                Err(error) => Err(fault(&self.folder, error)),
+            },
+            // A damaged one was being created when the process was killed.
+            _ if !self.index.is_witnessed => Ok(()),
+            _ => Err(StoreError::WitnessMissing(path.to_owned())),
         }
+    }
+}
+
+/// What a witness says about a journal.
+#[derive(Clone, Copy)]
+enum Testimony {
+    /// There is no witness.
+    Absent,
+    /// The file is damaged, and so of no use.
+    Damaged,
+    /// It has seen this record as the last one.
+    Seen(LastRecord),
+}
+
+impl Testimony {
+    fn of(witness: Option<&Witness>) -> io::Result<Self> {
+        let Some(witness) = witness else {
+            return Ok(Self::Absent);
+        };
+        let seen = witness.seen()?;
+        Ok(seen.map_or(Self::Damaged, Self::Seen))
+    }
+}
+
+/// Reads what the witness at a path says.
+fn read_testimony(path: &Path) -> Result<Testimony, StoreError> {
+    let witness = open(path, StateFile::open_read_only);
+    let testimony = witness.and_then(|witness| Testimony::of(witness.as_ref()));
+    testimony.map_err(failed(path))
+}
+
+/// Opens a witness, if there is one.
+fn open(path: &Path, open: impl Fn(&Path) -> io::Result<StateFile>) -> io::Result<Option<Witness>> {
+    match open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => Ok(Some(Witness::new(Box::new(opened?)))),
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> StoreError + Copy {
+    move |cause| StoreError::Folder {
+        path: path.to_owned(),
+        cause,
     }
 }

@@ -283,6 +283,77 @@ fn a_state_that_its_witness_does_not_confirm_is_adopted_without_its_unfinished_s
 }
 
 #[test]
+fn a_state_that_advances_while_it_is_checked_is_not_taken_for_an_old_one() {
+    let folder = home(2);
+    let state = folder.path().join("state");
+    let witness = folder.path().join("witness");
+    let running = Store::open(&state).unwrap();
+    let mut running = Some(running.with_witness(&witness).unwrap());
+    let mut answers = 2;
+    // A step before the journal is read, and one after it.
+    let checked = Store::checked(Some(&witness), || {
+        let mut step = || {
+            answers += 1;
+            answer(running.as_mut().unwrap(), answers);
+        };
+        step();
+        let store = Store::open_read_only(&state);
+        step();
+        store
+    });
+    assert_eq!(checked.unwrap().charges().unwrap().len(), 3);
+    // An old state is old whenever it is looked at.
+    let old = folder.path().join("old");
+    copy(&state, &old);
+    answer(running.as_mut().unwrap(), 5);
+    drop(running.take());
+    roll_back(&state, &old);
+    let checked = Store::open_checked(&state, Some(&witness));
+    assert!(matches!(checked, Err(StoreError::WitnessAhead { .. })));
+}
+
+#[test]
+fn a_witness_that_is_created_while_its_state_is_checked_is_found() {
+    let folder = home(2);
+    let state = folder.path().join("state");
+    let witness = folder.path().join("witness");
+    let mut starting = Some(Store::open(&state).unwrap());
+    let mut running = None;
+    let checked = Store::checked(Some(&witness), || {
+        if let Some(starting) = starting.take() {
+            running = Some(starting.with_witness(&witness)?);
+        }
+        Store::open_read_only(&state)
+    });
+    checked.unwrap();
+    // One that is written over at this moment.
+    let bytes = fs::read(&witness).unwrap();
+    fs::write(&witness, &bytes[..200]).unwrap();
+    let checked = Store::checked(Some(&witness), || {
+        let store = Store::open_read_only(&state);
+        fs::write(&witness, &bytes).unwrap();
+        store
+    });
+    checked.unwrap();
+    fs::remove_file(&witness).unwrap();
+    let checked = Store::open_checked(&state, Some(&witness));
+    assert!(matches!(checked, Err(StoreError::WitnessMissing(_))));
+}
+
+#[test]
+fn a_state_in_use_is_not_examined_for_adoption() {
+    let folder = home(2);
+    let state = folder.path().join("state");
+    let running = Store::open(&state).unwrap();
+    let examined = Adoption::examine(&state, None);
+    assert!(matches!(examined, Err(StoreError::InUse(_))));
+    drop(running);
+    let bytes = fs::read(state.join(JOURNAL_FILE)).unwrap();
+    Adoption::examine(&state, None).unwrap();
+    assert_eq!(fs::read(state.join(JOURNAL_FILE)).unwrap(), bytes);
+}
+
+#[test]
 fn the_names_beside_a_file_without_a_folder_are_made_durable() {
     let folder = Path::new("witness").parent().unwrap();
     sync_names(folder).unwrap();
