@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::check::read_secrets;
 use super::folder::{create_folder, sync_names};
 use super::journal::JournalError;
-use super::noise_secrets::{NoiseSecretError, NoiseSecrets};
+use super::noise_secrets::NoiseSecrets;
 use super::storage::StateFile;
 use super::{JOURNAL_FILE, SECRETS_FILE, Store, StoreError, fault};
 
@@ -85,19 +86,8 @@ impl Store {
             }
             checked => checked?,
         }
-        let path = self.folder.join(SECRETS_FILE);
-        let file = match StateFile::open_read_only(&path) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-                let is_needed = !self.index.studies.is_empty();
-                return Ok(is_needed.then_some(StoreError::SecretsMissing(path)));
-            }
-            opened => opened.map_err(|cause| StoreError::Folder { path, cause })?,
-        };
-        match NoiseSecrets::new(Box::new(file)).check_all(&self.progress()) {
-            Ok(()) => Ok(None),
-            Err(error @ NoiseSecretError::Disk(_)) => Err(self.secret_fault(error)),
-            Err(error) => Ok(Some(self.secret_fault(error))),
-        }
+        let secrets = read_secrets(&self.folder)?;
+        Ok(self.check_secrets(secrets.as_ref()).err())
     }
 
     /// Copies the journal into another folder, without the secrets: a record of what was spent, and not a state to go on from.

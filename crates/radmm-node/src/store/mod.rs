@@ -22,6 +22,7 @@
 
 mod adoption;
 mod charge_encoding;
+mod check;
 mod error;
 #[cfg(test)]
 pub(crate) mod faulty_storage;

@@ -23,7 +23,7 @@ use radmm::curator::NoiseKey;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::storage::Storage;
+use super::storage::{MemoryStorage, Storage};
 use crate::machine::ByteReader;
 
 /// The bytes that a disk writes in one go, and that a study takes.
@@ -91,6 +91,15 @@ impl NoiseSecrets {
     pub(super) fn new(storage: Box<dyn Storage>) -> Self {
         let failed = false;
         Self { storage, failed }
+    }
+
+    /// Returns the secrets in a file as they are now.
+    pub(super) fn copy_of(file: &dyn Storage) -> io::Result<Self> {
+        let mut bytes = Zeroizing::new(vec![0; file.len()? as usize]);
+        file.read(0, &mut bytes)?;
+        let copy = MemoryStorage::default();
+        copy.write(0, &bytes)?;
+        Ok(Self::new(Box::new(copy)))
     }
 
     /// Returns whether the file is still what the next process will find.

@@ -9,8 +9,6 @@
 
 use std::io;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -26,10 +24,6 @@ const MARK: [u8; 8] = *b"radmm w1";
 
 /// The length of what the check covers.
 const CHECKED: usize = 48;
-
-/// The number of times that a reader looks for a witness which is missing or damaged, and the time between them.
-const LOOKS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The last record of a journal: its sequence and its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,41 +100,17 @@ impl Store {
         Ok(self)
     }
 
-    /// Opens the store of a folder for reading alone, and checks that nothing speaks against going on from it: it lives here, and the
-    /// witness that its site names, if it names one, has not seen more.
-    pub(crate) fn open_checked(folder: &Path, witness: Option<&Path>) -> Result<Self, StoreError> {
-        Self::checked(witness, || Self::open_read_only(folder))
-    }
-
-    /// Checks a store that another process may be advancing, together with its witness.
-    ///
-    /// The witness is read first. A record is in the journal before the witness sees it, so the journal has whatever its witness had seen
-    /// before.
-    pub(super) fn checked(
-        witness: Option<&Path>,
-        mut open: impl FnMut() -> Result<Self, StoreError>,
-    ) -> Result<Self, StoreError> {
-        let mut looks = 0;
-        loop {
-            let testimony = witness.map(read_testimony).transpose()?;
-            let store = open()?;
-            store.check_home()?;
-            looks += 1;
-            match store.check_named(witness.zip(testimony)) {
-                // The other process may just have created it, or been writing it.
-                Err(StoreError::WitnessMissing(_)) if looks < LOOKS => thread::sleep(PAUSE),
-                checked => return checked.map(|()| store),
-            }
-        }
-    }
-
     /// Checks the witness that a site names, if it names one, of a store that no other process advances. Nothing is changed.
     pub(crate) fn check_named_witness(&self, path: Option<&Path>) -> Result<(), StoreError> {
         let testimony = path.map(read_testimony).transpose()?;
         self.check_named(path.zip(testimony))
     }
 
-    fn check_named(&self, witness: Option<(&Path, Testimony)>) -> Result<(), StoreError> {
+    /// Checks what was read of the witness that a site names, if it names one.
+    pub(super) fn check_named(
+        &self,
+        witness: Option<(&Path, Testimony)>,
+    ) -> Result<(), StoreError> {
         match witness {
             Some((path, testimony)) => self.check_testimony(path, testimony),
             None if self.index.is_witnessed => Err(StoreError::WitnessUnnamed(self.folder.clone())),
@@ -168,7 +138,7 @@ impl Store {
 
 /// What a witness says about a journal.
 #[derive(Clone, Copy)]
-enum Testimony {
+pub(super) enum Testimony {
     /// There is no witness.
     Absent,
     /// The file is damaged, and so of no use.
@@ -188,7 +158,7 @@ impl Testimony {
 }
 
 /// Reads what the witness at a path says.
-fn read_testimony(path: &Path) -> Result<Testimony, StoreError> {
+pub(super) fn read_testimony(path: &Path) -> Result<Testimony, StoreError> {
     let witness = open(path, StateFile::open_read_only);
     let testimony = witness.and_then(|witness| Testimony::of(witness.as_ref()));
     testimony.map_err(failed(path))

@@ -291,7 +291,7 @@ fn a_state_that_advances_while_it_is_checked_is_not_taken_for_an_old_one() {
     let mut running = Some(running.with_witness(&witness).unwrap());
     let mut answers = 2;
     // A step before the journal is read, and one after it.
-    let checked = Store::checked(Some(&witness), || {
+    let checked = Store::checked(&state, Some(&witness), || {
         let mut step = || {
             answers += 1;
             answer(running.as_mut().unwrap(), answers);
@@ -302,10 +302,25 @@ fn a_state_that_advances_while_it_is_checked_is_not_taken_for_an_old_one() {
         store
     });
     assert_eq!(checked.unwrap().charges().unwrap().len(), 3);
+    // A study that begins, and has an answer.
+    let checked = Store::checked(&state, Some(&witness), || {
+        let running = running.as_mut().unwrap();
+        if running.studies().len() == 1 {
+            let second = running.begin_study(study_record).unwrap();
+            running.append_step(&second, &ROWS, &charge(1)).unwrap();
+        }
+        Store::open_read_only(&state)
+    });
+    assert_eq!(checked.unwrap().studies().len(), 2);
     // An old state is old whenever it is looked at.
     let old = folder.path().join("old");
     copy(&state, &old);
-    answer(running.as_mut().unwrap(), 5);
+    let study = study_record(1);
+    let step = running
+        .as_mut()
+        .unwrap()
+        .append_step(&study, &ROWS, &charge(2));
+    step.unwrap();
     drop(running.take());
     roll_back(&state, &old);
     let checked = Store::open_checked(&state, Some(&witness));
@@ -319,7 +334,7 @@ fn a_witness_that_is_created_while_its_state_is_checked_is_found() {
     let witness = folder.path().join("witness");
     let mut starting = Some(Store::open(&state).unwrap());
     let mut running = None;
-    let checked = Store::checked(Some(&witness), || {
+    let checked = Store::checked(&state, Some(&witness), || {
         if let Some(starting) = starting.take() {
             running = Some(starting.with_witness(&witness)?);
         }
@@ -329,7 +344,7 @@ fn a_witness_that_is_created_while_its_state_is_checked_is_found() {
     // One that is written over at this moment.
     let bytes = fs::read(&witness).unwrap();
     fs::write(&witness, &bytes[..200]).unwrap();
-    let checked = Store::checked(Some(&witness), || {
+    let checked = Store::checked(&state, Some(&witness), || {
         let store = Store::open_read_only(&state);
         fs::write(&witness, &bytes).unwrap();
         store
@@ -338,6 +353,22 @@ fn a_witness_that_is_created_while_its_state_is_checked_is_found() {
     fs::remove_file(&witness).unwrap();
     let checked = Store::open_checked(&state, Some(&witness));
     assert!(matches!(checked, Err(StoreError::WitnessMissing(_))));
+}
+
+#[test]
+fn a_check_refuses_the_secrets_that_a_start_refuses() {
+    let folder = home(2);
+    let (state, old) = (folder.path().join("state"), folder.path().join("old"));
+    copy(&state, &old);
+    answer(&mut Store::open(&state).unwrap(), 3);
+    let journal = fs::read(old.join(JOURNAL_FILE)).unwrap();
+    fs::write(state.join(JOURNAL_FILE), journal).unwrap();
+    let check = || Store::open_checked(&state, None);
+    assert!(matches!(check(), Err(StoreError::RolledBack { .. })));
+    fs::remove_file(state.join(SECRETS_FILE)).unwrap();
+    assert!(matches!(check(), Err(StoreError::SecretsMissing(_))));
+    fs::copy(old.join(SECRETS_FILE), state.join(SECRETS_FILE)).unwrap();
+    check().unwrap();
 }
 
 #[test]
