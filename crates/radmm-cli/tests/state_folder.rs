@@ -169,6 +169,31 @@ fn a_running_party_is_backed_up_and_the_copy_is_no_state() {
     parties.wait_all();
 }
 
+#[test]
+fn a_check_beside_its_running_party_disturbs_nothing() {
+    let mut parties = PartyProcesses::new(&clinic(1500));
+    let site = fs::read_to_string(parties.site(0)).unwrap();
+    fs::write(parties.site(0), format!("witness = \"../witness\"\n{site}")).unwrap();
+    parties.start_all();
+    parties.wait_until("a party is on its way", |parties| parties.iteration(0) > 20);
+    let (mut checks, last) = (0, 1400);
+    while checks < 20 && parties.iteration(0) < last {
+        let checked = parties.command(0).arg("--check").output().unwrap();
+        if parties.iteration(0) < last {
+            let said = text(&checked.stderr);
+            assert_eq!(checked.status.code(), Some(0), "{said}");
+            assert!(text(&checked.stdout).contains("\"running\": true"));
+            checks += 1;
+        }
+    }
+    assert!(checks > 2, "{checks}");
+    let ended = |party: usize| parties.count_notices(party, "disconnected");
+    assert_eq!((0..5).map(ended).sum::<usize>(), 0);
+    parties.wait_all();
+    let checked = parties.command(0).arg("--check").output().unwrap();
+    assert!(!text(&checked.stdout).contains("\"running\""));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_node_leaves_no_core_dump() {

@@ -212,6 +212,16 @@ impl Store {
         })
     }
 
+    /// Returns whether another process has the store of a folder open for more than reading.
+    pub fn is_in_use(folder: &Path) -> Result<bool, StoreError> {
+        let path = folder.join(JOURNAL_FILE);
+        let held = StateFile::open_read_only(&path).and_then(|file| file.is_locked());
+        match held {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
+            held => held.map_err(|cause| StoreError::Folder { path, cause }),
+        }
+    }
+
     /// Creates a store that is forgotten with the process, for a party that nobody else relies on.
     pub fn in_memory() -> Result<Self, StoreError> {
         let storage = || Box::new(MemoryStorage::default());

@@ -4,6 +4,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
 
 /// A file, or something like it, that one process has open.
 pub(crate) trait Storage: Send {
@@ -70,6 +72,10 @@ impl Storage for MemoryStorage {
     }
 }
 
+/// The number of times that a lock is tried, and the time between them.
+const LOCK_TRIES: u32 = 4;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
 /// A file in a state folder. A lock on it ends when this is dropped.
 pub(super) struct StateFile {
     file: File,
@@ -119,16 +125,35 @@ impl StateFile {
     }
 
     fn lock(self) -> io::Result<Option<Self>> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(Some(self)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            // Two processes with one state would answer twice, so the file system must have locks.
-            Err(TryLockError::Error(error)) => Err(io::Error::new(
-                error.kind(),
-                format!("it cannot be locked ({error}); put the state onto a local disk"),
-            )),
+        let mut tries = 1;
+        loop {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(Some(self)),
+                // Whoever asks whether it is locked holds it for a moment.
+                Err(TryLockError::WouldBlock) if tries < LOCK_TRIES => {
+                    tries += 1;
+                    thread::sleep(LOCK_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(no_locks(&error)),
+            }
         }
     }
+
+    /// Returns whether another process has locked the file.
+    pub(super) fn is_locked(&self) -> io::Result<bool> {
+        match self.file.try_lock_shared() {
+            Ok(()) => self.file.unlock().map(|()| false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(no_locks(&error)),
+        }
+    }
+}
+
+/// Two processes with one state would answer twice, so the file system must have locks.
+fn no_locks(error: &io::Error) -> io::Error {
+    let what = format!("it cannot be locked ({error}); put the state onto a local disk");
+    io::Error::new(error.kind(), what)
 }
 
 impl Storage for StateFile {

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use radmm::privacy::NoiseDistribution;
 use radmm_node::runtime::{ProbeResult, probe};
 use radmm_node::setup::{DataCheck, PartyBill, PartySetup};
+use radmm_node::store::Store;
 use radmm_study::Identity;
 use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, quoted, visible};
 use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousands};
@@ -24,6 +25,9 @@ struct CheckReport<'a> {
     key: String,
     identity: Identity,
     bill: &'a PartyBill,
+    /// Whether the party runs, so that ports and neighbours were not tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    running: bool,
     neighbours: Vec<NeighbourReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     private: Option<PrivateCounts<'a>>,
@@ -53,20 +57,15 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
         cause,
     })?;
     check_results_folder(&setup.path(&setup.site().out), setup.study())?;
-    for (key, address) in [
-        ("listen", setup.site().listen),
-        ("metrics", setup.site().metrics),
-    ] {
-        if let Some(address) = address {
-            TcpListener::bind(address).map_err(|cause| CommandError::Address {
-                site: args.site.display().to_string(),
-                key,
-                address,
-                cause,
-            })?;
+    // Ports and links belong to the party itself while it runs.
+    let running = Store::is_in_use(&state)?;
+    let neighbours = match running {
+        true => Vec::new(),
+        false => {
+            try_addresses(args, setup)?;
+            probe(setup)?
         }
-    }
-    let neighbours = probe(setup)?;
+    };
     match args.json {
         true => {
             let neighbours = neighbours.iter();
@@ -77,6 +76,7 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
                 key: setup.key_file().display().to_string(),
                 identity: setup.identity(),
                 bill: &bill,
+                running,
                 neighbours: neighbours
                     .map(|(name, reached)| NeighbourReport { name, reached })
                     .collect(),
@@ -87,7 +87,7 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
             };
             files::print(&files::json(&report))?;
         }
-        false => files::print(&page(setup, &bill, &neighbours))?,
+        false => files::print(&page(setup, &bill, running, &neighbours))?,
     }
     let disagreement = |(name, reached)| match reached {
         ProbeResult::Wrong(difference) => Some(CommandError::PeerDisagrees { name, difference }),
@@ -99,7 +99,28 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
     }
 }
 
-fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult)]) -> String {
+/// Checks that nobody else listens where this party is going to.
+fn try_addresses(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandError> {
+    let site = setup.site();
+    for (key, address) in [("listen", site.listen), ("metrics", site.metrics)] {
+        if let Some(address) = address {
+            TcpListener::bind(address).map_err(|cause| CommandError::Address {
+                site: args.site.display().to_string(),
+                key,
+                address,
+                cause,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn page(
+    setup: &PartySetup,
+    bill: &PartyBill,
+    running: bool,
+    neighbours: &[(String, ProbeResult)],
+) -> String {
     let study = setup.study();
     let mut lines = vec![
         format!(
@@ -159,6 +180,9 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
     if !bill.protects {
         lines.push("THIS PROTECTS NOBODY: noise repeats from a seed, or there is none".to_owned());
     }
+    if running {
+        lines.push(RUNNING.to_owned());
+    }
     for (name, reached) in neighbours {
         lines.push(match reached {
             ProbeResult::Same => format!("{name}: reached, and has the same study"),
@@ -177,6 +201,9 @@ fn page(setup: &PartySetup, bill: &PartyBill, neighbours: &[(String, ProbeResult
     }
     lines.join("\n") + "\n"
 }
+
+const RUNNING: &str =
+    "this party is running: its ports and its neighbours were left alone (radmm status shows them)";
 
 const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log or message";
 
