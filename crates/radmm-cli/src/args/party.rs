@@ -267,8 +267,8 @@ pub(crate) struct BackupArgs {
 ///
 /// A state knows the machine and the file in which it lives, and is refused elsewhere: two copies of one state answer the same
 /// questions twice, and each counts its own answers alone. Adopt a copy only if it is the last state of this party and no other copy
-/// will ever run again. Where something shows that answers may be missing in it, its unfinished studies end, and what they may have
-/// spent must be taken off the site's limit first.
+/// will ever run again. Where something shows that answers may be missing in it, its unfinished studies end, and count as if they had
+/// asked all that they were going to ask. What began elsewhere must be taken off the site's limit first.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
 #[command(after_help = "Examples:

@@ -217,7 +217,12 @@ fn studies(studies: &[StudyReport]) -> Table {
             thousands(study.rows as usize),
             thousands(study.charges.len()),
             thousands(last as usize),
-            if study.finished { "yes" } else { "no" }.to_owned(),
+            match (study.finished, study.ended) {
+                (true, _) => "yes",
+                (false, true) => "ended",
+                (false, false) => "no",
+            }
+            .to_owned(),
             totals.join(", "),
         ]
     };

@@ -81,8 +81,9 @@ fn stake(adoption: &Adoption) -> String {
     let mut lines = vec![paragraph("folder", home), paragraph("stake", stake)];
     if let Some(incomplete) = adoption.incomplete() {
         let text = format!(
-            "answers may be missing in this account: {incomplete}. Its unfinished studies end here. Take what they may have spent off the \
-             site's limit first (radmm privacy prints a study's bill)"
+            "answers may be missing in this account: {incomplete}. Its unfinished studies end here, and count as if they had asked all that \
+             they were going to ask. What began elsewhere is not in this account: take what it may have spent off the site's limit first \
+             (radmm privacy prints a study's bill; docs/node.md, Backups)"
         );
         lines.push(paragraph("missing", &text));
     }

@@ -87,6 +87,9 @@ pub struct StudyReport {
     pub rows: u64,
     /// Whether all iterations are done.
     pub finished: bool,
+    /// Whether an adoption of the folder ended it, and charged it for all that it had planned.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
     /// Whether its noise repeats from a seed, and so protects nobody.
     pub seeded: bool,
     /// Whether its bounds or vocabularies were read off the rows, so that no total covers what they tell.
@@ -145,6 +148,7 @@ impl AccountReport {
                 fingerprint: record.fingerprint,
                 rows: record.rows,
                 finished: record.finished,
+                ended: record.ended,
                 seeded: record.seeded,
                 read_off: record.read_off,
                 totals,

@@ -82,7 +82,7 @@ pub enum PartyError {
     Stopped(Box<StopReason>),
     /// The state is older than what was sent.
     #[error(
-        "{peer} shows that it has received this party's values up to iteration {iteration} of this study, and this state folder has no record of them: the state was lost, or is an old copy. Resuming would answer queries again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here, and what it has spent must be taken off the site's limit (docs/node.md, Backups); nothing was sent"
+        "{peer} shows that it has received this party's values up to iteration {iteration} of this study, and this state folder has no record of them: the state was lost, or is an old copy. Resuming would answer queries again, at a price that the account does not hold. Use the state as it was last; if it is gone, this study cannot go on here: radmm state adopt ends it, and counts all that it was going to ask (docs/node.md, Backups); nothing was sent"
     )]
     StateRolledBack {
         /// The neighbour that shows it.

@@ -44,9 +44,9 @@ pub struct OnePartyConfig<'a> {
 impl PartySetup {
     /// Brings together a party without neighbours.
     ///
-    /// A store that holds an unfinished fit with the same parameters on the same rows resumes it: what was charged is used, and
-    /// nothing is charged twice. So it does with a finished one whose results were not handed over. Every other fit is a new study
-    /// with a name of its own, which is charged on top of all earlier ones.
+    /// A store that holds an unfinished fit with the same parameters on the same rows resumes it, unless an adoption has erased its
+    /// secret: what was charged is used, and nothing is charged twice. So it does with a finished one whose results were not handed over.
+    /// Every other fit is a new study with a name of its own, which is charged on top of all earlier ones.
     pub fn alone(config: OnePartyConfig<'_>, store: &Store) -> Result<Self, OnePartyError> {
         let parse = |number: usize, rows: usize| {
             let party = StudyParty {
@@ -76,7 +76,9 @@ impl PartySetup {
                     && record.read_off == config.read_off
             };
             let is_over = before.finished && (config.is_delivered)(&before.name);
-            if is_same(before) && !is_over {
+            // Privacy: one whose secret was erased answers nothing any more, and its charges stay.
+            let can_resume = store.can_resume(before.number).map_err(SetupError::from)?;
+            if is_same(before) && !is_over && can_resume {
                 break;
             }
         }

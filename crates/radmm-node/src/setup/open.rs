@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::{PartyBill, PartySetup, SetupError};
 use crate::machine::{Party, PartyError, PartyParts};
-use crate::store::{Charge, RowFingerprint, Store, StoreError, StudyRecord};
+use crate::store::{Charge, PlannedCharges, RowFingerprint, Store, StoreError, StudyRecord};
 
 impl PartySetup {
     /// Opens the store of this party's state folder, with the witness that the site names.
@@ -62,7 +62,9 @@ impl PartySetup {
                 rows: self.shard.rows() as u64,
                 seeded: self.site.noise == NoiseOrigin::Seeded,
                 read_off: self.read_off,
+                plan: PlannedCharges::of(&self.plan),
                 finished: false,
+                ended: false,
                 acked: BTreeSet::new(),
                 ack_confirmed: BTreeSet::new(),
             })?,

@@ -43,8 +43,10 @@ impl Adoption {
         self.incomplete.as_deref()
     }
 
-    /// Adopts the folder: from now on it lives here. Where answers may be missing, its unfinished studies end.
-    // Privacy: their next answers may have been given already, to other queries.
+    /// Adopts the folder: from now on it lives here. Where answers may be missing, its unfinished studies end, and count as if they had
+    /// asked all that they planned.
+    // Privacy: their next answers may have been given already, to other queries. They are charged before their secrets are erased: if
+    // this process is killed in between, they are over all the same.
     pub fn complete(self) -> Result<(), StoreError> {
         let mut store = Store::open_journal(&self.folder)?;
         let incomplete = store.find_incomplete(self.witness.as_deref())?;
@@ -62,6 +64,7 @@ impl Adoption {
         };
         let mut secrets = NoiseSecrets::new(Box::new(secrets.map_err(failed)?));
         if incomplete.is_some() {
+            store.end_unfinished_studies()?;
             let erased = secrets.erase_all(&store.progress());
             erased.map_err(|error| store.secret_fault(error))?;
         }

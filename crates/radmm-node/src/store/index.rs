@@ -63,6 +63,7 @@ pub(super) struct StepIterations {
     charged: Vec<u32>,
     sent: Vec<u32>,
     finished: bool,
+    ended: bool,
 }
 
 impl StepIterations {
@@ -73,6 +74,7 @@ impl StepIterations {
             charged: step.charged.iter().map(|one| one.iteration).collect(),
             sent: step.sent.iter().map(iteration).collect(),
             finished: step.finished,
+            ended: step.ended,
         }
     }
 
@@ -84,6 +86,7 @@ impl StepIterations {
             charged: charges.map(|(charge, _)| charge.iteration).collect(),
             sent: step.sent.iter().map(iteration).collect(),
             finished: step.finished,
+            ended: step.ended,
         }
     }
 }
@@ -93,12 +96,15 @@ impl StudyIndex {
     pub(super) fn progress(&self) -> Progress {
         Progress {
             answered: self.answered,
-            is_finished: self.record.finished,
+            is_over: self.record.is_over(),
         }
     }
 
     /// Checks that a step may come next: no iteration is answered, sent or received twice.
     fn check(&self, step: &StepIterations) -> Result<(), String> {
+        if self.record.ended {
+            return Err("its study was ended before".to_owned());
+        }
         let mut charged = self.charged;
         for t in &step.charged {
             if charged.is_some_and(|last| *t <= last) {
@@ -128,6 +134,7 @@ impl StudyIndex {
         self.charged = step.charged.last().copied().or(self.charged);
         self.answered += step.charged.len() as u32;
         self.record.finished |= step.finished;
+        self.record.ended |= step.ended;
     }
 }
 

@@ -12,7 +12,7 @@
 //! created       format, salt of row fingerprints
 //! study         study as JSON
 //! acks          study, acknowledgements at its end, as JSON
-//! step          study, received values, charges and answers, sent values, whether it was the last
+//! step          study, received values, charges and answers, sent values, whether it was the last, or an adoption ended the study
 //! order         the Rényi order at which the limit of these rows is kept, or 1 if the Gaussian filter keeps it
 //! misbehaviour  study, invalid frames of neighbours, as JSON
 //! location      where the folder lives: salted hash of the machine's id, inode of the journal
@@ -31,6 +31,7 @@ mod index;
 mod journal;
 mod location;
 mod noise_secrets;
+mod plan;
 mod step;
 mod storage;
 #[cfg(test)]
@@ -63,6 +64,7 @@ use index::{
 use journal::{Journal, JournalError};
 use location::Location;
 use noise_secrets::{NoiseSecretError, NoiseSecrets, Progress};
+pub(crate) use plan::PlannedCharges;
 pub(crate) use step::PendingStep;
 use step::StoredStep;
 use storage::{MemoryStorage, StateFile, Storage};
@@ -106,14 +108,27 @@ pub struct StudyRecord {
     /// Whether the bounds or vocabularies were read off the rows, so that no guarantee covers what they tell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_off: bool,
+    /// The charges of all its data steps.
+    #[serde(default)]
+    pub(crate) plan: Vec<PlannedCharges>,
     /// Whether all iterations are done.
     pub finished: bool,
+    /// Whether it was ended by an adoption, and charged for all of its plan.
+    #[serde(skip)]
+    pub ended: bool,
     /// The neighbours that have acknowledged all values of this party.
     #[serde(default, rename = "served")]
     pub acked: BTreeSet<u32>,
     /// The neighbours that have confirmed this party's acknowledgement.
     #[serde(default, rename = "assured")]
     pub ack_confirmed: BTreeSet<u32>,
+}
+
+impl StudyRecord {
+    /// Returns whether it asks nothing any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.finished || self.ended
+    }
 }
 
 /// Invalid frames of a neighbour.
@@ -519,6 +534,16 @@ impl Store {
             None if is_finished => Ok(Zeroizing::new(random()?)),
             None => Err(StoreError::SecretErased(self.folder.join(SECRETS_FILE))),
         }
+    }
+
+    /// Returns whether a study can be taken up where it was: it asks nothing any more, or has the secret of its next answer.
+    pub(crate) fn can_resume(&self, study: u32) -> Result<bool, StoreError> {
+        let is_finished = self.study(study)?.record.finished;
+        let secret = self.secrets.as_ref().map(|secrets| secrets.secret(study));
+        let secret = secret
+            .transpose()
+            .map_err(|error| self.secret_fault(error))?;
+        Ok(is_finished || secret.flatten().is_some())
     }
 
     /// Returns every charge ever made, in order.

@@ -62,8 +62,8 @@ impl From<io::Error> for NoiseSecretError {
 pub(super) struct Progress {
     /// The number of data steps that were answered.
     pub(super) answered: u32,
-    /// Whether the study is over.
-    pub(super) is_finished: bool,
+    /// Whether the study asks nothing any more.
+    pub(super) is_over: bool,
 }
 
 /// A study's sector.
@@ -186,7 +186,7 @@ impl NoiseSecrets {
             }
             sector.step += 1;
         }
-        if progress.is_finished {
+        if progress.is_over {
             sector.secret.zeroize();
         }
         self.write(study, &sector)

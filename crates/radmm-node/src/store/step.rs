@@ -17,7 +17,13 @@ pub(crate) struct PendingStep {
     pub(crate) sent: Vec<SignedMessage>,
     /// Whether this is the last step of the study.
     pub(crate) finished: bool,
+    /// Whether the study ends here without its other steps.
+    pub(crate) ended: bool,
 }
+
+/// The flags of a step.
+const FINISHED: u8 = 1;
+const ENDED: u8 = 2;
 
 impl PendingStep {
     /// Returns whether there is nothing to persist.
@@ -26,12 +32,13 @@ impl PendingStep {
             && self.charged.is_empty()
             && self.sent.is_empty()
             && !self.finished
+            && !self.ended
     }
 
     /// Encodes the step of a study, whose charges are on these rows.
     pub(super) fn to_bytes(&self, study: u32, rows: RowFingerprint) -> Vec<u8> {
         let mut bytes = study.to_le_bytes().to_vec();
-        bytes.push(u8::from(self.finished));
+        bytes.push(u8::from(self.finished) * FINISHED + u8::from(self.ended) * ENDED);
         write_all(&mut bytes, &self.received, SignedMessage::to_bytes);
         write_all(&mut bytes, &self.charged, |recorded| {
             let charge = Charge {
@@ -57,6 +64,7 @@ pub(super) struct StoredStep {
     pub(super) charged: Vec<(Charge, Option<Release>)>,
     pub(super) sent: Vec<SignedMessage>,
     pub(super) finished: bool,
+    pub(super) ended: bool,
 }
 
 impl StoredStep {
@@ -64,8 +72,10 @@ impl StoredStep {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut rest = ByteReader(bytes);
         let study = rest.u32()?;
-        let finished = match rest.array::<1>()? {
-            [flag @ 0..=1] => flag == 1,
+        let (finished, ended) = match rest.array()? {
+            [0] => (false, false),
+            [FINISHED] => (true, false),
+            [ENDED] => (false, true),
             _ => return None,
         };
         let signed = |bytes: &[u8]| SignedMessage::from_bytes(bytes).ok();
@@ -86,6 +96,7 @@ impl StoredStep {
             charged,
             sent,
             finished,
+            ended,
         })
     }
 }

@@ -136,7 +136,7 @@ impl Store {
     }
 }
 
-/// What a witness says about a journal.
+/// The testimony of a witness about a journal.
 #[derive(Clone, Copy)]
 pub(super) enum Testimony {
     /// There is no witness.
@@ -157,7 +157,7 @@ impl Testimony {
     }
 }
 
-/// Reads what the witness at a path says.
+/// Reads the testimony of the witness at a path.
 pub(super) fn read_testimony(path: &Path) -> Result<Testimony, StoreError> {
     let witness = open(path, StateFile::open_read_only);
     let testimony = witness.and_then(|witness| Testimony::of(witness.as_ref()));

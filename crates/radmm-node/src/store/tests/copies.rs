@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::setup::SetupError;
 
 const ROWS: RowFingerprint = RowFingerprint([5; 32]);
 
@@ -213,6 +214,108 @@ fn a_journal_older_than_its_secrets_is_adopted_without_its_unfinished_studies() 
         store.noise_secret(0),
         Err(StoreError::SecretErased(_))
     ));
+}
+
+#[test]
+fn studies_that_an_adoption_ends_are_charged_for_all_that_they_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, old) = (folder.path().join("state"), folder.path().join("old"));
+    let mut store = Store::open(&state).unwrap();
+    let planned = |iterations: &[u32]| {
+        let charges: Vec<_> = iterations
+            .iter()
+            .map(|t| (*t, recorded(*t).event))
+            .collect();
+        PlannedCharges::of(&charges)
+    };
+    let over = PendingStep {
+        finished: true,
+        ..charge(1)
+    };
+    let plans = [
+        (&[1, 3][..], over),
+        (&[1, 3, 5], charge(1)),
+        (&[2, 4], charge(2)),
+    ];
+    for (plan, step) in plans {
+        let study = store.begin_study(|number| StudyRecord {
+            plan: planned(plan),
+            ..study_record(number)
+        });
+        store.append_step(&study.unwrap(), &ROWS, &step).unwrap();
+    }
+    drop(store);
+    copy(&state, &old);
+    fs::remove_file(old.join(SECRETS_FILE)).unwrap();
+    let charged = |store: &Store| {
+        let charges = store.charges().unwrap().into_iter();
+        charges
+            .map(|one| (one.study, one.iteration))
+            .collect::<Vec<_>>()
+    };
+    // Twice, as after a kill before the folder had its new place.
+    for _ in 0..2 {
+        Adoption::examine(&old, None).unwrap().complete().unwrap();
+        let mut store = Store::open(&old).unwrap();
+        let asked = [(0, 1), (1, 1), (2, 2)];
+        assert_eq!(
+            charged(&store),
+            [&asked[..], &[(1, 3), (1, 5), (2, 4)]].concat()
+        );
+        assert_eq!(
+            store.charges().unwrap()[3].rows.to_string(),
+            "11".repeat(32)
+        );
+        let ended = store.studies().into_iter().map(|study| study.ended);
+        assert_eq!(ended.collect::<Vec<_>>(), [false, true, true]);
+        let study = store.studies().remove(2);
+        assert!(store.append_step(&study, &ROWS, &charge(6)).is_err());
+        drop(store);
+        fs::remove_file(old.join(SECRETS_FILE)).unwrap();
+    }
+    // Nothing is missing in a copy of the last state: its studies go on.
+    let whole = folder.path().join("whole");
+    copy(&state, &whole);
+    Adoption::examine(&whole, None).unwrap().complete().unwrap();
+    assert_eq!(charged(&Store::open(&whole).unwrap()).len(), 3);
+}
+
+#[test]
+fn a_fit_that_an_adoption_ended_counts_in_full_and_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+    let key = SecretKey::generate().unwrap().to_pem();
+    let fit = |folder: &Path, limit| ratchet::fit(Store::open(folder).unwrap(), &key, limit);
+    let mut first = fit(&state, 1.02).unwrap();
+    assert!(first.advance_alone().unwrap() && first.advance_alone().unwrap());
+    let asked = first.spent_on_rows()[0].epsilon;
+    // The account as it was then, while the fit went on.
+    let reader = Store::open_read_only(&state).unwrap();
+    reader.back_up(&backup).unwrap();
+    while first.advance_alone().unwrap() {}
+    let spent = first.spent_on_rows()[0].epsilon;
+    assert!(spent > 1.5 * asked);
+    drop(first);
+    let adoption = Adoption::examine(&backup, None).unwrap();
+    assert!(adoption.incomplete().is_some());
+    adoption.complete().unwrap();
+    // What the first fit has spent leaves no room for a second one under the limit of one fit.
+    let refused = fit(&backup, 1.02).err().unwrap();
+    assert!(
+        matches!(&refused, SetupError::BeyondLimit { spent: counted, .. } if *counted == spent),
+        "{refused}"
+    );
+    let mut second = fit(&backup, 3.0).unwrap();
+    assert!(second.spent_on_rows()[0].epsilon >= spent);
+    while second.advance_alone().unwrap() {}
+    assert!(second.is_finished());
+    let names = second
+        .store()
+        .0
+        .studies()
+        .into_iter()
+        .map(|study| study.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["fit 1", "fit 2"]);
 }
 
 #[test]

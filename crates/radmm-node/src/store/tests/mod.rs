@@ -55,7 +55,9 @@ fn study_record(number: u32) -> StudyRecord {
         rows: 10,
         seeded: false,
         read_off: false,
+        plan: Vec::new(),
         finished: false,
+        ended: false,
         acked: BTreeSet::new(),
         ack_confirmed: BTreeSet::new(),
     }
@@ -119,6 +121,7 @@ fn three_steps() -> (FaultyDisk, Contents) {
             charged: vec![recorded(t + 1)],
             sent: vec![signed(0, t + 1, &key)],
             finished: t == 2,
+            ended: false,
         };
         store
             .append_step(&study, &RowFingerprint([5; 32]), &step)
@@ -165,7 +168,7 @@ fn a_power_failure_leaves_a_whole_step_or_none() {
         received: vec![signed(1, 3, &key)],
         charged: vec![recorded(4)],
         sent: vec![signed(0, 4, &key)],
-        finished: false,
+        ..PendingStep::default()
     };
     let (mut before, mut after) = (0, 0);
     // A step takes a write and a sync, and as much again before it where no zeros were written ahead.

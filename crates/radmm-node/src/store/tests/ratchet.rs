@@ -6,7 +6,7 @@ use radmm_study::{Limit, NoiseOrigin};
 
 use super::*;
 use crate::machine::{Party, PartyError};
-use crate::setup::{OnePartyConfig, PartySetup};
+use crate::setup::{OnePartyConfig, PartySetup, SetupError};
 
 /// A column computed from the number of the row.
 struct Computed(fn(usize) -> f64);
@@ -17,13 +17,17 @@ impl MemoryColumn for Computed {
     }
 }
 
-const STUDY_TEXT: &str = "name = \"fit\"\n[data]\nlabel = \"ill\"\npositive = \"1\"\nintercept = true\n\
+const STUDY_TEXT: &str = "[data]\nlabel = \"ill\"\npositive = \"1\"\nintercept = true\n\
     [data.numeric]\nage = [0, 100]\n[algorithm]\nname = \"consensus\"\nsteps = 4\n\
     [privacy]\nepsilon = 1\ndelta = 1e-5\n";
 
 /// Opens a party alone, whose state is on a disk.
 fn party(disk: &FaultyDisk, key: &str) -> Party {
-    let store = open(disk).unwrap();
+    fit(open(disk).unwrap(), key, 3.0).unwrap()
+}
+
+/// Opens a party alone under a limit, with its state in a store.
+pub(super) fn fit(store: Store, key: &str, limit: f64) -> Result<Party, SetupError> {
     let column = |name: &str, cells: fn(usize) -> f64| NamedColumn {
         name: name.to_owned(),
         cells: Ok(Box::new(Computed(cells))),
@@ -33,18 +37,18 @@ fn party(disk: &FaultyDisk, key: &str) -> Party {
         column("ill", |row| f64::from(u8::from(row % 100 > 60))),
     ];
     let config = OnePartyConfig {
-        study: &|_| STUDY_TEXT.to_owned(),
+        study: &|number| format!("name = \"fit {number}\"\n{STUDY_TEXT}"),
         study_name: "fit",
         table: &MemoryTable::new("rows", 100, columns),
         key: SecretKey::from_pem(key).unwrap(),
         noise: NoiseOrigin::Secret,
-        limits: vec![Limit::for_gradients(3.0, 1e-5).unwrap()],
+        limits: vec![Limit::for_gradients(limit, 1e-5).unwrap()],
         site_name: "ledger",
         read_off: false,
         is_delivered: &|_| false,
     };
     let setup = PartySetup::alone(config, &store).unwrap();
-    setup.open(store).unwrap().0
+    Ok(setup.open(store)?.0)
 }
 
 /// Returns everything that a party alone has answered and would have sent.
