@@ -14,6 +14,7 @@ use radmm_study::Identity;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// The bytes of a PKCS#8 key, version 1, before its Ed25519 seed. (Version 2 holds the public key as well; few tools read it.)
 const PKCS8_HEADER: [u8; 16] = [
@@ -38,7 +39,8 @@ const MAX_FILE: u64 = 1 << 14;
 /// let copy = key.clone();
 /// ```
 pub struct SecretKey {
-    seed: [u8; 32],
+    /// Wiped when it is dropped. The library that signs keeps the key in `pair`, and does not wipe it.
+    seed: Box<Zeroizing<[u8; 32]>>,
     pair: Ed25519KeyPair,
 }
 
@@ -114,11 +116,11 @@ pub enum KeyError {
 impl SecretKey {
     /// Generates a key from the operating system's randomness.
     pub fn generate() -> Result<Self, KeyError> {
-        let mut seed = [0; 32];
+        let mut seed: Box<Zeroizing<[u8; 32]>> = Box::default();
         SystemRandom::new()
-            .fill(&mut seed)
+            .fill(&mut seed[..])
             .map_err(|_| KeyError::Entropy)?;
-        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| KeyError::Damaged)?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed[..]).map_err(|_| KeyError::Damaged)?;
         Ok(Self { seed, pair })
     }
 
@@ -144,9 +146,10 @@ impl SecretKey {
         let (body, _) = rest
             .split_once(&format!("-----END {LABEL}-----"))
             .ok_or(KeyError::Truncated)?;
-        let letters: String = body.split_whitespace().collect();
-        let der = STANDARD.decode(letters).map_err(|_| KeyError::Damaged)?;
-        Self::from_der(&der)
+        let mut letters = Zeroizing::new(String::with_capacity(body.len()));
+        letters.extend(body.split_whitespace());
+        let der = STANDARD.decode(&*letters).map(Zeroizing::new);
+        Self::from_der(&der.map_err(|_| KeyError::Damaged)?)
     }
 
     fn from_der(der: &[u8]) -> Result<Self, KeyError> {
@@ -165,24 +168,30 @@ impl SecretKey {
         // A public key beside the seed is checked against it.
         let pair =
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| KeyError::Damaged)?;
-        let seed = der
-            .get(PKCS8_HEADER.len()..PKCS8_HEADER.len() + 32)
-            .and_then(|seed| seed.try_into().ok())
-            .ok_or(KeyError::Damaged)?;
+        let found = der.get(PKCS8_HEADER.len()..PKCS8_HEADER.len() + 32);
+        let mut seed: Box<Zeroizing<[u8; 32]>> = Box::default();
+        seed.copy_from_slice(found.ok_or(KeyError::Damaged)?);
         Ok(Self { seed, pair })
     }
 
     /// Returns the key as PKCS#8 in PEM.
-    pub fn to_pem(&self) -> String {
-        format!(
-            "-----BEGIN {LABEL}-----\n{}\n-----END {LABEL}-----\n",
-            STANDARD.encode(self.to_der())
-        )
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let letters = Zeroizing::new(STANDARD.encode(&*self.to_der()));
+        let parts = [
+            "-----BEGIN ",
+            LABEL,
+            "-----\n",
+            &letters,
+            "\n-----END ",
+            LABEL,
+            "-----\n",
+        ];
+        Zeroizing::new(parts.concat())
     }
 
     /// Returns the key as PKCS#8.
-    pub(crate) fn to_der(&self) -> Vec<u8> {
-        [&PKCS8_HEADER[..], &self.seed].concat()
+    pub(crate) fn to_der(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new([&PKCS8_HEADER[..], &self.seed[..]].concat())
     }
 
     /// Returns the public half.
@@ -235,13 +244,14 @@ impl SecretKey {
                 return Err(KeyError::Exposed { path, mode });
             }
         }
-        let mut bytes = Vec::new();
+        // As long as it gets, so that it is not moved while it is read.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
         file.take(MAX_FILE)
             .read_to_end(&mut bytes)
             .map_err(failed(path))?;
-        String::from_utf8(bytes)
+        std::str::from_utf8(&bytes)
             .map_err(|_| KeyError::Unknown)
-            .and_then(|text| Self::from_pem(&text))
+            .and_then(Self::from_pem)
             .map_err(|error| KeyError::File {
                 path: path.into(),
                 error: Box::new(error),
@@ -285,7 +295,7 @@ mod tests {
     #[test]
     fn the_key_of_the_standard_is_read_and_written_back() {
         let key = SecretKey::from_pem(PLAIN).unwrap();
-        assert_eq!(key.to_pem(), PLAIN);
+        assert_eq!(*key.to_pem(), PLAIN);
         assert_eq!(
             key.identity().to_string(),
             "ed25519:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1"
@@ -352,7 +362,7 @@ mod tests {
         let key = SecretKey::from_pem(PLAIN).unwrap();
         let shown = format!("{key:?}");
         assert!(shown.contains(&key.identity().to_string()));
-        assert!(!shown.contains(&Identity::from(key.seed).to_string()["ed25519:".len()..]));
+        assert!(!shown.contains(&Identity::from(**key.seed).to_string()["ed25519:".len()..]));
     }
 
     #[test]

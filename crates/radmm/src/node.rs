@@ -609,7 +609,7 @@ mod tests {
     use crate::algorithm::admm::{Admm, Penalty};
     use crate::algorithm::recycled::{Recycled, closed_form};
     use crate::algorithm::schedule::Schedule;
-    use crate::curator::{CuratorConfig, NoiseKey, NormPolicy, Shard, ShardBuilder};
+    use crate::curator::{CuratorConfig, NoiseKey, NoiseSecret, NormPolicy, Shard, ShardBuilder};
     use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling};
     use crate::problem::{Loss, Problem};
     use crate::protocol::query::Query;
@@ -917,7 +917,7 @@ mod tests {
             let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
             nodes[secret as usize]
                 .curator_mut()
-                .replace_noise(NoiseKey::secret([3; 32]));
+                .replace_noise(NoiseKey::secret(NoiseSecret::copy_of(&[3; 32])));
             let refused = crate::sim::Simulation::new(nodes, ITERATIONS).err();
             let said = refused.map(|refused| refused.to_string());
             assert!(

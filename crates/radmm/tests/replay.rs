@@ -11,7 +11,8 @@ use radmm::algorithm::admm::{Admm, Penalty};
 use radmm::algorithm::recycled::Recycled;
 use radmm::algorithm::schedule::Schedule;
 use radmm::curator::{
-    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NormPolicy, Refusal, Shard, ShardBuilder,
+    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NoiseSecret, NormPolicy, Refusal, Shard,
+    ShardBuilder,
 };
 use radmm::graph::NodeId;
 use radmm::node::{Node, NodeConfig, Output, StopReason};
@@ -45,10 +46,10 @@ fn ledger(journal: &[ChargedAnswer]) -> Ledger {
 }
 
 /// The secret of party `i` after so many answers.
-fn secret(i: u32, answers: usize) -> [u8; 32] {
-    (0..answers).fold([i as u8 + 1; 32], |secret, _| {
-        *NoiseKey::next_secret(&secret)
-    })
+fn secret(i: u32, answers: usize) -> NoiseSecret {
+    let mut secret = NoiseSecret::copy_of(&[i as u8 + 1; 32]);
+    (0..answers).for_each(|_| secret.advance());
+    secret
 }
 
 /// Party `i` with the rows of party `of`, which has answered what is in a journal.

@@ -92,7 +92,7 @@ impl PartySetup {
             ledger = ledger.with_account(account);
         }
         let noise = match self.site.noise {
-            NoiseOrigin::Secret => NoiseKey::secret(*store.noise_secret(record.number)?),
+            NoiseOrigin::Secret => NoiseKey::secret(store.noise_secret(record.number)?),
             NoiseOrigin::Seeded => NoiseKey::repeating(self.study.run.seed, 0, self.me.0),
         };
         let instance = Instance::declared(&self.study, &self.graph);

@@ -43,7 +43,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use radmm::curator::ChargedAnswer;
+use radmm::curator::{ChargedAnswer, NoiseSecret};
 use radmm::graph::NodeId;
 use radmm::privacy::SiteAccounting;
 use radmm::protocol::release::Release;
@@ -263,7 +263,8 @@ impl Store {
         storage: Box<dyn Storage>,
         secrets: Box<dyn Storage>,
     ) -> Result<Self, StoreError> {
-        let salt = random()?;
+        let mut salt = [0; 32];
+        fill_randomly(&mut salt)?;
         let body = [&FORMAT.to_le_bytes()[..], &salt].concat();
         let journal = Journal::create(storage, CREATED, &body).map_err(|e| fault(folder, e))?;
         let mut store = Self {
@@ -363,7 +364,7 @@ impl Store {
         let body = serde_json::to_vec(&record).map_err(|e| self.corrupt(e))?;
         self.check_place()?;
         // Privacy: durable before the study is, so that no answer is drawn from a secret that a crash replaces by another one.
-        let secret = Zeroizing::new(random()?);
+        let secret = draw_secret()?;
         self.with_secrets(|secrets| secrets.begin(number, secret))?;
         self.append(STUDY, &body, Entry::Study(record.clone()))?;
         Ok(record)
@@ -526,12 +527,12 @@ impl Store {
     }
 
     /// Returns the secret from which the noise of a study's next answer is derived. It does not leave this crate.
-    pub(crate) fn noise_secret(&mut self, study: u32) -> Result<Zeroizing<[u8; 32]>, StoreError> {
+    pub(crate) fn noise_secret(&mut self, study: u32) -> Result<NoiseSecret, StoreError> {
         let is_finished = self.study(study)?.record.finished;
         match self.with_secrets(|secrets| secrets.secret(study))? {
             Some(secret) => Ok(secret),
             // It asks nothing any more.
-            None if is_finished => Ok(Zeroizing::new(random()?)),
+            None if is_finished => draw_secret(),
             None => Err(StoreError::SecretErased(self.folder.join(SECRETS_FILE))),
         }
     }
@@ -791,12 +792,16 @@ fn create_file(folder: &Path) -> Result<(), StoreError> {
     fs::rename(&unfinished, &file).map_err(failed)
 }
 
-/// Returns random bytes of the operating system.
-fn random() -> Result<[u8; 32], StoreError> {
+/// Draws a secret.
+fn draw_secret() -> Result<NoiseSecret, StoreError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    fill_randomly(&mut bytes)?;
+    Ok(NoiseSecret::copy_of(&bytes))
+}
+
+/// Fills an array with random bytes of the operating system.
+fn fill_randomly(bytes: &mut [u8; 32]) -> Result<(), StoreError> {
     use ring::rand::SecureRandom;
-    let mut bytes = [0; 32];
-    ring::rand::SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| StoreError::NoEntropy)?;
-    Ok(bytes)
+    let filled = ring::rand::SystemRandom::new().fill(bytes);
+    filled.map_err(|_| StoreError::NoEntropy)
 }

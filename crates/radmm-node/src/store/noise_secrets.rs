@@ -6,7 +6,7 @@
 //!
 //! Every study has one sector of the disk, at its number. The noise of its next data step is derived from the secret; the step is the
 //! number of data steps that were answered. Once an answer is durable in the journal, the secret is replaced by the one that follows
-//! from it ([`NoiseKey::next_secret`]), and at the end of the study by zeros: what could draw the noise of an answer again is then
+//! from it ([`NoiseSecret::advance`]), and at the end of the study by zeros: what could draw the noise of an answer again is then
 //! nowhere. So the order of operations is
 //!
 //! 1. the first secret of a study is durable, before its record in the journal;
@@ -19,9 +19,9 @@
 
 use std::io;
 
-use radmm::curator::NoiseKey;
+use radmm::curator::NoiseSecret;
 use sha2::{Digest, Sha256};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::storage::{MemoryStorage, Storage};
 use crate::machine::ByteReader;
@@ -31,6 +31,9 @@ const SECTOR: usize = 512;
 
 /// The mark of a sector.
 const MARK: [u8; 8] = *b"radmm k1";
+
+/// The position of the secret in a sector.
+const SECRET: std::ops::Range<usize> = 16..48;
 
 /// The length of what the check covers.
 const CHECKED: usize = 48;
@@ -70,14 +73,8 @@ pub(super) struct Progress {
 struct Sector {
     /// The number of data steps that were answered.
     step: u32,
-    /// The secret of the next data step; zeros if there is none.
-    secret: Zeroizing<[u8; 32]>,
-}
-
-impl Sector {
-    fn is_erased(&self) -> bool {
-        *self.secret == [0; 32]
-    }
+    /// The secret of the next data step; `None`, and zeros in the file, if there is none.
+    secret: Option<NoiseSecret>,
 }
 
 /// The secrets of the noise of all studies in a state folder.
@@ -111,9 +108,10 @@ impl NoiseSecrets {
     pub(super) fn begin(
         &mut self,
         study: u32,
-        secret: Zeroizing<[u8; 32]>,
+        secret: NoiseSecret,
     ) -> Result<(), NoiseSecretError> {
-        self.write(study, &Sector { step: 0, secret })?;
+        let (step, secret) = (0, Some(secret));
+        self.write(study, &Sector { step, secret })?;
         self.sync()
     }
 
@@ -122,19 +120,15 @@ impl NoiseSecrets {
         let zeros = vec![0; self.storage.len()? as usize];
         self.storage.write(0, &zeros)?;
         for (study, progress) in (0..).zip(studies) {
-            let (step, secret) = (progress.answered, Zeroizing::new([0; 32]));
+            let (step, secret) = (progress.answered, None);
             self.write(study, &Sector { step, secret })?;
         }
         self.sync()
     }
 
     /// Returns the secret of a study's next data step; `None` if it was erased.
-    pub(super) fn secret(
-        &self,
-        study: u32,
-    ) -> Result<Option<Zeroizing<[u8; 32]>>, NoiseSecretError> {
-        let sector = self.sector(study)?;
-        Ok((!sector.is_erased()).then_some(sector.secret))
+    pub(super) fn secret(&self, study: u32) -> Result<Option<NoiseSecret>, NoiseSecretError> {
+        Ok(self.sector(study)?.secret)
     }
 
     /// Catches up with the journal, and persists the result.
@@ -181,13 +175,13 @@ impl NoiseSecrets {
     fn catch_up(&mut self, study: u32, progress: Progress) -> Result<(), NoiseSecretError> {
         let mut sector = self.sector_within(study, progress)?;
         while sector.step < progress.answered {
-            if !sector.is_erased() {
-                sector.secret = NoiseKey::next_secret(&sector.secret);
+            if let Some(secret) = &mut sector.secret {
+                secret.advance();
             }
             sector.step += 1;
         }
         if progress.is_over {
-            sector.secret.zeroize();
+            sector.secret = None;
         }
         self.write(study, &sector)
     }
@@ -218,14 +212,16 @@ impl NoiseSecrets {
             return Ok(None);
         }
         let decode = || {
-            let mut rest = ByteReader(&*bytes);
-            let (mark, number) = (rest.array()?, rest.u32()?);
-            let (step, secret) = (rest.u32()?, Zeroizing::new(rest.array()?));
-            let check: [u8; 32] = rest.array()?;
+            let mut head = ByteReader(&bytes[..SECRET.start]);
+            let (mark, number, step) = (head.array()?, head.u32()?, head.u32()?);
+            // Not moved out of the sector, which is wiped.
+            let (secret, rest) = bytes[SECRET.start..].split_first_chunk::<32>()?;
+            let (check, rest) = rest.split_first_chunk::<32>()?;
             let is_right = mark == MARK
                 && number == study
-                && check == <[u8; 32]>::from(Sha256::digest(&bytes[..CHECKED]))
-                && rest.0.iter().all(|byte| *byte == 0);
+                && *check == <[u8; 32]>::from(Sha256::digest(&bytes[..CHECKED]))
+                && rest.iter().all(|byte| *byte == 0);
+            let secret = (*secret != [0; 32]).then(|| NoiseSecret::copy_of(secret));
             is_right.then_some(Sector { step, secret })
         };
         decode().map(Some).ok_or(NoiseSecretError::Damaged(study))
@@ -241,7 +237,9 @@ impl NoiseSecrets {
         bytes[..8].copy_from_slice(&MARK);
         bytes[8..12].copy_from_slice(&study.to_le_bytes());
         bytes[12..16].copy_from_slice(&sector.step.to_le_bytes());
-        bytes[16..CHECKED].copy_from_slice(&*sector.secret);
+        if let Some(secret) = &sector.secret {
+            bytes[SECRET].copy_from_slice(secret.bytes());
+        }
         let check = Sha256::digest(&bytes[..CHECKED]);
         bytes[CHECKED..CHECKED + 32].copy_from_slice(&check);
         self.failed = true;

@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 /// A file, or something like it, that one process has open.
 pub(crate) trait Storage: Send {
     /// Returns the number of bytes.
@@ -32,12 +34,12 @@ pub(crate) trait Storage: Send {
     }
 }
 
-/// Storage that is forgotten with the process.
+/// Storage that is forgotten with the process. It is wiped when it is dropped, since it may hold secrets.
 #[derive(Default)]
-pub(super) struct MemoryStorage(Mutex<Vec<u8>>);
+pub(super) struct MemoryStorage(Mutex<Zeroizing<Vec<u8>>>);
 
 impl MemoryStorage {
-    fn bytes(&self) -> io::Result<MutexGuard<'_, Vec<u8>>> {
+    fn bytes(&self) -> io::Result<MutexGuard<'_, Zeroizing<Vec<u8>>>> {
         let poisoned = |_| io::Error::other("a thread failed while it wrote");
         self.0.lock().map_err(poisoned)
     }
@@ -61,7 +63,10 @@ impl Storage for MemoryStorage {
         let start = usize::try_from(at).map_err(io::Error::other)?;
         let end = start + new.len();
         if bytes.len() < end {
-            bytes.resize(end, 0);
+            let mut longer = Zeroizing::new(vec![0; end]);
+            longer[..bytes.len()].copy_from_slice(&bytes);
+            // The shorter one is wiped.
+            *bytes = longer;
         }
         bytes[start..end].copy_from_slice(new);
         Ok(())

@@ -43,7 +43,7 @@ type PartyKeys = [(String, [u8; 32])];
 
 impl Credentials {
     pub(super) fn new(key: &SecretKey, parties: Arc<PartyKeys>) -> Result<Self, String> {
-        let der = PrivatePkcs8KeyDer::from(key.to_der());
+        let der = PrivatePkcs8KeyDer::from(key.to_der().to_vec());
         let pair = KeyPair::from_pkcs8_der_and_sign_algo(&der, &PKCS_ED25519);
         let certificate = pair.and_then(|pair| CertificateParams::default().self_signed(&pair));
         let certificate = certificate.map_err(|error| error.to_string())?;

@@ -41,7 +41,7 @@ pub use config::{CuratorConfig, InvalidCuratorConfig};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
-pub use noise_key::NoiseKey;
+pub use noise_key::{NoiseKey, NoiseSecret};
 pub(crate) use quadratic_model::QuadraticModel;
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solver::NotCertified;
@@ -254,6 +254,8 @@ impl Curator {
     }
 
     /// Computes the release for a query that was paid for, with the noise that was charged.
+    // A function of its own, so that what it leaves on the stack is below its caller's part, and can be wiped.
+    #[inline(never)]
     fn compute_release(
         &mut self,
         iteration: u32,

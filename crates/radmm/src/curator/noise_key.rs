@@ -10,40 +10,58 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
+use zeroize::{Zeroizing, zeroize_stack};
 
 use crate::privacy::{IdealRelease, NoiseFamily, PrivacyEvent};
 use crate::problem::{Loss, Problem};
 use crate::protocol::query::Query;
 
+/// A secret from which the noise of one answer is derived. It is neither `Clone` nor `Debug`.
+///
+/// Its bytes lie in one place of the memory until they are wiped, when it is dropped: moving it does not move them.
+pub struct NoiseSecret(Box<Zeroizing<[u8; 32]>>);
+
+impl NoiseSecret {
+    /// Copies 32 secret bytes, which stay the caller's to wipe.
+    pub fn copy_of(bytes: &[u8; 32]) -> Self {
+        let mut secret = Self(Box::default());
+        secret.0.copy_from_slice(bytes);
+        secret
+    }
+
+    /// Returns the bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Replaces the secret by that of the next data step. It does not lead back.
+    pub fn advance(&mut self) {
+        let mut hash = Sha256::new();
+        hash.update(b"radmm ratchet v1\0");
+        hash.update(self.bytes());
+        hash.finalize_into_reset((&mut **self.0).into());
+    }
+}
+
 /// The key from which a party's noise is derived. It is neither `Clone` nor `Debug`, and wiped when it is dropped.
 pub struct NoiseKey {
-    key: Zeroizing<[u8; 32]>,
+    key: NoiseSecret,
     repeats: bool,
 }
 
 impl NoiseKey {
-    /// Creates a key from 32 secret bytes. A real party takes them from its operating system, once per study, and replaces
-    /// them by [`next_secret`](Self::next_secret) after every answer.
-    pub fn secret(bytes: [u8; 32]) -> Self {
-        Self {
-            key: Zeroizing::new(bytes),
-            repeats: false,
-        }
-    }
-
-    /// Returns the secret of the next data step, given that of the last one. It does not lead back.
-    pub fn next_secret(secret: &[u8; 32]) -> Zeroizing<[u8; 32]> {
-        let hash = Sha256::new()
-            .chain_update(b"radmm ratchet v1\0")
-            .chain_update(secret);
-        Zeroizing::new(hash.finalize().into())
+    /// Creates a key from a secret. A real party takes 32 bytes from its operating system, once per study, and replaces them by the
+    /// [next secret](NoiseSecret::advance) after every answer.
+    pub fn secret(key: NoiseSecret) -> Self {
+        let repeats = false;
+        Self { key, repeats }
     }
 
     /// Forgets what could draw the noise of the last answer again, unless it repeats anyway.
     pub(super) fn ratchet(&mut self) {
         if !self.repeats {
-            self.key = Self::next_secret(&self.key);
+            self.key.advance();
+            wipe_stack();
         }
     }
 
@@ -54,7 +72,7 @@ impl NoiseKey {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..12].copy_from_slice(&repetition.to_le_bytes());
         key[12..16].copy_from_slice(&node.to_le_bytes());
-        let key = Zeroizing::new(key);
+        let key = NoiseSecret::copy_of(&key);
         Self { key, repeats: true }
     }
 
@@ -68,7 +86,7 @@ impl NoiseKey {
     // key could be made to differ by a noise-free quantity.
     pub(super) fn generator(&self, inputs: &SeedInputs<'_>) -> ChaCha20Rng {
         let mut hash = Sha256::new();
-        hash.update(*self.key);
+        hash.update(self.key.bytes());
         hash.update(inputs.iteration.to_le_bytes());
         let mut absorb = |kind: u8, numbers: &[f64]| {
             hash.update([kind]);
@@ -137,9 +155,19 @@ impl NoiseKey {
         absorb(10, &[inputs.rows as f64, inputs.event.slack]);
         // Domain separation: marks answers on the grid.
         absorb(11, &[]);
-        ChaCha20Rng::from_seed(hash.finalize().into())
+        let mut seed = Zeroizing::new([0; 32]);
+        hash.finalize_into_reset((&mut *seed).into());
+        ChaCha20Rng::from_seed(*seed)
     }
 }
+
+/// Writes over the part of the stack in which functions that have returned may have left secrets.
+fn wipe_stack() {
+    zeroize_stack::<WIPED_STACK>();
+}
+
+/// The number of bytes of the stack that are written over, several times what drawing noise takes.
+const WIPED_STACK: usize = 1 << 15;
 
 /// Everything that an answer depends on, except the rows themselves and the noise.
 pub(super) struct SeedInputs<'a> {
@@ -190,6 +218,10 @@ mod tests {
             law,
         });
         law.sample(columns, &mut generator(key, t, query, &event, &PROBLEM))
+    }
+
+    fn secret(bytes: [u8; 32]) -> NoiseKey {
+        NoiseKey::secret(NoiseSecret::copy_of(&bytes))
     }
 
     const PROBLEM: Problem = Problem {
@@ -413,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_different_problem_gets_different_noise() {
-        let key = NoiseKey::secret([7; 32]);
+        let key = secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let event = PrivacyEvent::from(IdealRelease::Additive {
             sensitivity: 1.0,
@@ -456,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_different_row_count_or_slack_gets_different_noise() {
-        let key = NoiseKey::secret([7; 32]);
+        let key = secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let ideal = IdealRelease::Additive {
             sensitivity: 1.0,
@@ -478,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_different_query_or_distribution_gets_different_noise() {
-        let key = NoiseKey::secret([7; 32]);
+        let key = secret([7; 32]);
         let minimise = |quadratic, linear| Query::Minimise {
             quadratic,
             linear: vec![linear],
@@ -511,7 +543,7 @@ mod tests {
 
     #[test]
     fn noise_depends_on_every_coordinate_of_a_query_and_every_kind_of_event() {
-        let key = NoiseKey::secret([7; 32]);
+        let key = secret([7; 32]);
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let additive = |law| {
             PrivacyEvent::from(IdealRelease::Additive {
@@ -562,7 +594,7 @@ mod tests {
     /// Seeds as they were before there was Laplace noise, and that of Laplace noise: a resumed party must draw the same.
     #[test]
     fn seeds_do_not_change_between_versions() {
-        let key = NoiseKey::secret([7; 32]);
+        let key = secret([7; 32]);
         let first_word = |law, objective: bool| {
             let ideal = match objective {
                 true => IdealRelease::Objective {
@@ -606,11 +638,11 @@ mod tests {
     fn noise_depends_on_every_byte_of_a_secret() {
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
         let mut seen = BTreeSet::new();
-        seen.insert(draw(law, 1, &NoiseKey::secret([7; 32]), 1)[0].to_bits());
+        seen.insert(draw(law, 1, &secret([7; 32]), 1)[0].to_bits());
         for byte in 0..32 {
             let mut key = [7; 32];
             key[byte] ^= 1;
-            let e = draw(law, 1, &NoiseKey::secret(key), 1)[0];
+            let e = draw(law, 1, &secret(key), 1)[0];
             assert!(seen.insert(e.to_bits()), "byte {byte}");
         }
     }
@@ -618,16 +650,17 @@ mod tests {
     #[test]
     fn a_secret_key_is_a_ratchet_and_a_repeating_one_is_not() {
         let law = NoiseDistribution::Gaussian { sigma: 1.0 };
-        let mut key = NoiseKey::secret([7; 32]);
+        let mut key = secret([7; 32]);
         let before = draw(law, 3, &key, 1);
         key.ratchet();
         let after = draw(law, 3, &key, 1);
         assert_ne!(before, after);
         // The next key follows from the secret before, and from nothing else.
-        let next = NoiseKey::secret(*NoiseKey::next_secret(&[7; 32]));
-        assert_eq!(draw(law, 3, &next, 1), after);
+        let mut next = NoiseSecret::copy_of(&[7; 32]);
+        next.advance();
         let hash = Sha256::digest([&b"radmm ratchet v1\0"[..], &[7; 32]].concat());
-        assert_eq!(NoiseKey::next_secret(&[7; 32])[..], hash[..]);
+        assert_eq!(next.bytes()[..], hash[..]);
+        assert_eq!(draw(law, 3, &NoiseKey::secret(next), 1), after);
 
         let mut key = NoiseKey::repeating(7, 0, 0);
         let before = draw(law, 3, &key, 1);
@@ -638,6 +671,6 @@ mod tests {
     #[test]
     fn keys_know_whether_their_noise_repeats() {
         assert!(NoiseKey::repeating(1, 0, 0).repeats());
-        assert!(!NoiseKey::secret([7; 32]).repeats());
+        assert!(!secret([7; 32]).repeats());
     }
 }

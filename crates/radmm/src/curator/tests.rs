@@ -259,10 +259,10 @@ fn rows_with_tiny_entries_are_answered() {
 fn answers_under_a_secret_key_do_not_depend_on_earlier_queries() {
     let ask = |before: bool| {
         // An answer replaces the key by the next one.
-        let secret = match before {
-            true => [7; 32],
-            false => *NoiseKey::next_secret(&[7; 32]),
-        };
+        let mut secret = NoiseSecret::copy_of(&[7; 32]);
+        if !before {
+            secret.advance();
+        }
         let mut config = CuratorConfig {
             noise: NoiseKey::secret(secret),
             ..config(Budget::unlimited(0.0).unwrap())
@@ -291,14 +291,17 @@ fn the_key_after_an_answer_does_not_draw_its_noise_again() {
         Curator::new(rows(), config).unwrap()
     };
     let ask = |curator: &mut Curator| curator.answer(1, &query(vec![0.5, 0.2])).unwrap();
-    let mut asked = curator([7; 32]);
+    let secret = || NoiseSecret::copy_of(&[7; 32]);
+    let mut asked = curator(secret());
     let answer = ask(&mut asked);
-    assert_eq!(ask(&mut curator([7; 32])), answer);
+    assert_eq!(ask(&mut curator(secret())), answer);
     // With what is left of the key, the same query at the same iteration has other noise.
     asked.last_answered = 0;
     let again = ask(&mut asked);
     assert_ne!(again, answer);
-    assert_eq!(again, ask(&mut curator(*NoiseKey::next_secret(&[7; 32]))));
+    let mut next = secret();
+    next.advance();
+    assert_eq!(again, ask(&mut curator(next)));
 }
 
 #[test]
@@ -355,7 +358,10 @@ fn shared_rows_require_repeating_noise() {
         noise,
         ..config(Budget::unlimited(0.0).unwrap())
     };
-    let secret = Curator::simulated(shared.clone(), config_with(NoiseKey::secret([1; 32])));
+    let secret = Curator::simulated(
+        shared.clone(),
+        config_with(NoiseKey::secret(NoiseSecret::copy_of(&[1; 32]))),
+    );
     assert_eq!(secret.err(), Some(InvalidCuratorConfig::SharedRows));
     let seeded = Curator::simulated(shared, config_with(NoiseKey::repeating(1, 0, 0)));
     assert!(seeded.is_ok());

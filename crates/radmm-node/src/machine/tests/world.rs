@@ -315,7 +315,7 @@ impl World {
         let graph = Graph::new(&study.network.topology, 5).unwrap();
         let table = StudyRows::read(&study, Path::new("")).unwrap();
         let host = |rows: radmm_study::rows::PartyRows| Host {
-            pem: SecretKey::generate().unwrap().to_pem(),
+            pem: SecretKey::generate().unwrap().to_pem().to_string(),
             shard: rows.shard,
             disk: FaultyDisk::default(),
             party: None,
@@ -416,7 +416,7 @@ impl World {
         let curator = match self.secret {
             false => Curator::simulated(host.shard.clone(), config),
             true => {
-                config.noise = NoiseKey::secret(*store.noise_secret(study_record.number)?);
+                config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
                 // A party with secret noise owns its rows: they are read again.
                 let table = StudyRows::read(study, Path::new("")).unwrap();
                 let rows = table.parties.into_iter().nth(i as usize).unwrap();

@@ -1,6 +1,5 @@
 //! The secrets of the noise: what could draw the noise of an answer again is gone once the answer may leave.
 
-use radmm::curator::NoiseKey;
 use radmm_data::{CellValue, MemoryColumn, MemoryTable, NamedColumn};
 use radmm_study::{Limit, NoiseOrigin};
 
@@ -65,7 +64,11 @@ fn said(party: &Party) -> (Vec<ChargedAnswer>, Vec<SignedMessage>) {
 
 /// Returns the secrets of a study's first data steps, given the first.
 fn secrets(first: [u8; 32], count: usize) -> Vec<[u8; 32]> {
-    let next = |secret: &[u8; 32]| Some(*NoiseKey::next_secret(secret));
+    let next = |secret: &[u8; 32]| {
+        let mut next = NoiseSecret::copy_of(secret);
+        next.advance();
+        Some(*next.bytes())
+    };
     std::iter::successors(Some(first), next)
         .take(count)
         .collect()
@@ -86,10 +89,10 @@ fn assert_forgotten(disk: &FaultyDisk, secrets: &[[u8; 32]], when: &str) {
 
 /// A disk on which a study is begun, its first secret, and the party's key.
 fn begun() -> (FaultyDisk, [u8; 32], String) {
-    let key = SecretKey::generate().unwrap().to_pem();
+    let key = SecretKey::generate().unwrap().to_pem().to_string();
     let disk = FaultyDisk::default();
     drop(party(&disk, &key));
-    let first = *open(&disk).unwrap().noise_secret(0).unwrap();
+    let first = *open(&disk).unwrap().noise_secret(0).unwrap().bytes();
     assert!(
         disk.everything()
             .iter()
@@ -119,7 +122,7 @@ fn what_drew_the_noise_of_an_answer_is_gone_before_the_answer_leaves() {
     // Whoever starts it again finds no secret either, and cannot ask.
     drop(party);
     let mut store = open(&disk).unwrap();
-    assert!(!secrets.contains(&store.noise_secret(0).unwrap()));
+    assert!(!secrets.contains(store.noise_secret(0).unwrap().bytes()));
 }
 
 #[test]
@@ -223,8 +226,12 @@ fn secrets_that_are_ahead_of_the_journal_are_refused() {
     // Secrets of a backup beside the journal as it is now: they catch up, to the same secret.
     let mut caught_up = open(&new.with_secrets_of(&old)).unwrap();
     assert_eq!(
-        *caught_up.noise_secret(0).unwrap(),
-        *open(&new.after_kill()).unwrap().noise_secret(0).unwrap()
+        caught_up.noise_secret(0).unwrap().bytes(),
+        open(&new.after_kill())
+            .unwrap()
+            .noise_secret(0)
+            .unwrap()
+            .bytes()
     );
     // A journal from before a second study, beside the secrets of both.
     let mut both = open(&new).unwrap();
