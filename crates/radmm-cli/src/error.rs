@@ -53,6 +53,10 @@ pub(crate) enum CommandError {
         "give a study file, or --rows and --columns to plan without one, as in radmm plan --rows 5000,800,1200 --columns 60"
     )]
     NothingPlanned,
+    #[error(
+        "--set: there is no study to set a key of; give one, as in radmm audit study.toml --set privacy.epsilon=1"
+    )]
+    NothingToSet,
     #[error("--delta: {0}")]
     Delta(&'static str),
     #[error("--rows: {0}")]
@@ -183,6 +187,7 @@ impl CommandError {
             | Self::RowCounts(_)
             | Self::PlannedRows(_)
             | Self::NothingPlanned
+            | Self::NothingToSet
             | Self::Delta(_)
             | Self::Compare(_)
             | Self::AccuracyWithFigures
