@@ -82,6 +82,8 @@ mod tick;
 
 pub use algorithm::Method;
 pub use canonical::diff::{Difference, first_difference};
+pub use canonical::digest::sha256_of_json;
+pub use canonical::dotted_keys::dotted_keys;
 pub use canonical::write_toml::toml_of_json;
 pub use choice::Choice;
 pub use error::{KeyPlace, Note, StudyError};
