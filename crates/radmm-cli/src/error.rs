@@ -8,8 +8,8 @@ use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
-    BillError, CertifyError, CompareError, ForecastError, PrepareError, StudyRowsError,
-    UnattainableBudget,
+    BillError, CertifyError, CollectError, CompareError, ForecastError, PrepareError,
+    StudyRowsError, UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
@@ -20,6 +20,7 @@ use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_paper::accuracy::AccuracyError;
 use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
+use radmm_study::number_format::count;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -63,6 +64,12 @@ pub(crate) enum CommandError {
     PlannedRows(&'static str),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("{0}")]
+    Collect(#[from] CollectError),
+    #[error("{}: no run could be collected of {found} found", folder.display())]
+    NothingCollected { folder: PathBuf, found: String },
+    #[error("{} left out, and --require-all was given", count(*.0, "run was", "runs were"))]
+    RunsLeftOut(usize),
     #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
     AccuracyWithFigures,
     #[error("{0}")]
@@ -190,6 +197,7 @@ impl CommandError {
             | Self::NothingToSet
             | Self::Delta(_)
             | Self::Compare(_)
+            | Self::Collect(CollectError::Folder { .. })
             | Self::AccuracyWithFigures
             | Self::Model(_)
             | Self::Verify(_)

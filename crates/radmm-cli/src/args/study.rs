@@ -130,6 +130,36 @@ pub(crate) struct PlanArgs {
     pub work: WorkArgs,
 }
 
+/// Collect the results of many runs in one table
+///
+/// Finds every result.json below a folder and prints a table with a row for each method of each run, and a column for each key by
+/// which the runs' studies differ. Every ε in it is the total over every message of a whole run, with its δ and its neighbouring
+/// relation. Runs that stopped early or cannot be read are named and left out; the exit code is 1 if none is left.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm collect runs                              a table in the terminal
+  radmm collect runs --out runs.parquet           for pandas, polars, R or DuckDB; or runs.csv
+  radmm collect runs --json | jq '.rows[] | {run, held_out_accuracy}'")]
+pub(crate) struct CollectArgs {
+    /// The folder below which the runs are, at any depth
+    pub folder: PathBuf,
+
+    /// Write the table to this file, .parquet or .csv, instead of the terminal
+    #[arg(long, value_name = "FILE", value_parser = values::table_file)]
+    pub out: Option<PathBuf>,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Exit with 1 if any run was left out
+    #[arg(long)]
+    pub require_all: bool,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
 /// Reproduce the paper's figures on the UCI Adult data, which is part of the program
 ///
 /// Runs the experiments and writes one report, report.html, with the figures, their numbers, and the paper's claims next to the

@@ -1,5 +1,8 @@
 //! Parsers of argument values.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
 use radmm_data::Format;
 use radmm_lab::PriorMethod;
 use radmm_node::runtime::LogLevel;
@@ -48,6 +51,15 @@ pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {
 pub(super) fn format(text: &str) -> Result<Format, String> {
     let named = Format::ALL.into_iter().find(|format| format.name() == text);
     named.ok_or_else(|| "must be csv, parquet or libsvm".into())
+}
+
+/// Returns the path of a table to be written, whose extension tells its format.
+pub(super) fn table_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(OsStr::to_str) {
+        Some("csv" | "parquet") => Ok(path),
+        _ => Err("must end in .csv or .parquet".into()),
+    }
 }
 
 pub(super) fn set(text: &str) -> Result<Override, OverrideError> {
