@@ -16,8 +16,8 @@ pub struct Override {
     given: String,
     /// The names of the sections, and of the key in the last of them.
     path: Vec<String>,
-    /// The same as a line of TOML: `algorithm.penalty = 3`.
-    toml: String,
+    /// The value as TOML.
+    value: String,
 }
 
 /// The reason why an argument is not a key with a value.
@@ -31,6 +31,12 @@ pub enum OverrideError {
         "{0} is not a key: its names have dots between them, as in algorithm.penalty, and quotes around them if they have other characters than letters, digits, - and _"
     )]
     Key(String),
+    /// A value of a list is missing.
+    #[error("must be KEY=VALUE,VALUE,…, such as algorithm.penalty=0.3,1,3")]
+    List,
+    /// A value of a list is there twice.
+    #[error("{0} is listed twice")]
+    Twice(String),
     /// The value is neither TOML nor a bare word.
     #[error(
         "{value} is not a value of TOML: {message}; close its brackets and quotes, or put all of it in quotes"
@@ -92,14 +98,40 @@ impl Override {
 
     fn of_toml(given: String, key: &str, value: &str) -> Result<Self, OverrideError> {
         let path = names(key).ok_or_else(|| OverrideError::Key(key.to_owned()))?;
-        let toml = format!("{key} = {value}");
-        DeTable::parse(&toml).map_err(|error| OverrideError::value(value, &error))?;
-        Ok(Self { given, path, toml })
+        let one = Self {
+            given,
+            path,
+            value: value.to_owned(),
+        };
+        match DeTable::parse(&one.toml()) {
+            Ok(_) => Ok(one),
+            Err(error) => Err(OverrideError::value(value, &error)),
+        }
     }
 
     /// Returns the names of the sections, and of the key in the last of them.
     pub fn path(&self) -> &[String] {
         &self.path
+    }
+
+    /// Returns the dotted key: `algorithm.penalty`.
+    pub fn key(&self) -> String {
+        let names: Vec<String> = self
+            .path
+            .iter()
+            .map(|name| write_toml::bare(name))
+            .collect();
+        names.join(".")
+    }
+
+    /// Returns the value as TOML.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Returns key and value as a line of TOML.
+    fn toml(&self) -> String {
+        format!("{} = {}", self.key(), self.value)
     }
 
     /// Returns the argument as it was given.
@@ -135,9 +167,10 @@ impl<'a> PlacedOverride<'a> {
     pub(crate) fn all(file_length: usize, overrides: &'a [Override]) -> Vec<Self> {
         let mut start = file_length;
         let place = |one: &'a Override| {
-            let text = " ".repeat(start) + &one.toml;
+            let text = " ".repeat(start) + &one.toml();
+            let next = text.len();
             let placed = Self { one, start, text };
-            start += one.toml.len();
+            start = next;
             placed
         };
         overrides.iter().map(place).collect()

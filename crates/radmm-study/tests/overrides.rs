@@ -1,7 +1,7 @@
 //! A key that is given beside a study file takes the place of the file's, and is checked like it.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use radmm_study::{Override, Study, StudyError};
+use radmm_study::{GridAxis, Override, Study, StudyError};
 
 const EXAMPLE: &str = include_str!("example.toml");
 const MISTAKES: &str = include_str!("errors_study.txt");
@@ -104,6 +104,11 @@ fn an_override_is_the_same_as_an_edit_of_the_file() {
         (
             &["data.numeric.\"hours per week\"=[1, 50]"],
             &[("[1, 99]", "[1, 50]")],
+        ),
+        // A combining accent, and a character that TOML wants escaped.
+        (
+            &["data.numeric.\"e\u{301}\\u007F\"=[1, 50]"],
+            &[("[1, 99]", "[1, 99]\n\"e\u{301}\\u007F\" = [1, 50]")],
         ),
         (
             &["data.numeric.'a=b'=[1, 50]"],
@@ -352,4 +357,80 @@ fn values_of_json_keep_their_type() {
             .starts_with("null is not a value of TOML: "),
         "{error}"
     );
+}
+
+#[test]
+fn a_grid_has_every_combination_with_the_last_axis_fastest() {
+    let axes = [
+        "algorithm.penalty=0.3, 1",
+        "algorithm.name=admm,r-admm,\"m-admm\"",
+    ]
+    .map(|text| GridAxis::parse("--grid", text).unwrap());
+    let combinations = GridAxis::combinations(&axes);
+    let given: Vec<Vec<(String, &str)>> = combinations
+        .iter()
+        .map(|cell| cell.iter().map(|one| (one.key(), one.value())).collect())
+        .collect();
+    let cell = |penalty, name| {
+        vec![
+            ("algorithm.penalty".to_owned(), penalty),
+            ("algorithm.name".to_owned(), name),
+        ]
+    };
+    assert_eq!(
+        given,
+        [
+            cell("0.3", "\"admm\""),
+            cell("0.3", "\"r-admm\""),
+            cell("0.3", "\"m-admm\""),
+            cell("1", "\"admm\""),
+            cell("1", "\"r-admm\""),
+            cell("1", "\"m-admm\""),
+        ]
+    );
+    assert_eq!(combinations[3][0].given(), "--grid algorithm.penalty=1");
+    assert_eq!(GridAxis::combinations(&[]), [Vec::<&Override>::new()]);
+    // Commas in brackets, braces and quotes separate nothing.
+    let axis = GridAxis::parse(
+        "--grid",
+        "data.numeric.age=[0, 90],{ bounds = [0, 80], bins = 4 }, \"a,b\",'c,'",
+    )
+    .unwrap();
+    let values: Vec<&str> = axis.values().iter().map(Override::value).collect();
+    assert_eq!(
+        values,
+        [
+            "[0, 90]",
+            "{ bounds = [0, 80], bins = 4 }",
+            "\"a,b\"",
+            "'c,'"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_in_an_axis_are_errors() {
+    for (text, says) in [
+        (
+            "algorithm.penalty",
+            "must be KEY=VALUE, such as algorithm.penalty=3",
+        ),
+        (
+            "algorithm.penalty=1,,3",
+            "must be KEY=VALUE,VALUE,…, such as algorithm.penalty=0.3,1,3",
+        ),
+        (
+            "algorithm.penalty=1,3,",
+            "must be KEY=VALUE,VALUE,…, such as algorithm.penalty=0.3,1,3",
+        ),
+        ("algorithm.penalty=1,3,1", "1 is listed twice"),
+        ("algorithm.name=admm,\"admm\"", "\"admm\" is listed twice"),
+        (
+            "network.edges=[[0, 1],3",
+            "[[0, 1],3 is not a value of TOML: unclosed array, expected `]`; close its brackets and quotes, or put all of it in quotes",
+        ),
+    ] {
+        let error = GridAxis::parse("--grid", text).unwrap_err();
+        assert_eq!(error.to_string(), says, "{text:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::parse::suggest::joined;
+use super::write_toml::bare;
 
 /// Returns all keys of a study in the form of [`Study::canonical`](crate::Study::canonical), each with its dotted name, as an
 /// [`Override`](crate::Override) has it: `algorithm.penalty`. Lists are values.
@@ -14,7 +14,10 @@ pub fn dotted_keys(study: &Map<String, Value>) -> Vec<(String, Value)> {
 
 fn add(path: &str, table: &Map<String, Value>, keys: &mut Vec<(String, Value)>) {
     for (name, value) in table {
-        let path = joined(path, name);
+        let path = match path {
+            "" => bare(name),
+            path => format!("{path}.{}", bare(name)),
+        };
         match value {
             Value::Object(table) => add(&path, table, keys),
             value => keys.push((path, value.clone())),

@@ -107,7 +107,7 @@ pub(crate) fn inline(value: &Value) -> String {
 }
 
 /// Returns a key, quoted where it has other characters than TOML allows in bare keys.
-fn bare(key: &str) -> String {
+pub(crate) fn bare(key: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     match !key.is_empty() && key.chars().all(plain) {
         true => key.to_owned(),
