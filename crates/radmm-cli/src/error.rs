@@ -8,8 +8,8 @@ use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
-    BillError, CertifyError, CompareError, ForecastError, PrepareError, StudyRowsError,
-    UnattainableBudget,
+    BillError, CertifyError, CollectError, CompareError, ForecastError, PrepareError,
+    StudyRowsError, UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
@@ -20,6 +20,7 @@ use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_paper::accuracy::AccuracyError;
 use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
+use radmm_study::number_format::count;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
@@ -53,12 +54,22 @@ pub(crate) enum CommandError {
         "give a study file, or --rows and --columns to plan without one, as in radmm plan --rows 5000,800,1200 --columns 60"
     )]
     NothingPlanned,
+    #[error(
+        "--set: there is no study to set a key of; give one, as in radmm audit study.toml --set privacy.epsilon=1"
+    )]
+    NothingToSet,
     #[error("--delta: {0}")]
     Delta(&'static str),
     #[error("--rows: {0}")]
     PlannedRows(&'static str),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("{0}")]
+    Collect(#[from] CollectError),
+    #[error("{}: no run could be collected of {found} found", folder.display())]
+    NothingCollected { folder: PathBuf, found: String },
+    #[error("{} left out, and --require-all was given", count(*.0, "run was", "runs were"))]
+    RunsLeftOut(usize),
     #[error("accuracy is not one of the paper's figures: run it alone, or the figures without it")]
     AccuracyWithFigures,
     #[error("{0}")]
@@ -183,8 +194,10 @@ impl CommandError {
             | Self::RowCounts(_)
             | Self::PlannedRows(_)
             | Self::NothingPlanned
+            | Self::NothingToSet
             | Self::Delta(_)
             | Self::Compare(_)
+            | Self::Collect(CollectError::Folder { .. })
             | Self::AccuracyWithFigures
             | Self::Model(_)
             | Self::Verify(_)

@@ -54,6 +54,7 @@ pub fn run(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> 
         Command::Run(args) => commands::run::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Collect(args) => commands::collect::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Certify(args) => commands::certify::run(&args),
         Command::Privacy(args) => commands::privacy::run(&args),

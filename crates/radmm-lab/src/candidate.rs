@@ -1,5 +1,6 @@
 //! A candidate of a comparison: a study on shared rows, with noise at which its whole run costs a common total.
 
+use radmm::curator::HeldOutScore;
 use radmm::node::StepKind;
 use radmm::privacy::{Bound, Guarantee, Mechanism, NoiseFamily};
 use radmm::sim::{GlobalFit, Snapshot};
@@ -219,11 +220,17 @@ impl HeldOutStats {
     /// Returns the statistics of at least one run; `None` if no rows were held out.
     pub fn of(runs: &[Repetition]) -> Option<Self> {
         let scores: Option<Vec<_>> = runs.iter().map(|run| run.held_out).collect();
-        scores.map(|scores| Self {
-            loss: SampleStats::of(scores.iter().map(|score| score.loss)),
-            accuracy: SampleStats::of(scores.iter().map(|score| score.accuracy)),
-            auc: SampleStats::of(scores.iter().map(|score| score.auc)),
-        })
+        scores.map(|scores| Self::of_scores(&scores))
+    }
+
+    /// Returns the statistics of at least one score.
+    pub(crate) fn of_scores(scores: &[HeldOutScore]) -> Self {
+        let stats = |number: fn(&HeldOutScore) -> f64| SampleStats::of(scores.iter().map(number));
+        Self {
+            loss: stats(|score| score.loss),
+            accuracy: stats(|score| score.accuracy),
+            auc: stats(|score| score.auc),
+        }
     }
 }
 

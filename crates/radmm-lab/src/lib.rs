@@ -7,6 +7,7 @@
 //! | `bill` | the privacy cost of a study, before it runs |
 //! | `baseline`, `centralised`, `majority`, `prior_methods` | what a study is compared with |
 //! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
+//! | `run_table` | one table of the results of many runs |
 //! | `forecast` | the accuracy to expect at an ε, and the rows that it takes |
 //! | `certify` | the convergence of an algorithm |
 //! | [`audit`] | attacks on the mechanism, for a lower bound on ε |
@@ -70,6 +71,7 @@ mod prior_methods;
 mod privacy_statement;
 pub mod report;
 mod result_file;
+mod run_table;
 mod stats;
 
 pub use baseline::{Baseline, Criterion, gossip_rounds};
@@ -98,4 +100,7 @@ pub use radmm_study::pricing::noise_check::{EXCESSIVE_SHARE, ExcessiveNoise};
 pub use radmm_study::rows::{PartyRows, RowCounts, StudyRows, StudyRowsError};
 pub use radmm_study::statement_text::Program;
 pub use result_file::{ResultFile, caveat};
+pub use run_table::{
+    CollectError, CollectedMethod, CollectedRun, LeftOutRun, RunFiles, RunTable, shown_value,
+};
 pub use stats::SampleStats;

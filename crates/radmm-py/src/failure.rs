@@ -18,7 +18,7 @@ use radmm_node::key::KeyError;
 use radmm_node::machine::PartyError;
 use radmm_node::setup::{OnePartyError, RowsError, SetupError};
 use radmm_node::store::StoreError;
-use radmm_study::{ModelError, StudyError};
+use radmm_study::{KeyPlace, ModelError, StudyError};
 
 /// A failure on its way to Python.
 #[derive(Debug)]
@@ -149,13 +149,16 @@ impl From<StudyError> for Failure {
         let message = error.to_string();
         let (file, line, key) = match error {
             StudyError::Syntax { file, line, .. } => (file, Some(line), None),
-            StudyError::Unknown {
-                file, line, what, ..
-            } => (file, Some(line), Some(what)),
+            StudyError::Unknown { place, what, .. } => {
+                let (file, line) = file_and_line(place);
+                (file, line, Some(what))
+            }
             StudyError::Missing { file, key, .. } => (file, None, Some(key)),
-            StudyError::Wrong {
-                file, line, key, ..
-            } => (file, Some(line), Some(key)),
+            StudyError::Wrong { place, key, .. } => {
+                let (file, line) = file_and_line(place);
+                (file, line, Some(key))
+            }
+            StudyError::Override { .. } => (String::new(), None, None),
         };
         Self::Study {
             message,
@@ -163,6 +166,14 @@ impl From<StudyError> for Failure {
             line,
             key,
         }
+    }
+}
+
+/// Returns the file and line of a key; none of either for one that was set beside the file.
+fn file_and_line(place: KeyPlace) -> (String, Option<usize>) {
+    match place {
+        KeyPlace::Line { file, line } => (file, Some(line)),
+        KeyPlace::Override(_) => (String::new(), None),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Studies: read, drafted, priced, planned, certified, simulated and compared.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use radmm_lab::{
     Comparison, ComparisonOptions, ExcessiveNoise, Experiment, ForecastSource, Forecaster,
     PriorMethod, PublicRows, StudyBill, StudyRows,
 };
-use radmm_study::{RowSource, Study};
+use radmm_study::{Override, RowSource, Study};
 use serde_json::Value;
 
 use crate::background::{self, Work};
@@ -30,10 +31,23 @@ pub(crate) struct StudyFile {
 
 #[pymethods]
 impl StudyFile {
-    /// Reads the text of a study file; `name` is that of the file in messages.
+    /// Reads the text of a study file; `name` is that of the file in messages. `overrides` are keys in place of the file's: the
+    /// name of each in messages, its dotted key, and its value as JSON.
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str, name: &str, folder: PathBuf) -> Result<Self, Failure> {
-        let (study, notes) = guarded(py, || Ok(Study::parse(text, name)?))?;
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        folder: PathBuf,
+        overrides: Vec<(String, String, String)>,
+    ) -> Result<Self, Failure> {
+        let (study, notes) = guarded(py, || {
+            let overrides: Vec<Override> = overrides
+                .iter()
+                .map(|(given, key, json)| override_of_json(given, key, json))
+                .collect::<Result<_, _>>()?;
+            Ok(Study::parse_with(text, name, &overrides)?)
+        })?;
         Ok(Self {
             study,
             notes: notes.iter().map(ToString::to_string).collect(),
@@ -246,6 +260,12 @@ impl StudyFile {
         let rows = self.rows(py, table)?;
         Ok(Experiment::with_rows(self.study.clone(), rows)?)
     }
+}
+
+fn override_of_json(given: &str, key: &str, json: &str) -> Result<Override, Failure> {
+    let wrong = |error: &dyn Display| Failure::Value(format!("{given}: {error}"));
+    let value: Value = serde_json::from_str(json).map_err(|error| wrong(&error))?;
+    Override::of_json(given.to_owned(), key, &value).map_err(|error| wrong(&error))
 }
 
 fn warn_of_noise(py: Python<'_>, noise: Option<&ExcessiveNoise>) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
-//! Plots and pages of results, each in one self-contained file: no script, no font, no network.
+//! Plots and pages of results, each in one self-contained file: no script, no font, no network. Tables for other programs.
 //!
 //! A [`Figure`] is named numbers. It becomes an SVG file, a CSV file, or a part of a [`Page`], which is HTML. The same figure
-//! gives the same bytes on every machine. The crate knows nothing of studies, runs or privacy.
+//! gives the same bytes on every machine. A [`RecordTable`] becomes a CSV or Parquet file. The crate knows nothing of studies, runs or privacy.
 //!
 //! ```
 //! use radmm_report::{Axis, AxisScale, Figure, Panel, Point, Series, Style};
@@ -27,6 +27,8 @@
 mod csv;
 mod html;
 pub mod plot;
+mod records;
 
 pub use html::{Block, Claim, Headline, Page, Section, TextTable, sentences};
 pub use plot::{Axis, AxisScale, DotPlot, DotRow, Figure, Panel, Point, Series, Style};
+pub use records::{RecordColumn, RecordTable, RecordValues};

@@ -40,6 +40,7 @@
 //! |---|---|
 //! | `study`, `site` | the study file, and the file that one party keeps to itself |
 //! | `parse` | from TOML to a checked study: one file a section |
+//! | `overrides`, `grid_axis` | keys given beside the file, in place of its own; several values of one |
 //! | `canonical` | the one way to write a study: its digest, and where two studies differ |
 //! | [`algorithm`] | the registry of algorithms |
 //! | [`pricing`] | from a total ε to the noise of every party, and back, before a row is read |
@@ -64,12 +65,14 @@ mod canonical;
 mod choice;
 mod error;
 pub mod foreign_text;
+mod grid_axis;
 pub mod hex;
 mod identity;
 pub mod instantiate;
 mod model;
 mod noise;
 pub mod number_format;
+mod overrides;
 mod parse;
 pub mod pricing;
 pub mod rows;
@@ -80,12 +83,16 @@ mod tick;
 
 pub use algorithm::Method;
 pub use canonical::diff::{Difference, first_difference};
+pub use canonical::digest::sha256_of_json;
+pub use canonical::dotted_keys::dotted_keys;
 pub use canonical::write_toml::toml_of_json;
 pub use choice::Choice;
-pub use error::{Note, StudyError};
+pub use error::{KeyPlace, Note, StudyError};
+pub use grid_axis::GridAxis;
 pub use identity::{Identity, IdentityError};
 pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
 pub use noise::{Noise, NoiseKind, TotalBudget};
+pub use overrides::{Override, OverrideError};
 pub use radmm::privacy::NoiseFamily;
 pub use site::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
 pub use study::{

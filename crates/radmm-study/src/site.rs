@@ -166,7 +166,11 @@ impl SiteFile {
     ///
     /// Notes come in the order of their lines.
     pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
-        let document = Document { file, text };
+        let document = Document {
+            file,
+            text,
+            overrides: &[],
+        };
         let table = document.table()?;
         let top = Section::top(document, &table, &KNOWN)?;
 
@@ -202,7 +206,7 @@ impl SiteFile {
             limit: limit(&top, noise)?,
             addresses: addresses(&top)?,
         };
-        notes.sort_by_key(|note| note.line);
+        Note::sort(&mut notes);
         Ok((site, notes))
     }
 }

@@ -11,9 +11,10 @@ use serde::{Serialize, Serializer};
 use crate::choice::Choice;
 use crate::error::{Note, StudyError};
 use crate::identity::Identity;
+use crate::overrides::PlacedOverride;
 use crate::parse::reader::{Document, KnownNames, Section};
 use crate::parse::{algorithm, data, network, parties, privacy, problem, run, split, test_rows};
-use crate::{Method, Noise, statement_text};
+use crate::{Method, Noise, Override, statement_text};
 
 const KNOWN: KnownNames = KnownNames {
     keys: &["name"],
@@ -217,7 +218,16 @@ impl Study {
     ///
     /// Notes come in the order of their lines.
     pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<Note>), StudyError> {
-        Self::parse_with(text, file, None)
+        Self::read(text, file, &[], None)
+    }
+
+    /// Reads a study in which each of `overrides` takes the place of a key of the text, or adds one.
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        overrides: &[Override],
+    ) -> Result<(Self, Vec<Note>), StudyError> {
+        Self::read(text, file, overrides, None)
     }
 
     /// Reads the study of a party that trains on its own rows alone. The text has neither `[[parties]]` nor `[network]`.
@@ -226,16 +236,22 @@ impl Study {
         file: &str,
         party: StudyParty,
     ) -> Result<(Self, Vec<Note>), StudyError> {
-        Self::parse_with(text, file, Some(party))
+        Self::read(text, file, &[], Some(party))
     }
 
     /// Reads a study, whose only party is `alone` if there is one.
-    fn parse_with(
+    fn read(
         text: &str,
         file: &str,
+        overrides: &[Override],
         alone: Option<StudyParty>,
     ) -> Result<(Self, Vec<Note>), StudyError> {
-        let document = Document { file, text };
+        let overrides = PlacedOverride::all(text.len(), overrides);
+        let document = Document {
+            file,
+            text,
+            overrides: &overrides,
+        };
         let table = document.table()?;
         let top = Section::top(document, &table, &KNOWN)?;
 
@@ -282,7 +298,7 @@ impl Study {
             &mut choices,
         )?;
 
-        notes.sort_by_key(|note| note.line);
+        Note::sort(&mut notes);
         let study = Self {
             name,
             data: DataSection {

@@ -1,6 +1,6 @@
 //! The digest of a study depends on the meaning of every key, and on nothing else.
 
-use radmm_study::{NoiseOrigin, Study, hex};
+use radmm_study::{NoiseOrigin, Override, Study, dotted_keys, hex, sha256_of_json};
 
 const EXAMPLE: &str = include_str!("example.toml");
 
@@ -152,5 +152,36 @@ fn every_key_changes_the_digest() {
         let changed = digest(&text);
         assert!(!seen.contains(&changed), "{old} → {new}");
         seen.push(changed);
+    }
+}
+
+#[test]
+fn a_study_that_is_read_back_has_the_digest_of_the_one_that_was_written() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a study");
+        let (study, _) = Study::parse(&text, "study.toml").expect("a study");
+        let indented = serde_json::to_string_pretty(&study).expect("JSON");
+        let read = serde_json::from_str(&indented).expect("JSON");
+        assert_eq!(sha256_of_json(&read), study.sha256(), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_key_of_a_study_can_be_set_by_its_dotted_name() {
+    let (study, _) = Study::parse(EXAMPLE, "study.toml").expect("a study");
+    let json = serde_json::to_value(&study).expect("JSON");
+    let keys = dotted_keys(json.as_object().expect("a table"));
+    assert!(keys.len() > 30, "{keys:?}");
+    assert!(
+        keys.iter()
+            .any(|(key, _)| key == "data.numeric.\"hours per week\""),
+        "{keys:?}"
+    );
+    for (key, value) in keys {
+        let one = Override::of_json(format!("--set {key}"), &key, &value).expect("a key");
+        let again = Study::parse_with(EXAMPLE, "study.toml", &[one]);
+        assert_eq!(again.expect("a study").0.sha256(), study.sha256(), "{key}");
     }
 }

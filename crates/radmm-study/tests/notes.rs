@@ -1,6 +1,6 @@
 //! Keys that have no effect are checked and noted, so that `name` can be switched back and forth.
 
-use radmm_study::{Note, Study};
+use radmm_study::{KeyPlace, Note, Study};
 
 const EXAMPLE: &str = include_str!("example.toml");
 
@@ -16,7 +16,7 @@ fn notes(changes: &[(&str, &str)]) -> Vec<Note> {
 }
 
 fn said(changes: &[(&str, &str)]) -> Vec<String> {
-    notes(changes).into_iter().map(|note| note.text).collect()
+    notes(changes).iter().map(ToString::to_string).collect()
 }
 
 const TO_DGD: [(&str, &str); 2] = [
@@ -27,12 +27,18 @@ const TO_DGD: [(&str, &str); 2] = [
 #[test]
 fn a_note_has_a_line_and_a_text() {
     let expected = Note {
-        line: 38,
-        text: "study.toml:38: [algorithm] recycle is not used by admm".to_owned(),
+        place: KeyPlace::Line {
+            file: "study.toml".to_owned(),
+            line: 38,
+        },
+        text: "[algorithm] recycle is not used by admm".to_owned(),
     };
     let notes = notes(&[("\"r-admm\"", "\"admm\"")]);
     assert_eq!(notes[0], expected);
-    assert_eq!(notes[0].to_string(), expected.text);
+    assert_eq!(
+        notes[0].to_string(),
+        "study.toml:38: [algorithm] recycle is not used by admm"
+    );
 }
 
 #[test]
@@ -192,7 +198,10 @@ fn notes_come_in_the_order_of_the_file() {
         ("\"random\"", "\"star\""),
     ];
     changes.extend(TO_DGD);
-    let lines: Vec<usize> = notes(&changes).iter().map(|note| note.line).collect();
+    let lines: Vec<usize> = notes(&changes)
+        .iter()
+        .filter_map(|note| note.place.line())
+        .collect();
     assert_eq!(lines, [21, 26, 27, 39, 40, 41, 49, 50]);
 }
 

@@ -14,7 +14,7 @@ fn read(changes: &[(&str, &str)]) -> (Study, Vec<String>) {
         text.replacen(old, new, 1)
     });
     match Study::parse(&text, "study.toml") {
-        Ok((study, notes)) => (study, notes.into_iter().map(|note| note.text).collect()),
+        Ok((study, notes)) => (study, notes.iter().map(ToString::to_string).collect()),
         Err(error) => panic!("{error} in\n{text}"),
     }
 }

@@ -18,7 +18,7 @@ epsilon = 1
 
 fn read(text: &str) -> (SiteFile, Vec<String>) {
     match SiteFile::parse(text, "site.toml") {
-        Ok((site, notes)) => (site, notes.into_iter().map(|note| note.text).collect()),
+        Ok((site, notes)) => (site, notes.iter().map(ToString::to_string).collect()),
         Err(error) => panic!("{error} in\n{text}"),
     }
 }

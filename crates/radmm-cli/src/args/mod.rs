@@ -16,8 +16,8 @@ pub(crate) use self::party::{
     VerifyLedgerArgs,
 };
 pub(crate) use self::study::{
-    AuditArgs, CertifyArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs, ReproduceArgs,
-    RunArgs, ShowStudyArgs, StudyCommand,
+    AuditArgs, CertifyArgs, CollectArgs, CompareArgs, PaperFigure, PlanArgs, PrivacyArgs,
+    ReproduceArgs, RunArgs, ShowStudyArgs, StudyCommand,
 };
 
 /// Train one linear classifier on the rows of many parties: no server, messages between neighbours only, one privacy guarantee
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     Plan(PlanArgs),
     Compare(CompareArgs),
+    Collect(CollectArgs),
     Reproduce(ReproduceArgs),
     Certify(CertifyArgs),
     Privacy(PrivacyArgs),

@@ -4,8 +4,36 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use radmm_lab::PriorMethod;
+use radmm_study::Override;
 
 use super::{WorkArgs, values};
+
+/// Keys that take the place of those in a study file.
+#[derive(clap::Args)]
+pub(crate) struct SetArgs {
+    /// Set a key of the study, in place of the file's, as in algorithm.penalty=3; the value is one of TOML, or else a text. May be
+    /// given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::set)]
+    pub set: Vec<Override>,
+}
+
+/// Keys that take the place of those in a study file, one of which is the seed.
+#[derive(clap::Args)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    keys: SetArgs,
+
+    /// Set the seed of noise and of a random start: short for --set run.seed=N
+    #[arg(long, value_name = "N", value_parser = values::seed, allow_negative_numbers = true)]
+    seed: Option<Override>,
+}
+
+impl SweepArgs {
+    /// Returns the keys in the order in which messages count them.
+    pub(crate) fn overrides(&self) -> Vec<Override> {
+        self.keys.set.iter().chain(&self.seed).cloned().collect()
+    }
+}
 
 /// Run a study in simulation: all parties in this process
 ///
@@ -16,6 +44,7 @@ use super::{WorkArgs, values};
   radmm run                              the built-in study
   radmm run study.toml --out results     a study of your own (docs/study.md describes the format)
   radmm run study.toml --no-baselines    the study alone, in less time
+  radmm run study.toml --set algorithm.penalty=3 --seed 7 --out runs/7    with keys in place of the file's
   radmm run study.toml --json | jq .privacy")]
 pub(crate) struct RunArgs {
     /// The study file; without one, a built-in study on the UCI Adult data
@@ -36,6 +65,9 @@ pub(crate) struct RunArgs {
     /// Leave out training alone and averaging once, which take longer than most studies
     #[arg(long)]
     pub no_baselines: bool,
+
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 
     #[command(flatten)]
     pub work: WorkArgs,
@@ -90,6 +122,39 @@ pub(crate) struct PlanArgs {
     /// Print plan.json instead of the table
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// Collect the results of many runs in one table
+///
+/// Finds every result.json below a folder and prints a table with a row for each method of each run, and a column for each key by
+/// which the runs' studies differ. Every ε in it is the total over every message of a whole run, with its δ and its neighbouring
+/// relation. Runs that stopped early or cannot be read are named and left out; the exit code is 1 if none is left.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  radmm collect runs                              a table in the terminal
+  radmm collect runs --out runs.parquet           for pandas, polars, R or DuckDB; or runs.csv
+  radmm collect runs --json | jq '.rows[] | {run, held_out_accuracy}'")]
+pub(crate) struct CollectArgs {
+    /// The folder below which the runs are, at any depth
+    pub folder: PathBuf,
+
+    /// Write the table to this file, .parquet or .csv, instead of the terminal
+    #[arg(long, value_name = "FILE", value_parser = values::table_file)]
+    pub out: Option<PathBuf>,
+
+    /// Print the table as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Exit with 1 if any run was left out
+    #[arg(long)]
+    pub require_all: bool,
 
     #[command(flatten)]
     pub work: WorkArgs,
@@ -180,6 +245,9 @@ pub(crate) struct CompareArgs {
     pub json: bool,
 
     #[command(flatten)]
+    pub sweep: SweepArgs,
+
+    #[command(flatten)]
     pub work: WorkArgs,
 }
 
@@ -199,6 +267,9 @@ pub(crate) struct CertifyArgs {
     /// Print the numbers as JSON instead of the tables
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 
     #[command(flatten)]
     pub work: WorkArgs,
@@ -226,6 +297,9 @@ pub(crate) struct PrivacyArgs {
     /// Print the whole bill as JSON instead of the tables
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 
     #[command(flatten)]
     pub work: WorkArgs,
@@ -261,6 +335,9 @@ pub(crate) struct AuditArgs {
     /// Print audit.json instead of the tables
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub keys: SetArgs,
 
     #[command(flatten)]
     pub work: WorkArgs,

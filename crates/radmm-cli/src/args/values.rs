@@ -1,8 +1,12 @@
 //! Parsers of argument values.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
 use radmm_data::Format;
 use radmm_lab::PriorMethod;
 use radmm_node::runtime::LogLevel;
+use radmm_study::{Override, OverrideError};
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -47,4 +51,25 @@ pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {
 pub(super) fn format(text: &str) -> Result<Format, String> {
     let named = Format::ALL.into_iter().find(|format| format.name() == text);
     named.ok_or_else(|| "must be csv, parquet or libsvm".into())
+}
+
+/// Returns the path of a table to be written, whose extension tells its format.
+pub(super) fn table_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(OsStr::to_str) {
+        Some("csv" | "parquet") => Ok(path),
+        _ => Err("must end in .csv or .parquet".into()),
+    }
+}
+
+pub(super) fn set(text: &str) -> Result<Override, OverrideError> {
+    Override::parse("--set", text)
+}
+
+pub(super) fn seed(text: &str) -> Result<Override, String> {
+    let seed = text.parse::<u64>().ok();
+    let seed = seed.filter(|&seed| seed <= i64::MAX.unsigned_abs());
+    let seed = seed.ok_or("must be an integer from 0 to 9223372036854775807")?;
+    let set = Override::new(format!("--seed {text}"), "run.seed", &seed.to_string());
+    set.map_err(|error| error.to_string())
 }

@@ -18,9 +18,11 @@ const SEED: u64 = 1;
 
 pub(crate) fn run(args: &AuditArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
+    let overrides = &args.keys.set;
     let study = match &args.study {
-        Some(path) => Some(load::study(Some(path), quiet)?),
-        None => None,
+        Some(path) => Some(load::study(Some(path), overrides, quiet)?),
+        None if overrides.is_empty() => None,
+        None => return Err(CommandError::NothingToSet),
     };
     if let Some(out) = &args.out {
         files::check_folder(out)?;

@@ -17,7 +17,9 @@ use crate::output::tables::{grid, paragraph};
 
 pub(crate) fn run(args: &CertifyArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
-    let experiment = load::converging_study(args.study.as_deref(), quiet)?.experiment()?;
+    let overrides = args.sweep.overrides();
+    let study = load::converging_study(args.study.as_deref(), &overrides, quiet)?;
+    let experiment = study.experiment()?;
     let pool = args.work.thread_pool()?;
     let progress = Progress::new(experiment.certify_progress_steps(), quiet);
     let certified = pool.install(|| experiment.certify(&|step| progress.named(step)))?;

@@ -22,7 +22,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     }
     let quiet = args.work.quiet;
     let studies = args.studies.iter();
-    let studies: Result<Vec<_>, _> = studies.map(|path| load::study(Some(path), quiet)).collect();
+    let overrides = args.sweep.overrides();
+    let studies: Result<Vec<_>, _> = studies
+        .map(|path| load::study(Some(path), &overrides, quiet))
+        .collect();
     let mut studies = studies?;
     distinguish(&mut studies);
     let first = studies.remove(0);

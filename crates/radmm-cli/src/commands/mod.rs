@@ -3,6 +3,7 @@
 mod accuracy;
 pub(crate) mod audit;
 pub(crate) mod certify;
+pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod init;

@@ -25,9 +25,12 @@ const GROUP: u32 = 10;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
+    let overrides = args.sweep.overrides();
     let mut loaded = match (&args.study, args.columns) {
-        (Some(path), _) => load::study(Some(path), quiet)?,
-        (None, Some(columns)) => LoadedStudy::parse(assumed_study(args, columns)?, true)?,
+        (Some(path), _) => load::study(Some(path), &overrides, quiet)?,
+        (None, Some(columns)) => {
+            LoadedStudy::parse(assumed_study(args, columns)?, &overrides, true)?
+        }
         (None, None) => return Err(CommandError::NothingPlanned),
     };
     set_delta(&mut loaded.study, args.delta)?;

@@ -22,7 +22,8 @@ const MOST_PARTIES: usize = 20;
 const MOST_ITERATIONS: usize = 12;
 
 pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
-    let loaded = load::study(args.study.as_deref(), args.work.quiet)?;
+    let overrides = args.sweep.overrides();
+    let loaded = load::study(args.study.as_deref(), &overrides, args.work.quiet)?;
     let pool = args.work.thread_pool()?;
     let bill = match rows(args, &loaded.study) {
         None => {

@@ -18,7 +18,7 @@ const GIVEN_AWAY: f64 = 0.9995;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let quiet = args.work.quiet;
-    let study = load::study(args.study.as_deref(), quiet)?;
+    let study = load::study(args.study.as_deref(), &args.sweep.overrides(), quiet)?;
     if let Some(out) = &args.out {
         files::check_folder(out)?;
         files::check_other_results(out, &study.study, "--out")?;

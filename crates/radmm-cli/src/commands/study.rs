@@ -27,7 +27,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), CommandError> {
 }
 
 fn show(args: &ShowStudyArgs) -> Result<(), CommandError> {
-    let loaded = load::study(Some(&args.study), args.json)?;
+    let loaded = load::study(Some(&args.study), &[], args.json)?;
     let bill = match declared_rows(&loaded.study) {
         Some(rows) => StudyBill::for_rows(&loaded.study, &rows)
             .map_err(|cause| CommandError::from_bill(loaded.name(), cause))?,

@@ -30,7 +30,7 @@ struct JsonVerdict<'a> {
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<(), CommandError> {
     // Quiet: notes on the study are for its authors.
-    let study = load::study(Some(&args.study), true)?.study;
+    let study = load::study(Some(&args.study), &[], true)?.study;
     let mut verdict = verify(&study, &args.transcripts, &args.statement)?;
     for model in &args.model {
         verdict.check_model(&study, model)?;

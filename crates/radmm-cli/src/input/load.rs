@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use radmm_data::{Format, TableFile};
 use radmm_lab::Experiment;
-use radmm_study::Study;
+use radmm_study::{Override, Study};
 
 use crate::error::CommandError;
 use crate::input::warnings;
@@ -70,22 +70,30 @@ pub(crate) struct LoadedStudy {
     quiet: bool,
 }
 
-/// Reads a study file, or the built-in study on the UCI Adult data without one, and prints the notes on it.
-pub(crate) fn study(path: Option<&Path>, quiet: bool) -> Result<LoadedStudy, CommandError> {
-    study_or(path, ADULT, quiet)
-}
-
-/// Reads a study file, or the built-in study of an algorithm that converges without one, and prints the notes on it.
-pub(crate) fn converging_study(
+/// Reads a study file, or the built-in study on the UCI Adult data without one, with the keys given beside it. Prints the notes
+/// on it.
+pub(crate) fn study(
     path: Option<&Path>,
+    overrides: &[Override],
     quiet: bool,
 ) -> Result<LoadedStudy, CommandError> {
-    study_or(path, ADULT_ADMM, quiet)
+    study_or(path, ADULT, overrides, quiet)
+}
+
+/// Reads a study file, or the built-in study of an algorithm that converges without one, with the keys given beside it. Prints
+/// the notes on it.
+pub(crate) fn converging_study(
+    path: Option<&Path>,
+    overrides: &[Override],
+    quiet: bool,
+) -> Result<LoadedStudy, CommandError> {
+    study_or(path, ADULT_ADMM, overrides, quiet)
 }
 
 fn study_or(
     path: Option<&Path>,
     (text, name): (&str, &str),
+    overrides: &[Override],
     quiet: bool,
 ) -> Result<LoadedStudy, CommandError> {
     if let Some(path) = path.filter(|path| Format::of(path).is_some()) {
@@ -99,13 +107,17 @@ fn study_or(
         Some(path) => SourceText::read(path)?,
         None => SourceText::built_in(text, name),
     };
-    LoadedStudy::parse(source, quiet)
+    LoadedStudy::parse(source, overrides, quiet)
 }
 
 impl LoadedStudy {
-    /// Parses a study, and prints the notes on it unless `quiet`.
-    pub(crate) fn parse(source: SourceText, quiet: bool) -> Result<Self, CommandError> {
-        let (study, notes) = Study::parse(&source.text, &source.name)?;
+    /// Parses a study with the keys given beside it, and prints the notes on it unless `quiet`.
+    pub(crate) fn parse(
+        source: SourceText,
+        overrides: &[Override],
+        quiet: bool,
+    ) -> Result<Self, CommandError> {
+        let (study, notes) = Study::parse_with(&source.text, &source.name, overrides)?;
         stderr::notes(&notes, quiet);
         Ok(Self {
             study,

@@ -128,7 +128,9 @@ class Verified:
 @final
 class StudyFile:
     @staticmethod
-    def parse(text: str, name: str, folder: _Path) -> StudyFile: ...
+    def parse(
+        text: str, name: str, folder: _Path, overrides: Sequence[tuple[str, str, str]]
+    ) -> StudyFile: ...
     @property
     def notes(self) -> list[str]: ...
     @property

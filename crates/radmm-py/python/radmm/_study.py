@@ -29,25 +29,49 @@ class Study:
     5
     """
 
-    def __init__(self, content: Mapping[str, Any], *, folder: str | PathLike[str] = ".") -> None:
-        """Checks a dictionary; paths in it are relative to ``folder``."""
-        self._parse(toml_of(content), "study.toml", Path(folder))
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        *,
+        folder: str | PathLike[str] = ".",
+        set: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Checks a dictionary; paths in it are relative to ``folder``.
 
-    def _parse(self, text: str, name: str, folder: Path) -> None:
-        self._native = _radmm.StudyFile.parse(text, name, folder)
-        self._text, self._file_name, self._folder = text, name, folder
+        ``set`` has values for dotted keys, as in ``{"algorithm.penalty": 3}``, which take the place of the dictionary's, and
+        ``seed`` is short for ``run.seed``: for many runs of one study.
+        """
+        self._parse(toml_of(content), "study.toml", Path(folder), _overrides(set, seed))
+
+    def _parse(self, text: str, name: str, folder: Path, overrides: list[tuple[str, str, str]]) -> None:
+        self._native = _radmm.StudyFile.parse(text, name, folder, overrides)
+        self._text, self._file_name, self._folder, self._overrides = text, name, folder, overrides
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Study:
-        """Reads a study file. Its notes are warnings of the category ``StudyWarning``."""
+    def read(
+        cls, path: str | PathLike[str], *, set: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> Study:
+        """Reads a study file. Its notes are warnings of the category ``StudyWarning``.
+
+        ``set`` and ``seed`` take the place of keys of the file, as those of the command ``radmm run`` do.
+        """
         path = Path(path)
-        return cls.parse(path.read_text(encoding="utf-8"), name=str(path), folder=path.parent)
+        return cls.parse(path.read_text(encoding="utf-8"), name=str(path), folder=path.parent, set=set, seed=seed)
 
     @classmethod
-    def parse(cls, text: str, *, name: str = "study.toml", folder: str | PathLike[str] = ".") -> Study:
-        """Reads the text of a study file, whose name in messages is ``name``."""
+    def parse(
+        cls,
+        text: str,
+        *,
+        name: str = "study.toml",
+        folder: str | PathLike[str] = ".",
+        set: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> Study:
+        """Reads the text of a study file, whose name in messages is ``name``, with ``set`` and ``seed`` in place of its keys."""
         study = cls.__new__(cls)
-        study._parse(text, name, Path(folder))
+        study._parse(text, name, Path(folder), _overrides(set, seed))
         for note in study.notes:
             warnings.warn(note, StudyWarning, stacklevel=2)
         return study
@@ -77,7 +101,7 @@ class Study:
         for remark in remarks[1:]:
             warnings.warn(remark, StudyWarning, stacklevel=2)
         study = cls.__new__(cls)
-        study._parse(text, "study.toml", Path("."))
+        study._parse(text, "study.toml", Path("."), [])
         return study
 
     @property
@@ -101,16 +125,19 @@ class Study:
         return self._native.notes
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the study as a dictionary, as it was given."""
-        return tomllib.loads(self._text)
+        """Returns the study as a dictionary, as it was given; with its defaults filled in if keys of it were set."""
+        return tomllib.loads(self._given())
 
     def to_toml(self) -> str:
         """Returns the study as a file, with its defaults filled in. It is the same study."""
         return self._native.to_toml()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the study file as it was given, with its comments."""
-        Path(path).write_text(self._text, encoding="utf-8")
+        """Writes the study file as it was given, with its comments; with its defaults filled in if keys of it were set."""
+        Path(path).write_text(self._given(), encoding="utf-8")
+
+    def _given(self) -> str:
+        return self.to_toml() if self._overrides else self._text
 
     def bill(self, *, rows: Rows | None = None, sizes: Iterable[int] | None = None, threads: int | None = None) -> Bill:
         """Returns what the study costs every party, before anything runs.
@@ -162,7 +189,7 @@ class Study:
             return RunResult(self._native.run(_table(rows), limit, baselines, threads, show))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restored, (self._text, self._file_name, str(self._folder)))
+        return (_restored, (self._text, self._file_name, str(self._folder), self._overrides))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Study) and self.sha256 == other.sha256
@@ -174,10 +201,17 @@ class Study:
         return f"<radmm.Study {self.name!r}: {self.parties} parties, sha256 {self.sha256[:12]}…>"
 
 
-def _restored(text: str, name: str, folder: str) -> Study:
+def _restored(text: str, name: str, folder: str, overrides: list[tuple[str, str, str]]) -> Study:
     study = Study.__new__(Study)
-    study._parse(text, name, Path(folder))
+    study._parse(text, name, Path(folder), overrides)
     return study
+
+
+def _overrides(keys: Mapping[str, Any] | None, seed: int | None) -> list[tuple[str, str, str]]:
+    """Returns keys in place of a study's: for each its name in messages, the key, and the value as JSON."""
+    given = [(f'set["{key}"]', key, value) for key, value in (keys or {}).items()]
+    given += [] if seed is None else [("seed", "run.seed", seed)]
+    return [(name, key, json.dumps(value, default=_plain, allow_nan=False)) for name, key, value in given]
 
 
 def compare(

@@ -74,7 +74,7 @@ def _records(name: str) -> list[dict[str, Any]]:
 
 def _dataset(name: str, records: list[dict[str, Any]], training: int, library: Library) -> Dataset:
     study = f'[data]\nbuiltin = "{name}"\n[network]\nnodes = 2\n[privacy]\nepsilon = 1\ndelta = 1e-6\n'
-    data = tomllib.loads(StudyFile.parse(study, "study.toml", ".").to_toml())["data"]
+    data = tomllib.loads(StudyFile.parse(study, "study.toml", ".", []).to_toml())["data"]
     bounds = {column: (float(low), float(high)) for column, (low, high) in data["numeric"].items()}
     categories: dict[str, list[str]] = {column: list(values) for column, values in data["categorical"].items()}
     for row in records:

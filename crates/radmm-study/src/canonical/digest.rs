@@ -1,11 +1,20 @@
 //! The canonical form of a study and its digest.
 
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{NoiseOrigin, Study, hex};
 
 /// The prefix of what is hashed for a rehearsal.
 const REHEARSAL_DOMAIN: &[u8] = b"radmm rehearsal v1\0";
+
+/// Returns the SHA-256, in hexadecimal digits, of a study that was read back as JSON: [that](Study::sha256) of the study that was
+/// written.
+pub fn sha256_of_json(study: &Map<String, Value>) -> String {
+    // The order of keys and the bits of numbers are kept, and every map has string keys.
+    let text = serde_json::to_string(study).expect("a map is valid JSON");
+    hex::encode(&Sha256::digest(text.as_bytes()))
+}
 
 impl Study {
     /// Returns the canonical form: the serialised study as JSON, without white space between tokens.

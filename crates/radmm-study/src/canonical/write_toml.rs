@@ -23,7 +23,7 @@ impl Study {
         let Ok((_, notes)) = Self::parse(&text, "study.toml") else {
             return text;
         };
-        let idle = |line: &usize| notes.iter().any(|note| note.line == *line);
+        let idle = |line: &usize| notes.iter().any(|note| note.place.line() == Some(*line));
         let used = (1..).zip(text.lines()).filter(|(line, _)| !idle(line));
         used.map(|(_, line)| line.to_owned() + "\n").collect()
     }
@@ -89,7 +89,7 @@ fn is_section(value: &Value, parent: &str) -> bool {
     }
 }
 
-fn inline(value: &Value) -> String {
+pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(inline).collect();
@@ -107,7 +107,7 @@ fn inline(value: &Value) -> String {
 }
 
 /// Returns a key, quoted where it has other characters than TOML allows in bare keys.
-fn bare(key: &str) -> String {
+pub(crate) fn bare(key: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     match !key.is_empty() && key.chars().all(plain) {
         true => key.to_owned(),
@@ -116,7 +116,7 @@ fn bare(key: &str) -> String {
 }
 
 /// Returns a TOML string. It is the JSON string, but for one control character that TOML wants escaped.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 

@@ -236,6 +236,7 @@ fn meaning(top: &Fields<'_>) -> Result<(Format, Schema, Loss), ModelError> {
     let document = Document {
         file: top.file,
         text: &text,
+        overrides: &[],
     };
     let table = DeTable::parse(&text).map_err(|error| top.wrong("data", error.message()))?;
     let read = || -> Result<(Format, Schema, Loss), StudyError> {
@@ -292,7 +293,10 @@ fn section_error(top: &Fields<'_>, error: StudyError) -> ModelError {
             Some((section, what)) => (section.to_owned(), format!("{what}: {advice}")),
             None => ("data".to_owned(), format!("{what}: {advice}")),
         },
-        StudyError::Syntax { message, .. } => ("data".to_owned(), message),
+        StudyError::Syntax {
+            message: advice, ..
+        }
+        | StudyError::Override { advice, .. } => ("data".to_owned(), advice),
     };
     // `[data.numeric] age` to the study, `data.numeric.age` here.
     let field = field.strip_prefix('[').unwrap_or(&field);

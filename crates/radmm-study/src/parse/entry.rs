@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::reader::{Document, Section};
 use super::suggest::{nearest, one_line, quoted};
-use crate::error::{Note, StudyError};
+use crate::error::{KeyPlace, Note, StudyError};
 
 /// A value and its key.
 pub(crate) struct Entry<'a> {
@@ -199,8 +199,7 @@ impl<'a> Entry<'a> {
 
     fn wrong_value(&self, value: String, advice: String) -> StudyError {
         StudyError::Wrong {
-            file: self.document.file.to_owned(),
-            line: self.line(),
+            place: self.place(),
             key: self.key.clone(),
             value,
             advice,
@@ -209,10 +208,9 @@ impl<'a> Entry<'a> {
 
     /// Returns a note about this key.
     pub(crate) fn note(&self, remark: &str) -> Note {
-        let (file, line, key) = (self.document.file, self.line(), &self.key);
         Note {
-            line,
-            text: format!("{file}:{line}: {key} {remark}"),
+            place: self.place(),
+            text: format!("{} {remark}", self.key),
         }
     }
 
@@ -244,15 +242,14 @@ impl<'a> Entry<'a> {
     /// Returns an error about this key.
     pub(crate) fn unknown(&self, what: String, advice: String) -> StudyError {
         StudyError::Unknown {
-            file: self.document.file.to_owned(),
-            line: self.line(),
+            place: self.place(),
             what,
             advice,
         }
     }
 
-    pub(crate) fn line(&self) -> usize {
-        self.document.line(self.start)
+    fn place(&self) -> KeyPlace {
+        self.document.place(self.start, self.value)
     }
 
     /// The value as the user typed it.

@@ -5,13 +5,15 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::entry::Entry;
 use super::suggest::{joined, nearest, one_line, quoted, toml_key};
-use crate::error::{Note, StudyError};
+use crate::error::{KeyPlace, Note, StudyError};
+use crate::overrides::PlacedOverride;
 
-/// The text of a file and its name in messages.
+/// The text of a file with what overrides it, and its name in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Document<'a> {
     pub file: &'a str,
     pub text: &'a str,
+    pub overrides: &'a [PlacedOverride<'a>],
 }
 
 /// The names that are allowed at the top of a file.
@@ -32,11 +34,23 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Parses the text.
+    /// Parses the text, and puts what overrides it into its tables.
     pub(crate) fn table(&self) -> Result<DeTable<'a>, StudyError> {
-        DeTable::parse(self.text)
+        let mut table = DeTable::parse(self.text)
             .map(Spanned::into_inner)
-            .map_err(|error| self.syntax(&error))
+            .map_err(|error| self.syntax(&error))?;
+        for (index, placed) in self.overrides.iter().enumerate() {
+            let one = placed.one;
+            let mut earlier = self.overrides[..index].iter().map(|placed| placed.one);
+            if let Some(other) = earlier.find(|other| one.overlaps(other)) {
+                return Err(one.wrong(format!(
+                    "{} gives this key too; keep one of the two",
+                    other.given()
+                )));
+            }
+            placed.put_into(&mut table)?;
+        }
+        Ok(table)
     }
 
     fn syntax(&self, error: &toml::de::Error) -> StudyError {
@@ -72,11 +86,28 @@ impl<'a> Document<'a> {
 
     /// Returns a value as the user typed it.
     pub(crate) fn source(&self, value: &Spanned<DeValue<'_>>) -> &'a str {
-        self.text.get(value.span()).unwrap_or("")
+        let text = self
+            .override_of(value)
+            .map_or(self.text, |placed| placed.text.as_str());
+        text.get(value.span()).unwrap_or("")
     }
 
-    pub(crate) fn line(&self, byte: usize) -> usize {
-        self.position(byte).0
+    /// Returns the place of a key and its value. An overridden value has its own: its key may still be in the file.
+    pub(crate) fn place(&self, key: usize, value: &Spanned<DeValue<'_>>) -> KeyPlace {
+        match self.override_of(value) {
+            Some(placed) => KeyPlace::Override(placed.one.given().to_owned()),
+            None => KeyPlace::Line {
+                file: self.file.to_owned(),
+                line: self.position(key).0,
+            },
+        }
+    }
+
+    /// Returns the override that a value comes from; `None` for one of the file.
+    fn override_of(&self, value: &Spanned<DeValue<'_>>) -> Option<&'a PlacedOverride<'a>> {
+        let start = value.span().start;
+        let mut latest = self.overrides.iter().rev();
+        latest.find(|placed| placed.start <= start)
     }
 }
 

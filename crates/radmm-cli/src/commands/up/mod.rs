@@ -33,7 +33,7 @@ pub(crate) fn run(args: &UpArgs, program: &[OsString]) -> Result<(), CommandErro
         Some(path) => SourceText::read(path)?,
         None => SourceText::built_in(CLINIC, "clinic.toml"),
     };
-    let LoadedStudy { study, source, .. } = LoadedStudy::parse(source, args.quiet)?;
+    let LoadedStudy { study, source, .. } = LoadedStudy::parse(source, &[], args.quiet)?;
     let SourceText { text, name, folder } = source;
     if study.data.source == RowSource::Parties {
         return Err(CommandError::NoRows { study: name });
