@@ -21,6 +21,7 @@ mod kernel;
 mod noise_key;
 mod quadratic_model;
 mod query_check;
+mod row_passes;
 mod row_sums;
 mod rows;
 mod samplers;
@@ -43,18 +44,19 @@ pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
 pub use noise_key::NoiseKey;
 pub(crate) use quadratic_model::QuadraticModel;
+pub use row_passes::PassFailed;
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
-pub use solver::NotCertified;
 pub use solver::quasi_newton::WarmStart;
+pub use solver::{NotCertified, Unsolved};
 
 use crate::exec::{ChunkExecutor, Sequential};
 use crate::privacy::{Ledger, Paid, PrivacyEvent, SpendError, Unanswerable};
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
-use answer::{AnswerPlan, Rows};
+use answer::{AnswerPlan, Rows, Unanswered};
 use noise_key::SeedInputs;
 use query_check::check;
-use row_sums::RowFactors;
+use row_passes::{LocalRows, PassCache};
 use solver::Target;
 use solver::objective::{self, Objective};
 
@@ -102,6 +104,10 @@ pub enum Refusal {
         /// The reason.
         cause: Unreleasable,
     },
+    /// The rows could not be read. Nothing was released: the party must stop before it records anything, and ask again
+    /// after a restart.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
 }
 
 /// The fit of a model on one party's rows.
@@ -142,8 +148,8 @@ pub struct Curator {
     last_answered: u32,
     /// The solver's state between queries; `None` starts every query cold.
     warm_start: Option<WarmStart>,
-    /// The factors of the rows in the metric of the last query that had one.
-    row_factors: Option<RowFactors>,
+    /// The numbers by row that the last pass left for the next one.
+    cache: PassCache,
     /// The number of passes over the rows that each answer took, where they were counted; at most 255.
     passes: Vec<u8>,
     largest_residual: f64,
@@ -182,7 +188,7 @@ impl Curator {
             config,
             last_answered: 0,
             warm_start: None,
-            row_factors: None,
+            cache: PassCache::default(),
             passes: Vec::new(),
             largest_residual: 0.0,
         })
@@ -248,8 +254,12 @@ impl Curator {
         let paid = self.config.ledger.spend(event)?;
         self.last_answered = iteration;
         let release = self.compute_release(iteration, query, paid, &plan);
-        // Privacy: whoever reads this process later cannot draw the noise of this answer again.
-        self.config.noise.ratchet();
+        // Privacy: whoever reads this process later cannot draw the noise of this answer again. A query whose pass failed
+        // has no answer yet: it is asked again after a restart, and must get the same noise, or two answers to it could be
+        // told apart.
+        if !matches!(release, Err(Refusal::PassFailed(_))) {
+            self.config.noise.ratchet();
+        }
         Ok((event, release?))
     }
 
@@ -261,14 +271,11 @@ impl Curator {
         paid: Paid,
         plan: &AnswerPlan,
     ) -> Result<Release, Refusal> {
-        self.update_row_factors(query);
         let config = &self.config;
         let event = *paid.event();
         let rows = Rows {
-            shard: &self.shard,
+            passes: &LocalRows::new(&self.shard, &*self.executor, &self.cache),
             problem: &config.problem,
-            executor: &*self.executor,
-            factors: self.row_factors.as_ref(),
         };
         let inputs = SeedInputs {
             iteration,
@@ -282,7 +289,10 @@ impl Curator {
         let warm_start = self.warm_start.as_mut().unwrap_or(&mut cold);
         let answer = rows
             .noisy_answer(query, paid, plan, warm_start, &mut rng)
-            .map_err(|cause| Refusal::Unreleasable { event, cause });
+            .map_err(|unanswered| match unanswered {
+                Unanswered::Unreleasable(cause) => Refusal::Unreleasable { event, cause },
+                Unanswered::PassFailed(failed) => Refusal::PassFailed(failed),
+            });
         // Privacy: the generator's state would draw the same noise again.
         rng = ChaCha20Rng::from_seed([0; 32]);
         optimization_barrier(&rng);
@@ -292,26 +302,6 @@ impl Curator {
             self.passes.push(warm_start.passes().min(255) as u8);
         }
         Ok(answer.release)
-    }
-
-    /// Computes the factors of the rows in the query's metric, unless they are known or it has none.
-    // Privacy: this reads rows and releases nothing. It runs for a query that was paid for.
-    fn update_row_factors(&mut self, query: &Query) {
-        let metric = match query {
-            Query::GradientSum { metric, .. } => metric.as_ref(),
-            _ => None,
-        };
-        let Some(metric) = metric else {
-            self.row_factors = None;
-            return;
-        };
-        if self
-            .row_factors
-            .as_ref()
-            .is_none_or(|known| !known.are_of(metric))
-        {
-            self.row_factors = Some(RowFactors::new(metric, &self.shard, &*self.executor));
-        }
     }
 
     /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
@@ -356,40 +346,50 @@ impl Curator {
     }
 
     /// Returns the fit of `f` on these rows, unprotected: for the simulator alone, which holds all parties' rows anyway.
-    pub(crate) fn row_fit(&self, f: &[f64]) -> RowFit {
+    pub(crate) fn row_fit(&self, f: &[f64]) -> Result<RowFit, PassFailed> {
         let problem = &self.config.problem;
-        let (loss, accuracy) =
-            objective::mean_loss_and_accuracy(&self.shard, problem.loss, f, &*self.executor);
+        let cache = PassCache::default();
+        let rows = LocalRows::new(&self.shard, &*self.executor, &cache);
+        let (loss, accuracy) = objective::mean_loss_and_accuracy(&rows, problem.loss, f)?;
         let square: f64 = f.iter().map(|f| f * f).sum();
-        RowFit {
+        Ok(RowFit {
             loss,
             accuracy,
             objective: problem.weight * loss + problem.share() / 2.0 * square,
-        }
+        })
     }
 
     /// Returns the minimiser of the sum of all curators' objectives, unprotected: for the simulator alone.
     pub(crate) fn centralised<'a>(
         curators: impl Iterator<Item = &'a Curator>,
-    ) -> Result<Vec<f64>, NotCertified> {
+    ) -> Result<Vec<f64>, Unsolved> {
         let mut curators = curators.peekable();
         let Some(&first) = curators.peek() else {
             return Ok(Vec::new());
         };
         let problem = &first.config.problem;
-        let weighted = |curator: &'a Curator| (&*curator.shard, curator.config.problem.weight);
+        let (mut count, mut weight) = (0, 0.0);
+        let weighted = curators.map(|curator| {
+            let own = curator.config.problem.weight;
+            count += 1;
+            weight += own;
+            (&*curator.shard, own / curator.rows() as f64)
+        });
+        let cache = PassCache::default();
+        let rows = LocalRows::pooled(weighted, &*first.executor, &cache);
         let objective = Objective {
-            shards: curators.map(weighted).collect(),
+            rows: &rows,
+            weight,
+            row_weight: 1.0,
             loss: problem.loss,
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
-            executor: &*first.executor,
             stride: 1,
         };
         let start = vec![0.0; first.columns()];
         // As accurate as the parties' own minimisers: the gradient is a sum of that many gradients.
         let target = Target {
-            tolerance: problem.required_residual(&[]) * objective.shards.len() as f64,
+            tolerance: problem.required_residual(&[]) * f64::from(count),
             doubled: false,
         };
         Ok(solver::minimise(&objective, &start, &target, &mut WarmStart::default())?.point)
@@ -397,17 +397,15 @@ impl Curator {
 
     /// Returns the quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which computes convergence
     /// rates.
-    pub(crate) fn quadratic(&self, f: &[f64]) -> QuadraticModel {
-        let problem = &self.config.problem;
-        let objective = Objective {
-            shards: vec![(&self.shard, problem.weight)],
-            loss: problem.loss,
-            modulus: problem.share(),
-            linear: &vec![0.0; f.len()],
-            executor: &*self.executor,
-            stride: 1,
+    pub(crate) fn quadratic(&self, f: &[f64]) -> Result<QuadraticModel, PassFailed> {
+        let cache = PassCache::default();
+        let rows = Rows {
+            passes: &LocalRows::new(&self.shard, &*self.executor, &cache),
+            problem: &self.config.problem,
         };
-        QuadraticModel::new(objective.full_hessian(f), f.len())
+        let linear = vec![0.0; f.len()];
+        let hessian = rows.objective(0.0, &linear).full_hessian(f)?;
+        Ok(QuadraticModel::new(hessian, f.len()))
     }
 
     /// Returns the number of passes over the rows that each answer took. It depends on rows, so only the simulator

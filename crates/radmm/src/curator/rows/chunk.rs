@@ -4,7 +4,7 @@
 //! columns. Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time.
 //! The last block is padded with rows of zeros.
 
-use super::layout::{CODE_VALUES, ChunkLayout, ColumnSlot, ColumnStats};
+use super::layout::{CODE_VALUES, ChunkLayout, Code, ColumnSlot, ColumnStats};
 use crate::curator::kernel::exp_log::LANES;
 
 /// The number of rows of a full chunk. Sums over chunks are computed separately, on any thread, and added up in order.
@@ -27,6 +27,26 @@ pub(in crate::curator) struct Chunk {
     /// The values that occur, by code: one bit each.
     occurring: Vec<[u64; CODE_VALUES / 64]>,
     sparse: SparseEntries,
+}
+
+/// The number of rows of a chunk, and the sizes of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::curator) struct ChunkShape {
+    pub rows: usize,
+    /// The number of dense columns.
+    pub dense: usize,
+    /// The number of codes, of their groups together, and of their values together.
+    pub codes: usize,
+    pub groups: usize,
+    pub values: usize,
+    pub sparse_entries: usize,
+}
+
+impl ChunkShape {
+    /// Returns a bound on the number of entries that are not zero.
+    pub(in crate::curator) fn max_entries(&self) -> usize {
+        self.rows * (self.dense + self.groups) + self.sparse_entries
+    }
 }
 
 /// The entries of a chunk that have no other slot: columns and values, row by row.
@@ -79,15 +99,17 @@ impl Chunk {
         (0..=u8::MAX).filter(|value| bits[usize::from(value / 64)] >> (value % 64) & 1 == 1)
     }
 
-    /// Returns the number of sparse entries.
-    pub(in crate::curator) fn sparse_entries(&self) -> usize {
-        self.sparse.len() as usize
-    }
-
-    /// Returns a bound on the number of entries that are not zero.
-    pub(in crate::curator) fn max_entries(&self) -> usize {
-        let groups = self.layout.codes.iter().map(|code| code.groups.len());
-        self.rows * (self.layout.dense.len() + groups.sum::<usize>()) + self.sparse_entries()
+    /// Returns the number of rows and the sizes of the parts.
+    pub(in crate::curator) fn shape(&self) -> ChunkShape {
+        let codes = &self.layout.codes;
+        ChunkShape {
+            rows: self.rows,
+            dense: self.layout.dense.len(),
+            codes: codes.len(),
+            groups: codes.iter().map(|code| code.groups.len()).sum(),
+            values: codes.iter().map(Code::value_count).sum(),
+            sparse_entries: self.sparse.len() as usize,
+        }
     }
 
     /// Returns the sparse entries, if there are any.

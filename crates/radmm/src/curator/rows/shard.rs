@@ -40,7 +40,8 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkBuilder, MAX_COLUMNS, Row};
+use super::chunk::{Chunk, ChunkBuilder, ChunkShape, MAX_COLUMNS, Row};
+use crate::curator::row_passes::PassFailed;
 
 /// The scaling that makes the norm of a row at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -106,6 +107,8 @@ pub struct Shard {
     /// The largest number of non-zeros of a row.
     max_nonzeros: u32,
     chunks: Vec<Chunk>,
+    /// The shapes of the chunks.
+    shapes: Vec<ChunkShape>,
 }
 
 impl Shard {
@@ -126,6 +129,7 @@ impl Shard {
             columns,
             rows,
             max_nonzeros: 0,
+            shapes: vec![Chunk::untouchable(rows).shape()],
             chunks: vec![Chunk::untouchable(rows)],
         }
     }
@@ -135,7 +139,22 @@ impl Shard {
         self.max_nonzeros
     }
 
-    /// Returns the rows, as `y·x`.
+    /// Returns the shapes of the chunks, in order.
+    pub(in crate::curator) fn shapes(&self) -> &[ChunkShape] {
+        &self.shapes
+    }
+
+    /// Calls `visit` with a chunk: rows, as `y·x`.
+    pub(in crate::curator) fn with_chunk<T>(
+        &self,
+        k: usize,
+        visit: impl FnOnce(&Chunk) -> T,
+    ) -> Result<T, PassFailed> {
+        Ok(visit(&self.chunks[k]))
+    }
+
+    /// Returns the chunks.
+    #[cfg(any(test, feature = "bench"))]
     pub(in crate::curator) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
@@ -160,6 +179,7 @@ impl ShardBuilder {
                 rows: 0,
                 max_nonzeros: 0,
                 chunks: Vec::new(),
+                shapes: Vec::new(),
             },
             open_chunk: ChunkBuilder::new(columns),
             entries: Vec::new(),
@@ -198,7 +218,9 @@ impl ShardBuilder {
     fn close_chunk(&mut self) {
         let next = ChunkBuilder::new(self.shard.columns);
         let full = std::mem::replace(&mut self.open_chunk, next);
-        self.shard.chunks.push(full.finish());
+        let full = full.finish();
+        self.shard.shapes.push(full.shape());
+        self.shard.chunks.push(full);
     }
 }
 

@@ -38,6 +38,15 @@ impl Point {
         !self.low.is_empty()
     }
 
+    /// Returns whether the other point is the same, to the bit.
+    pub(in crate::curator) fn has_bits_of(&self, other: &Self) -> bool {
+        let bits = |point: &Self| {
+            let parts = point.high.iter().chain(&point.low);
+            parts.map(|part| part.to_bits()).collect::<Vec<_>>()
+        };
+        self.is_doubled() == other.is_doubled() && bits(self) == bits(other)
+    }
+
     /// Returns whether `next` differs from this point by a few last digits at most.
     pub(in crate::curator) fn is_within_rounding_of(&self, next: &Self) -> bool {
         let relative = if self.is_doubled() {
