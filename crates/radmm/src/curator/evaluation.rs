@@ -13,7 +13,7 @@
 
 use serde::Serialize;
 
-use super::row_passes::{LocalRows, Pass, PassCache, PassFailed, RowPasses, Summand};
+use super::row_passes::{LocalChunks, Pass, PassCache, PassFailed, RowPasses, Summand};
 use super::rows::shard::Shard;
 use super::solver::double_double::Point;
 use super::solver::objective;
@@ -38,7 +38,7 @@ pub(crate) fn evaluate(
     model: &[f64],
 ) -> Result<HeldOutScore, PassFailed> {
     let cache = PassCache::default();
-    let rows: &dyn RowPasses = &LocalRows::new(shard, &Sequential, &cache);
+    let rows: &dyn RowPasses = &LocalChunks::new(shard, &Sequential, &cache);
     let at = Point::plain(model);
     let margins = rows.by_row(&Pass::over_all(Summand::Margin { at }))?;
     let labels = rows.by_row(&Pass::over_all(Summand::Label))?;

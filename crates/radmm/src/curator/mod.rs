@@ -11,10 +11,12 @@ mod answer;
 mod answer_limit;
 #[cfg(feature = "bench")]
 pub mod bench_hooks;
+mod bytes;
 mod config;
 mod error_model;
 mod evaluation;
 mod grid;
+mod held_rows;
 #[cfg(test)]
 mod independence;
 mod kernel;
@@ -42,9 +44,10 @@ pub use config::{CuratorConfig, InvalidCuratorConfig};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
+pub use held_rows::HeldRows;
 pub use noise_key::NoiseKey;
 pub(crate) use quadratic_model::QuadraticModel;
-pub use row_passes::PassFailed;
+pub use row_passes::{ChunkHolder, ChunkWorkers, PassFailed, WorkerRequest, WorkerRows};
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solver::quasi_newton::WarmStart;
 pub use solver::{NotCertified, Unsolved};
@@ -56,7 +59,7 @@ use crate::protocol::release::Release;
 use answer::{AnswerPlan, Rows, Unanswered};
 use noise_key::SeedInputs;
 use query_check::check;
-use row_passes::{LocalRows, PassCache};
+use row_passes::{LocalChunks, PassCache};
 use solver::Target;
 use solver::objective::{self, Objective};
 
@@ -141,7 +144,7 @@ pub(crate) struct PendingQuery<'a> {
 
 /// One party's rows, and the configuration by which they answer queries.
 pub struct Curator {
-    shard: Arc<Shard>,
+    rows: HeldRows,
     executor: Arc<dyn ChunkExecutor>,
     config: CuratorConfig,
     /// The last iteration whose query was charged.
@@ -157,8 +160,11 @@ pub struct Curator {
 
 impl Curator {
     /// Creates a curator that owns the rows. They cannot be taken out again.
-    pub fn new(shard: Shard, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
-        Self::with_rows(Arc::new(shard), config)
+    pub fn new(
+        rows: impl Into<HeldRows>,
+        config: CuratorConfig,
+    ) -> Result<Self, InvalidCuratorConfig> {
+        Self::with_rows(rows.into(), config)
     }
 
     /// Creates a curator on shared rows, for the repetitions of a simulation.
@@ -172,18 +178,15 @@ impl Curator {
         if !config.noise.repeats() {
             return Err(InvalidCuratorConfig::SharedRows);
         }
-        Self::with_rows(shard, config)
+        Self::with_rows(shard.into(), config)
     }
 
-    fn with_rows(
-        shard: Arc<Shard>,
-        mut config: CuratorConfig,
-    ) -> Result<Self, InvalidCuratorConfig> {
+    fn with_rows(rows: HeldRows, mut config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
-        config::check_rows(shard.rows())?;
-        config.problem.shape = Some(config::check_shape(&shard, config.problem.shape)?);
+        config::check_rows(rows.rows())?;
+        config.problem.shape = Some(config::check_shape(&rows, config.problem.shape)?);
         Ok(Self {
-            shard,
+            rows,
             executor: Arc::new(Sequential),
             config,
             last_answered: 0,
@@ -218,12 +221,12 @@ impl Curator {
 
     /// Returns `B`, the number of rows; public.
     pub fn rows(&self) -> usize {
-        self.shard.rows()
+        self.rows.rows()
     }
 
     /// Returns `d`, the number of columns; public.
     pub fn columns(&self) -> usize {
-        self.shard.columns()
+        self.rows.columns()
     }
 
     /// Returns the ledger, with everything that has been spent.
@@ -247,7 +250,7 @@ impl Curator {
         }
         check(query, self.columns(), &self.config.problem)?;
         let problem = &self.config.problem;
-        let rows = self.shard.rows();
+        let rows = self.rows();
         let event = self.config.mechanism.price(query, problem, rows)?;
         // An answer that the grid cannot hold accurately enough is refused before it is charged.
         let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
@@ -274,7 +277,7 @@ impl Curator {
         let config = &self.config;
         let event = *paid.event();
         let rows = Rows {
-            passes: &LocalRows::new(&self.shard, &*self.executor, &self.cache),
+            passes: &*self.rows.passes(&*self.executor, &self.cache),
             problem: &config.problem,
         };
         let inputs = SeedInputs {
@@ -282,7 +285,7 @@ impl Curator {
             query,
             event: &event,
             problem: &config.problem,
-            rows: self.shard.rows(),
+            rows: self.rows.rows(),
         };
         let mut rng = config.noise.generator(&inputs);
         let mut cold = WarmStart::default();
@@ -320,7 +323,7 @@ impl Curator {
         }
         let mismatch = Refusal::RecordMismatch(iteration);
         check(query, self.columns(), &self.config.problem)?;
-        let (problem, rows) = (&self.config.problem, self.shard.rows());
+        let (problem, rows) = (&self.config.problem, self.rows());
         let event = self.config.mechanism.price(query, problem, rows)?;
         if !event.is_recorded_as(&recorded.event) || recorded.iteration != iteration {
             return Err(mismatch);
@@ -349,8 +352,8 @@ impl Curator {
     pub(crate) fn row_fit(&self, f: &[f64]) -> Result<RowFit, PassFailed> {
         let problem = &self.config.problem;
         let cache = PassCache::default();
-        let rows = LocalRows::new(&self.shard, &*self.executor, &cache);
-        let (loss, accuracy) = objective::mean_loss_and_accuracy(&rows, problem.loss, f)?;
+        let rows = self.rows.passes(&*self.executor, &cache);
+        let (loss, accuracy) = objective::mean_loss_and_accuracy(&*rows, problem.loss, f)?;
         let square: f64 = f.iter().map(|f| f * f).sum();
         Ok(RowFit {
             loss,
@@ -368,15 +371,19 @@ impl Curator {
             return Ok(Vec::new());
         };
         let problem = &first.config.problem;
-        let (mut count, mut weight) = (0, 0.0);
-        let weighted = curators.map(|curator| {
+        let mut weight = 0.0;
+        let mut shards = Vec::new();
+        for curator in curators {
+            let shard = curator.rows.shard().ok_or_else(|| {
+                PassFailed::new("rows that are with workers cannot be pooled with others")
+            })?;
             let own = curator.config.problem.weight;
-            count += 1;
             weight += own;
-            (&*curator.shard, own / curator.rows() as f64)
-        });
+            shards.push((&**shard, own / curator.rows() as f64));
+        }
+        let count = shards.len() as f64;
         let cache = PassCache::default();
-        let rows = LocalRows::pooled(weighted, &*first.executor, &cache);
+        let rows = LocalChunks::pooled(shards.into_iter(), &*first.executor, &cache);
         let objective = Objective {
             rows: &rows,
             weight,
@@ -389,7 +396,7 @@ impl Curator {
         let start = vec![0.0; first.columns()];
         // As accurate as the parties' own minimisers: the gradient is a sum of that many gradients.
         let target = Target {
-            tolerance: problem.required_residual(&[]) * f64::from(count),
+            tolerance: problem.required_residual(&[]) * count,
             doubled: false,
         };
         Ok(solver::minimise(&objective, &start, &target, &mut WarmStart::default())?.point)
@@ -400,7 +407,7 @@ impl Curator {
     pub(crate) fn quadratic(&self, f: &[f64]) -> Result<QuadraticModel, PassFailed> {
         let cache = PassCache::default();
         let rows = Rows {
-            passes: &LocalRows::new(&self.shard, &*self.executor, &cache),
+            passes: &*self.rows.passes(&*self.executor, &cache),
             problem: &self.config.problem,
         };
         let linear = vec![0.0; f.len()];
@@ -441,13 +448,18 @@ impl Curator {
     /// Replaces the rows, for tests that recycled steps do not read them.
     #[cfg(test)]
     pub(crate) fn replace_rows(&mut self, shard: Shard) {
-        let removed = std::mem::replace(&mut self.shard, shard.into());
-        assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
+        let removed = std::mem::replace(&mut self.rows, shard.into());
+        let shared = removed.shard().map_or(1, Arc::strong_count);
+        assert_eq!(shared, 1, "nobody else held them");
     }
 
     /// Returns whether both curators hold the same rows and the same problem.
     pub(crate) fn is_replica_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shard, &other.shard) && self.config.problem == other.config.problem
+        let same = match (self.rows.shard(), other.rows.shard()) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        same && self.config.problem == other.config.problem
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::curator::noise_key::{NoiseKey, SeedInputs};
-use crate::curator::row_passes::LocalRows;
+use crate::curator::row_passes::LocalChunks;
 use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::privacy::{
     Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling, SlopeCurve,
@@ -54,7 +54,7 @@ fn answer(rows: &PlaneRows, mechanism: Mechanism, query: &Query, key: u64) -> Ve
     let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
     let paid = ledger.spend(event).unwrap();
     let rows = Rows {
-        passes: LocalRows::in_test(&shard),
+        passes: LocalChunks::in_test(&shard),
         problem: &problem,
     };
     let mut rng = generator(key, query, &event);
@@ -273,7 +273,7 @@ fn the_l1_sensitivity_of_a_gradient_is_attained_and_that_of_a_minimiser_is_not_s
         others.map(|row| {
             let shard = shard(row);
             let rows = Rows {
-                passes: LocalRows::in_test(&shard),
+                passes: LocalChunks::in_test(&shard),
                 problem: &problem,
             };
             exact_answer(&rows, query)
@@ -548,7 +548,7 @@ fn with_and_without_grid_noise(mechanism: Mechanism, query: &Query, seed: u64) -
     let plan = AnswerPlan::new(query, &event, &problem, (rows.len(), 2)).unwrap();
     [plan, without_grid_noise(plan)].map(|plan| {
         let rows = Rows {
-            passes: LocalRows::in_test(&shard),
+            passes: LocalChunks::in_test(&shard),
             problem: &problem,
         };
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
@@ -706,7 +706,7 @@ fn a_computed_minimiser_is_within_its_error_bound() {
                 panic!("a minimiser")
             };
             let rows = Rows {
-                passes: LocalRows::in_test(&shard),
+                passes: LocalChunks::in_test(&shard),
                 problem: &problem,
             };
             let target = Target { tolerance, doubled };
@@ -740,7 +740,7 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
     };
     let mut rng = generator(1, query, &IdealRelease::Exact.into());
     let rows = Rows {
-        passes: LocalRows::in_test(shard),
+        passes: LocalChunks::in_test(shard),
         problem,
     };
     rows.perturbed_answer(query, paid, &plan, &mut WarmStart::default(), &mut rng)
@@ -758,7 +758,7 @@ fn a_plan_with_doubled_margins_computes_them() {
         ..problem(Loss::Logistic)
     };
     let rows = Rows {
-        passes: LocalRows::in_test(&shard),
+        passes: LocalChunks::in_test(&shard),
         problem: &problem,
     };
     let at = vec![1e12 + 3.0, 1e12];

@@ -17,16 +17,19 @@ use crate::protocol::metric::Metric;
 const PARTS_AT_ONCE: usize = 32;
 
 /// Chunks in this process, of one party or of several, with the threads that run passes over them.
-pub(in crate::curator) struct LocalRows<'a> {
+pub(in crate::curator) struct LocalChunks<'a> {
     columns: usize,
     /// For each chunk, its shard, its number there, and the weight of its rows.
     chunks: Vec<(&'a Shard, usize, f64)>,
     shapes: Vec<ChunkShape>,
+    /// The number of the first chunk here, and the number of chunks of all workers together.
+    first: usize,
+    total: usize,
     executor: &'a dyn ChunkExecutor,
     cache: &'a PassCache,
 }
 
-impl<'a> LocalRows<'a> {
+impl<'a> LocalChunks<'a> {
     /// Makes passes over the rows of one party.
     pub(in crate::curator) fn new(
         shard: &'a Shard,
@@ -46,6 +49,8 @@ impl<'a> LocalRows<'a> {
             columns: 0,
             chunks: Vec::new(),
             shapes: Vec::new(),
+            first: 0,
+            total: 0,
             executor,
             cache,
         };
@@ -55,7 +60,53 @@ impl<'a> LocalRows<'a> {
             let numbers = 0..shard.shapes().len();
             rows.chunks.extend(numbers.map(|k| (shard, k, weight)));
         }
+        rows.total = rows.chunks.len();
         rows
+    }
+
+    /// Numbers the chunks from `first` on, among `total` of all workers together.
+    pub(super) fn numbered_from(self, first: usize, total: usize) -> Self {
+        Self {
+            first,
+            total,
+            ..self
+        }
+    }
+
+    /// Returns the chunks of a pass that are here, by their positions among those in use.
+    fn positions(&self, pass: &Pass) -> Range<usize> {
+        let end = self.first + self.chunks.len();
+        self.first.div_ceil(pass.stride)..end.div_ceil(pass.stride)
+    }
+
+    /// Returns whether the pass can be made over these chunks in use, from this sum on.
+    pub(super) fn can_run(
+        &self,
+        pass: &Pass,
+        positions: &Range<usize>,
+        carry: Option<&[f64]>,
+    ) -> bool {
+        let here = self.positions(pass);
+        let within = here.start <= positions.start && positions.end <= here.end;
+        let alone = self.chunks.len() == self.total;
+        let (rows, d) = (
+            self.shapes.iter().map(|chunk| chunk.rows).sum(),
+            self.columns,
+        );
+        within
+            && pass.is_of(d)
+            && match &pass.summand {
+                Summand::Hessian(_) | Summand::Gram { .. } | Summand::HessianDiagonal { .. } => {
+                    carry.is_none_or(|carry| carry.len() == pass.lengths(d, rows).0)
+                }
+                Summand::RowProduct => alone && *positions == here && carry.is_none(),
+                Summand::WeightedRow { weights } => {
+                    let in_use = self.shapes.iter().step_by(pass.stride);
+                    let in_use: usize = in_use.map(|chunk| chunk.rows).sum();
+                    alone && weights.len() == in_use && carry.is_none()
+                }
+                _ => carry.is_none(),
+            }
     }
 
     /// Makes passes over the rows of one party for as long as a test runs.
@@ -72,7 +123,8 @@ impl<'a> LocalRows<'a> {
         weight: f64,
         visit: impl FnOnce(&Chunk, f64) -> T,
     ) -> Result<T, PassFailed> {
-        let (shard, k, own_weight) = self.chunks[place.position * place.pass.stride];
+        let number = place.position * place.pass.stride - self.first;
+        let (shard, k, own_weight) = self.chunks[number];
         shard.with_chunk(k, |chunk| visit(chunk, own_weight * weight))
     }
 
@@ -83,8 +135,9 @@ impl<'a> LocalRows<'a> {
         weight: f64,
         of: impl Fn(&Chunk, f64) -> Vec<f64> + Sync,
     ) -> Result<ByChunk, PassFailed> {
-        let in_use = pass.chunks_in_use(self.chunks.len());
-        let numbers = gather(self.executor, in_use, |position| {
+        let positions = self.positions(pass);
+        let numbers = gather(self.executor, positions.len(), |k| {
+            let position = positions.start + k;
             self.with_chunk(Place { pass, position }, weight, &of)
         });
         Ok(Arc::new(numbers.into_iter().collect::<Result<_, _>>()?))
@@ -122,14 +175,43 @@ impl<'a> LocalRows<'a> {
         shapes.take(place.position).map(|shape| shape.rows).sum()
     }
 
-    /// Computes the sum of one part.
+    /// Computes the sums of the parts of a pass over a range of the chunks in use, the first one from `carry` on.
+    pub(super) fn run_range(
+        &self,
+        pass: &Pass,
+        positions: Range<usize>,
+        mut carry: Option<Vec<f64>>,
+        add: &mut dyn FnMut(CompensatedSum),
+    ) -> Result<(), PassFailed> {
+        let numbers = self.prepare(pass)?;
+        let parts = pass.parts(pass.chunks_in_use(self.total));
+        let clipped =
+            parts.map(|part| part.start.max(positions.start)..part.end.min(positions.end));
+        let parts: Vec<Range<usize>> = clipped.filter(|part| !part.is_empty()).collect();
+        for batch in parts.chunks(PARTS_AT_ONCE) {
+            let sums = gather(self.executor, batch.len(), |k| {
+                let carry = carry.as_ref().filter(|_| batch[k].start == positions.start);
+                self.part(pass, batch[k].clone(), carry.cloned(), &numbers)
+            });
+            carry = None;
+            for sum in sums {
+                add(sum?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the sum of one part over chunks that are here.
     fn part(
         &self,
         pass: &Pass,
         part: Range<usize>,
+        carry: Option<Vec<f64>>,
         numbers: &[Vec<f64>],
     ) -> Result<CompensatedSum, PassFailed> {
         let (simd, d) = (Simd::best(), self.columns);
+        let start = self.positions(pass).start;
+        let matrix = || vec![0.0; d * d];
         let place = |position| Place { pass, position };
         let first = place(part.start);
         let plain = CompensatedSum::plain;
@@ -137,11 +219,11 @@ impl<'a> LocalRows<'a> {
             Summand::Gradient {
                 at, loss, weight, ..
             } => self.with_chunk(first, *weight, |chunk, weight| {
-                let factors = numbers.get(part.start).map(Vec::as_slice);
+                let factors = numbers.get(part.start - start).map(Vec::as_slice);
                 passes::gradient(simd, chunk, at, (*loss, weight), factors)
             }),
             Summand::HessianProduct { vector, .. } => self.with_chunk(first, 1.0, |chunk, _| {
-                passes::hessian_product(simd, chunk, vector, &numbers[part.start])
+                passes::hessian_product(simd, chunk, vector, &numbers[part.start - start])
             }),
             Summand::Row { weight } => self.with_chunk(first, *weight, |chunk, weight| {
                 // A row is stored as y·x, and y² = 1.
@@ -176,7 +258,7 @@ impl<'a> LocalRows<'a> {
                 })
             }
             Summand::Hessian(CurvaturesAt { at, loss, weight }) => {
-                let mut matrix = vec![0.0; d * d];
+                let mut matrix = carry.unwrap_or_else(matrix);
                 for position in part {
                     self.with_chunk(place(position), *weight, |chunk, weight| {
                         let curvatures = passes::curvatures(simd, chunk, at, *loss, weight);
@@ -186,7 +268,7 @@ impl<'a> LocalRows<'a> {
                 Ok(plain(matrix))
             }
             Summand::Gram { unit } => {
-                let mut matrix = vec![0.0; d * d];
+                let mut matrix = carry.unwrap_or_else(matrix);
                 for position in part {
                     self.with_chunk(place(position), 1.0, |chunk, _| {
                         hessian::add_gram(simd, chunk, *unit, &mut matrix);
@@ -194,10 +276,10 @@ impl<'a> LocalRows<'a> {
                 }
                 Ok(plain(matrix))
             }
-            Summand::HessianDiagonal { start, .. } => {
-                let mut diagonal = vec![*start; d];
+            Summand::HessianDiagonal { start: first, .. } => {
+                let mut diagonal = carry.unwrap_or_else(|| vec![*first; d]);
                 for position in part {
-                    let curvatures = &numbers[position];
+                    let curvatures = &numbers[position - start];
                     self.with_chunk(place(position), 1.0, |chunk, _| {
                         chunk.for_each_row(|n, columns, values, _| {
                             for (&column, &value) in columns.iter().zip(values) {
@@ -243,7 +325,7 @@ fn row_products(rows: &[Vec<(u32, f64)>], columns: usize) -> Vec<f64> {
     products
 }
 
-impl RowPasses for LocalRows<'_> {
+impl RowPasses for LocalChunks<'_> {
     fn columns(&self) -> usize {
         self.columns
     }
@@ -257,18 +339,7 @@ impl RowPasses for LocalRows<'_> {
     }
 
     fn run(&self, pass: &Pass, add: &mut dyn FnMut(CompensatedSum)) -> Result<(), PassFailed> {
-        let numbers = self.prepare(pass)?;
-        let in_use = pass.chunks_in_use(self.chunks.len());
-        let parts: Vec<Range<usize>> = pass.parts(in_use).collect();
-        for batch in parts.chunks(PARTS_AT_ONCE) {
-            let sums = gather(self.executor, batch.len(), |k| {
-                self.part(pass, batch[k].clone(), &numbers)
-            });
-            for sum in sums {
-                add(sum?);
-            }
-        }
-        Ok(())
+        self.run_range(pass, self.positions(pass), None, add)
     }
 }
 

@@ -6,13 +6,17 @@
 
 mod local;
 mod pass;
+#[cfg(test)]
+mod tests;
+mod workers;
 
 use std::fmt::Display;
 
 use thiserror::Error;
 
-pub(in crate::curator) use local::{LocalRows, PassCache};
+pub(in crate::curator) use local::{LocalChunks, PassCache};
 pub(in crate::curator) use pass::{CurvaturesAt, Pass, Summand};
+pub use workers::{ChunkHolder, ChunkWorkers, WorkerRequest, WorkerRows};
 
 use super::kernel::passes::CompensatedSum;
 use super::rows::chunk::ChunkShape;

@@ -1,5 +1,7 @@
 //! The description of a pass.
 
+mod encoding;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -87,5 +89,20 @@ impl Pass {
         };
         let firsts = (0..in_use).step_by(length.max(1));
         firsts.map(move |first| first..in_use.min(first + length))
+    }
+
+    /// Returns the numbers of numbers of a part's sum and of its correction, given the number of its rows.
+    pub(in crate::curator) fn lengths(&self, columns: usize, rows: usize) -> (usize, usize) {
+        match self.summand {
+            Summand::Gradient { .. }
+            | Summand::HessianProduct { .. }
+            | Summand::Row { .. }
+            | Summand::WeightedRow { .. } => (columns, columns),
+            Summand::Hessian(_) | Summand::Gram { .. } => (columns * columns, 0),
+            Summand::HessianDiagonal { .. } => (columns, 0),
+            Summand::RowProduct => (rows * rows, 0),
+            Summand::Loss { .. } => (2, 0),
+            Summand::RootCurvature(_) | Summand::Margin { .. } | Summand::Label => (rows, 0),
+        }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::curator::config::MAX_ROWS;
 use crate::curator::kernel::hessian;
-use crate::curator::row_passes::LocalRows;
+use crate::curator::row_passes::LocalChunks;
 use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::linalg::dot::dot;
 use crate::linalg::simd::Simd;
@@ -60,7 +60,7 @@ fn dense(rows: &[(Entries, bool)]) -> Vec<Vec<f64>> {
 }
 
 fn metric(rows: &[(Entries, bool)], ridge: f64) -> Arc<Metric> {
-    let packed = gram(LocalRows::in_test(&shard(rows)), 1.0).unwrap();
+    let packed = gram(LocalChunks::in_test(&shard(rows)), 1.0).unwrap();
     let mean: Vec<f64> = packed.iter().map(|g| g / rows.len() as f64).collect();
     Arc::new(Metric::from_gram(COLUMNS, &mean, ridge).unwrap())
 }
@@ -68,7 +68,7 @@ fn metric(rows: &[(Entries, bool)], ridge: f64) -> Arc<Metric> {
 #[test]
 fn a_gram_matrix_is_the_sum_of_products() {
     let rows = table(700);
-    let found = gram(LocalRows::in_test(&shard(&rows)), 0.5).unwrap();
+    let found = gram(LocalChunks::in_test(&shard(&rows)), 0.5).unwrap();
     let mut packed = found.iter();
     for a in 0..COLUMNS {
         for b in 0..=a {
@@ -90,7 +90,7 @@ fn a_gram_matrix_is_the_same_in_any_order_of_the_rows() {
     reordered.reverse();
     reordered.rotate_left(7);
     reordered.sort_by_key(|(entries, _)| entries.len());
-    let of = |rows: &[_]| gram(LocalRows::in_test(&shard(rows)), 1.0).unwrap();
+    let of = |rows: &[_]| gram(LocalChunks::in_test(&shard(rows)), 1.0).unwrap();
     assert_eq!(of(&rows), of(&reordered));
 }
 
@@ -101,12 +101,12 @@ fn one_row_moves_a_gram_matrix_by_root_two_at_most() {
     for k in 0..100 {
         let angle = f64::from(k) * 0.0317;
         let one = gram(
-            LocalRows::in_test(&shard(&[(near_opposite(0.0), true)])),
+            LocalChunks::in_test(&shard(&[(near_opposite(0.0), true)])),
             1.0,
         )
         .unwrap();
         let other = gram(
-            LocalRows::in_test(&shard(&[(near_opposite(angle), false)])),
+            LocalChunks::in_test(&shard(&[(near_opposite(angle), false)])),
             1.0,
         )
         .unwrap();
@@ -199,7 +199,7 @@ fn a_gradient_in_a_metric_is_that_of_transformed_rows() {
                 metric: Some(&metric),
                 doubled,
             };
-            let found = gradient(LocalRows::in_test(&shard), (loss, 4.0), place).unwrap();
+            let found = gradient(LocalChunks::in_test(&shard), (loss, 4.0), place).unwrap();
             for (found, exact) in found.iter().zip(&exact) {
                 assert!((found - exact).abs() < 1e-9, "{loss:?}: {found} {exact}");
             }
@@ -248,7 +248,7 @@ fn a_row_of_zeros_stays_one() {
 #[test]
 fn a_sum_of_rows_has_no_labels() {
     let rows = table(3000);
-    let found = super::rows(LocalRows::in_test(&shard(&rows)), 2.0).unwrap();
+    let found = super::rows(LocalChunks::in_test(&shard(&rows)), 2.0).unwrap();
     for (k, found) in found.iter().enumerate() {
         let exact: f64 = dense(&rows).iter().map(|x| 2.0 * x[k]).sum();
         assert!((found - exact).abs() < 1e-9, "{k}");

@@ -4,6 +4,8 @@
 //! columns. Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time.
 //! The last block is padded with rows of zeros.
 
+mod encoding;
+
 use super::layout::{CODE_VALUES, ChunkLayout, Code, ColumnSlot, ColumnStats};
 use crate::curator::kernel::exp_log::LANES;
 
@@ -15,9 +17,12 @@ pub(in crate::curator) const BLOCK_ROWS: usize = 256;
 const SAMPLE_ROWS: usize = 1024;
 
 /// Up to [`CHUNK_ROWS`] rows.
+#[derive(Default)]
 pub(in crate::curator) struct Chunk {
     layout: ChunkLayout,
     rows: usize,
+    /// The largest number of non-zeros of a row.
+    max_nonzeros: u32,
     /// For each row, the value of its indicators, with the sign of its label; zero for padding.
     scales: Vec<f64>,
     /// Dense numbers, block by block, column by column in each.
@@ -65,6 +70,20 @@ enum ColumnIndices {
     Wide(Vec<u32>),
 }
 
+impl ColumnIndices {
+    /// Returns an empty list of indices below a number of columns.
+    fn empty(columns: usize) -> Self {
+        match columns > usize::from(u16::MAX) + 1 {
+            true => Self::Wide(Vec::new()),
+            false => Self::Narrow(Vec::new()),
+        }
+    }
+
+    fn is_narrow(&self) -> bool {
+        matches!(self, Self::Narrow(_))
+    }
+}
+
 impl Default for ColumnIndices {
     fn default() -> Self {
         Self::Narrow(Vec::new())
@@ -87,6 +106,11 @@ pub(in crate::curator) struct Block<'a> {
 impl Chunk {
     pub(in crate::curator) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Returns the largest number of non-zeros of a row.
+    pub(in crate::curator) fn max_nonzeros(&self) -> u32 {
+        self.max_nonzeros
     }
 
     pub(in crate::curator) fn layout(&self) -> &ChunkLayout {
@@ -202,13 +226,8 @@ impl Chunk {
     #[cfg(test)]
     pub(in crate::curator) fn untouchable(rows: usize) -> Self {
         Self {
-            layout: ChunkLayout::default(),
             rows,
-            scales: Vec::new(),
-            dense: Vec::new(),
-            codes: Vec::new(),
-            occurring: Vec::new(),
-            sparse: SparseEntries::default(),
+            ..Self::default()
         }
     }
 
@@ -363,7 +382,6 @@ pub(in crate::curator) struct ChunkBuilder {
 
 impl ChunkBuilder {
     pub(in crate::curator) fn new(columns: usize) -> Self {
-        let wide = columns > usize::from(u16::MAX) + 1;
         Self {
             columns,
             pending: PendingRows::default(),
@@ -372,19 +390,11 @@ impl ChunkBuilder {
             dense: Vec::new(),
             codes: Vec::new(),
             chunk: Chunk {
-                layout: ChunkLayout::default(),
-                rows: 0,
-                scales: Vec::new(),
-                dense: Vec::new(),
-                codes: Vec::new(),
-                occurring: Vec::new(),
                 sparse: SparseEntries {
-                    columns: match wide {
-                        true => ColumnIndices::Wide(Vec::new()),
-                        false => ColumnIndices::Narrow(Vec::new()),
-                    },
+                    columns: ColumnIndices::empty(columns),
                     ..SparseEntries::default()
                 },
+                ..Chunk::default()
             },
             open_rows: 0,
         }
@@ -400,6 +410,8 @@ impl ChunkBuilder {
 
     pub(in crate::curator) fn push(&mut self, row: &Row<'_>) {
         self.chunk.rows += 1;
+        let nonzeros = row.entries.len() as u32;
+        self.chunk.max_nonzeros = self.chunk.max_nonzeros.max(nonzeros);
         if self.layout_fixed {
             return self.store(row);
         }

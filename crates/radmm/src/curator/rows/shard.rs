@@ -139,6 +139,25 @@ impl Shard {
         self.max_nonzeros
     }
 
+    /// Creates a shard without rows.
+    pub(in crate::curator) fn empty(columns: usize) -> Self {
+        Self {
+            columns,
+            rows: 0,
+            max_nonzeros: 0,
+            chunks: Vec::new(),
+            shapes: Vec::new(),
+        }
+    }
+
+    /// Appends a chunk.
+    pub(in crate::curator) fn push_chunk(&mut self, chunk: Chunk) {
+        self.rows += chunk.rows();
+        self.max_nonzeros = self.max_nonzeros.max(chunk.max_nonzeros());
+        self.shapes.push(chunk.shape());
+        self.chunks.push(chunk);
+    }
+
     /// Returns the shapes of the chunks, in order.
     pub(in crate::curator) fn shapes(&self) -> &[ChunkShape] {
         &self.shapes
@@ -174,13 +193,7 @@ impl ShardBuilder {
     pub fn new(columns: usize, policy: NormPolicy) -> Self {
         Self {
             policy,
-            shard: Shard {
-                columns,
-                rows: 0,
-                max_nonzeros: 0,
-                chunks: Vec::new(),
-                shapes: Vec::new(),
-            },
+            shard: Shard::empty(columns),
             open_chunk: ChunkBuilder::new(columns),
             entries: Vec::new(),
         }
@@ -195,9 +208,6 @@ impl ShardBuilder {
             scale: sign * indicator_value(&self.entries, scale.apply(1.0)),
             entries: &self.entries,
         });
-        self.shard.rows += 1;
-        let nonzeros = self.entries.len() as u32;
-        self.shard.max_nonzeros = self.shard.max_nonzeros.max(nonzeros);
         if self.open_chunk.is_full() {
             self.close_chunk();
         }
@@ -218,9 +228,7 @@ impl ShardBuilder {
     fn close_chunk(&mut self) {
         let next = ChunkBuilder::new(self.shard.columns);
         let full = std::mem::replace(&mut self.open_chunk, next);
-        let full = full.finish();
-        self.shard.shapes.push(full.shape());
-        self.shard.chunks.push(full);
+        self.shard.push_chunk(full.finish());
     }
 }
 

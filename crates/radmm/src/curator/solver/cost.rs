@@ -86,7 +86,7 @@ fn hessian(chunk: &ChunkShape) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curator::row_passes::LocalRows;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
     use crate::problem::Loss;
 
@@ -107,7 +107,7 @@ mod tests {
     /// Returns whether a factor pays, and its time in gradients.
     fn choice(shard: &Shard) -> (bool, f64) {
         let linear = vec![0.0; shard.columns()];
-        let rows = (LocalRows::in_test(shard), 1.0);
+        let rows = (LocalChunks::in_test(shard), 1.0);
         let objective = Objective::of_party(rows, Loss::Logistic, 1.0, &linear);
         (objective.factor_pays(), objective.gradients_per_hessian())
     }

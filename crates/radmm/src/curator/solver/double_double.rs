@@ -22,6 +22,11 @@ impl Point {
         }
     }
 
+    /// Creates the point with these parts; `None` unless there are no low parts, or as many as high ones.
+    pub(in crate::curator) fn from_parts(high: Vec<f64>, low: Vec<f64>) -> Option<Self> {
+        (low.is_empty() || low.len() == high.len()).then_some(Self { high, low })
+    }
+
     /// Returns the same point as a doubled one, which can move in finer steps.
     pub(in crate::curator) fn doubled(&self) -> Self {
         if self.is_doubled() {

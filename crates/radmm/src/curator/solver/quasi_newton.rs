@@ -368,7 +368,7 @@ impl CachedHessian {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curator::row_passes::LocalRows;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::solver::minimise;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
     use crate::problem::Loss;
@@ -393,7 +393,7 @@ mod tests {
         modulus: f64,
         linear: &'a [f64],
     ) -> Objective<'a> {
-        Objective::of_party((LocalRows::in_test(shard), 50.0), loss, modulus, linear)
+        Objective::of_party((LocalChunks::in_test(shard), 50.0), loss, modulus, linear)
     }
 
     fn plain_target(tolerance: f64) -> Target {

@@ -121,7 +121,7 @@ impl Objective<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curator::row_passes::LocalRows;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
     use crate::problem::Loss;
 
@@ -146,7 +146,7 @@ mod tests {
             // By rows, up to half as many as columns.
             for (rows, by_rows) in [(1, true), (7, true), (30, true), (31, false), (200, false)] {
                 let shard = shard(rows, columns);
-                let weighted = (LocalRows::in_test(&shard), 50.0);
+                let weighted = (LocalChunks::in_test(&shard), 50.0);
                 let objective = Objective::of_party(weighted, loss, 0.3, &linear);
                 let point = Point::plain(&point);
                 let hessian = RowsHessian::new(&objective, &point).unwrap();

@@ -2,7 +2,7 @@
 
 use super::objective::mean_loss_and_accuracy;
 use super::*;
-use crate::curator::row_passes::{LocalRows, PassCache};
+use crate::curator::row_passes::{LocalChunks, PassCache};
 use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::exec::{ChunkExecutor, Sequential};
 use crate::linalg::dot::{dot, norm};
@@ -35,7 +35,7 @@ fn weighted<'a>(
     modulus: f64,
     linear: &'a [f64],
 ) -> Objective<'a> {
-    let rows = (LocalRows::in_test(shard), weight);
+    let rows = (LocalChunks::in_test(shard), weight);
     Objective::of_party(rows, loss, modulus, linear)
 }
 
@@ -196,7 +196,7 @@ fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
     let linear = vec![0.1; 12];
     let cache = PassCache::default();
     let pooled = shards.iter().map(|shard| (shard, 1e4 / 300.0));
-    let rows = LocalRows::pooled(pooled, &Sequential, &cache);
+    let rows = LocalChunks::pooled(pooled, &Sequential, &cache);
     let objective = Objective {
         rows: &rows,
         weight: 16.0 * 1e4,
@@ -248,7 +248,7 @@ fn every_executor_gives_the_same_bits() {
         let cache = PassCache::default();
         let pooled = shards.iter().chain([&many]);
         let pooled = pooled.map(|shard| (shard, 20.0 / shard.rows() as f64));
-        let rows = LocalRows::pooled(pooled, executor, &cache);
+        let rows = LocalChunks::pooled(pooled, executor, &cache);
         let objective = Objective {
             rows: &rows,
             weight: 41.0 * 20.0,
@@ -257,7 +257,7 @@ fn every_executor_gives_the_same_bits() {
         };
         let point = Point::plain(&f);
         let product = objective.hessian_product(&objective.curvatures(&point), &f);
-        let alone = LocalRows::new(&many, executor, &cache);
+        let alone = LocalChunks::new(&many, executor, &cache);
         let fit = mean_loss_and_accuracy(&alone, Loss::Logistic, &f).unwrap();
         let all = [
             objective.gradient(&f, false).unwrap(),
