@@ -152,7 +152,7 @@ pub enum StopReason {
     /// The party's rows could not be read for a question. Nothing is to be recorded or sent: after a restart the same
     /// question gets the same answer, at one charge.
     #[error(
-        "{node}: the rows could not be read for the question of iteration {iteration}: {cause}"
+        "{node}'s rows could not be read for the question of iteration {iteration}: {cause}; nothing of it was recorded or sent, and after a restart it gets the same answer at one charge"
     )]
     PassFailed {
         /// The party.
