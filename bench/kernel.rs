@@ -140,7 +140,11 @@ fn scores(count: Count<'_>) {
     let simulation = alone(rows.clone());
     let model = model();
     count(&mut || {
-        black_box(simulation.evaluate_held_out(&model, &rows, Loss::Logistic));
+        black_box(
+            simulation
+                .evaluate_held_out(&model, &rows, Loss::Logistic)
+                .unwrap(),
+        );
     });
 }
 

@@ -182,6 +182,7 @@ pub fn private(adult: &Adult) -> Found {
         accuracies.push(
             any.unwrap()
                 .evaluate_held_out(&model, &test, Loss::Logistic)
+                .unwrap()
                 .accuracy,
         );
     }

@@ -143,10 +143,11 @@ impl CentralisedParty {
             .map(|settings| Ok(vec![self.node(study, settings)?]))
             .collect();
         let mut replicas = Replicas::new(nodes?, study.algorithm.iterations)?;
-        let traces = Recording::EveryIteration.run(&mut replicas, &AtomicBool::new(false), &|_| ());
+        let traces =
+            Recording::EveryIteration.run(&mut replicas, &AtomicBool::new(false), &|_| ())?;
         let loss = study.problem.loss;
         let table = &self.table;
-        Ok(experiment::finish(replicas, traces, table, loss, settings))
+        Ok(experiment::finish(replicas, traces, table, loss, settings)?)
     }
 
     fn node(&self, study: &Study, settings: &RunSettings<'_>) -> Result<Node, RunError> {

@@ -3,9 +3,9 @@
 //! All three leave noise out. Noise determines where a run comes to rest, not whether it does.
 
 use radmm::algorithm::schedule::Schedule;
-use radmm::convergence::local_rate::{HessiansTooLarge, LocalRate};
+use radmm::convergence::local_rate::{LocalRate, NoLocalRate};
 use radmm::convergence::theorem::{Certificate, Condition, Uncertifiable};
-use radmm::curator::NotCertified;
+use radmm::curator::Unsolved;
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism};
 use radmm::sim::Simulation;
@@ -33,10 +33,10 @@ pub enum CertifyError {
     Run(#[from] RunError),
     /// The optimum, from which distances are measured, was not found.
     #[error("the centralised optimum was not found: {0}")]
-    Optimum(#[from] NotCertified),
-    /// The linearised problem does not fit in memory.
+    Optimum(#[from] Unsolved),
+    /// There is no local rate.
     #[error(transparent)]
-    HessiansTooLarge(#[from] HessiansTooLarge),
+    NoLocalRate(#[from] NoLocalRate),
 }
 
 /// The convergence of a study.

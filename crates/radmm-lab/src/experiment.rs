@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use radmm::curator::{HeldOutScore, Shard};
+use radmm::curator::{HeldOutScore, PassFailed, Shard, Unsolved};
 use radmm::graph::{Graph, GraphError};
+use radmm::node::StopReason;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
 use radmm::problem::Loss;
-use radmm::sim::{GlobalFit, MeanModels, Optimum, Replicas, Simulation, Snapshot};
+use radmm::sim::{GlobalFit, MeanModels, Optimum, Replicas, SimError, Simulation, Snapshot};
 use radmm_study::instantiate::Instance;
 use radmm_study::pricing::{PartySize, Plan, UnattainableBudget};
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -209,13 +210,15 @@ impl Experiment {
     pub(crate) fn optimum(&self) -> Result<Option<(Optimum, Option<HeldOutScore>)>, RunError> {
         let noise = vec![Mechanism::None; self.graph.len()];
         let simulation = self.simulation(&RunSettings::first(&noise))?;
-        let Ok(optimum) = simulation.centralised() else {
-            return Ok(None);
+        let optimum = match simulation.centralised() {
+            Ok(optimum) => optimum,
+            Err(Unsolved::NotCertified(_)) => return Ok(None),
+            Err(Unsolved::PassFailed(failed)) => return Err(failed.into()),
         };
         let score = |rows: &Arc<Shard>| {
             simulation.evaluate_held_out(&optimum.model, rows, self.study.problem.loss)
         };
-        let held_out = self.table.test.as_ref().map(score);
+        let held_out = self.table.test.as_ref().map(score).transpose()?;
         Ok(Some((optimum, held_out)))
     }
 
@@ -228,11 +231,12 @@ impl Experiment {
     ) -> Result<RepeatedRuns, RunError> {
         let runs = self.run_groups(noise, limit, |settings, mut replicas| {
             let start = Instant::now();
-            let traces = Recording::EveryIteration.run(&mut replicas, &self.interrupted, progress);
+            let traces =
+                Recording::EveryIteration.run(&mut replicas, &self.interrupted, progress)?;
             let loss = self.study.problem.loss;
-            let runs = finish(replicas, traces, &self.table, loss, settings);
+            let runs = finish(replicas, traces, &self.table, loss, settings)?;
             let share = start.elapsed() / settings.len() as u32;
-            runs.into_iter().map(|run| (run, share)).collect()
+            Ok(runs.into_iter().map(|run| (run, share)).collect())
         })?;
         let (repetitions, wall_times) = runs.into_iter().unzip();
         Ok(RepeatedRuns {
@@ -248,7 +252,7 @@ impl Experiment {
         progress: &(dyn Fn(&Snapshot) + Sync),
     ) -> Result<Vec<FinalState>, RunError> {
         self.run_groups(noise, None, |_, mut replicas| {
-            let traces = Recording::FirstAndLast.run(&mut replicas, &self.interrupted, progress);
+            let traces = Recording::FirstAndLast.run(&mut replicas, &self.interrupted, progress)?;
             self.states(&mut replicas, &traces)
         })
     }
@@ -263,21 +267,25 @@ impl Experiment {
         self.run_groups(noise, None, |_, mut replicas| {
             let mut traces = vec![ReplicaTrace::default(); replicas.count()];
             for _ in 0..=1 {
-                Recording::EveryIteration.step(&mut replicas, &mut traces, progress);
+                Recording::EveryIteration.step(&mut replicas, &mut traces, progress)?;
             }
-            let after_answer = self.states(&mut replicas, &traces);
+            let after_answer = self.states(&mut replicas, &traces)?;
             while !self.is_interrupted()
-                && Recording::FirstAndLast.step(&mut replicas, &mut traces, progress)
+                && Recording::FirstAndLast.step(&mut replicas, &mut traces, progress)?
             {}
-            let at_end = self.states(&mut replicas, &traces);
-            after_answer.into_iter().zip(at_end).collect()
+            let at_end = self.states(&mut replicas, &traces)?;
+            Ok(after_answer.into_iter().zip(at_end).collect())
         })
     }
 
     /// Returns the states of replicas after the last iteration that was measured.
-    fn states(&self, replicas: &mut Replicas, traces: &[ReplicaTrace]) -> Vec<FinalState> {
+    fn states(
+        &self,
+        replicas: &mut Replicas,
+        traces: &[ReplicaTrace],
+    ) -> Result<Vec<FinalState>, PassFailed> {
         let loss = self.study.problem.loss;
-        let measured = measure(replicas, &self.table, loss);
+        let measured = measure(replicas, &self.table, loss)?;
         let of = |(replica, (trace, measured)): (usize, (&ReplicaTrace, Measurement))| {
             let nodes = replicas.nodes(replica);
             FinalState {
@@ -288,7 +296,7 @@ impl Experiment {
                 held_out: measured.held_out,
             }
         };
-        traces.iter().zip(measured).enumerate().map(of).collect()
+        Ok(traces.iter().zip(measured).enumerate().map(of).collect())
     }
 
     /// Runs all repetitions, in groups of replicas, by `run`, which returns one result for each replica.
@@ -296,7 +304,7 @@ impl Experiment {
         &self,
         noise: &[Mechanism],
         limit: Option<f64>,
-        run: impl Fn(&[RunSettings<'_>], Replicas) -> Vec<T> + Sync + Send,
+        run: impl Fn(&[RunSettings<'_>], Replicas) -> Result<Vec<T>, PassFailed> + Sync + Send,
     ) -> Result<Vec<T>, RunError> {
         let settings = |repetition| RunSettings {
             noise,
@@ -313,7 +321,7 @@ impl Experiment {
                 MeanModels::First if settings[0].repetition > 0 => MeanModels::Unmeasured,
                 wanted => wanted,
             };
-            let made = run(&settings, replicas.with_mean_models(mean_models));
+            let made = run(&settings, replicas.with_mean_models(mean_models))?;
             match self.is_interrupted() {
                 true => Err(RunError::Interrupted),
                 false => Ok(made),
@@ -404,11 +412,11 @@ impl Recording {
         replicas: &mut Replicas,
         interrupted: &AtomicBool,
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> Vec<ReplicaTrace> {
+    ) -> Result<Vec<ReplicaTrace>, PassFailed> {
         let mut traces = vec![ReplicaTrace::default(); replicas.count()];
         // Iteration 0 is always made, so that every trace has one.
-        while self.step(replicas, &mut traces, progress) && !interrupted.load(Ordering::Relaxed) {}
-        traces
+        while self.step(replicas, &mut traces, progress)? && !interrupted.load(Ordering::Relaxed) {}
+        Ok(traces)
     }
 
     /// Makes the next iteration of all replicas; `false` if there is none.
@@ -417,18 +425,22 @@ impl Recording {
         replicas: &mut Replicas,
         traces: &mut [ReplicaTrace],
         progress: &(dyn Fn(&Snapshot) + Sync),
-    ) -> bool {
+    ) -> Result<bool, PassFailed> {
         let passed = match self {
             Self::EveryIteration => None,
             Self::FirstAndLast => replicas.skip_measuring(&RayonExecutor),
         };
         let Some(made) = passed.or_else(|| replicas.run(&RayonExecutor).next()) else {
-            return false;
+            return Ok(false);
         };
         for made in made {
             let trace = &mut traces[made.replica];
             match made.result {
                 Ok(snapshot) => trace.iterations.push(snapshot),
+                Err(
+                    SimError::PassFailed(cause)
+                    | SimError::Stopped(StopReason::PassFailed { cause, .. }),
+                ) => return Err(cause),
                 Err(error) => trace.stopped = Some(error.to_string()),
             }
         }
@@ -436,7 +448,7 @@ impl Recording {
         for last in running.filter_map(|trace| trace.iterations.last()) {
             progress(last);
         }
-        true
+        Ok(true)
     }
 }
 
@@ -447,15 +459,20 @@ struct Measurement {
 }
 
 /// Measures the parties' models on everybody's rows and on held-out rows, by replica.
-fn measure(replicas: &mut Replicas, table: &StudyRows, loss: Loss) -> Vec<Measurement> {
-    let everywhere = replicas.global_fit(&RayonExecutor);
+fn measure(
+    replicas: &mut Replicas,
+    table: &StudyRows,
+    loss: Loss,
+) -> Result<Vec<Measurement>, PassFailed> {
+    let everywhere = replicas.global_fit(&RayonExecutor)?;
     let test = table.test.as_ref();
     let held_out = test.map(|rows| replicas.held_out(&RayonExecutor, rows, loss));
+    let held_out = held_out.transpose()?;
     let of = |(replica, everywhere)| Measurement {
         everywhere,
         held_out: held_out.as_ref().map(|scores| scores[replica]),
     };
-    everywhere.into_iter().enumerate().map(of).collect()
+    Ok(everywhere.into_iter().enumerate().map(of).collect())
 }
 
 /// Returns the results of replicas that have been run.
@@ -465,25 +482,27 @@ pub(crate) fn finish(
     table: &StudyRows,
     loss: Loss,
     settings: &[RunSettings<'_>],
-) -> Vec<Repetition> {
-    let measured = measure(&mut replicas, table, loss);
+) -> Result<Vec<Repetition>, PassFailed> {
+    let measured = measure(&mut replicas, table, loss)?;
     let ends = settings.iter().zip(traces).zip(measured).enumerate();
-    ends.map(|(replica, ((settings, trace), measured))| {
-        let nodes = replicas.nodes(replica).zip(&table.parties);
-        Repetition {
-            nodes: nodes
-                .zip(settings.noise)
-                .map(|((node, party), noise)| NodeResult::new(node, party, noise))
-                .collect(),
-            iterations: trace.iterations,
-            stopped: trace.stopped,
-            everywhere: measured.everywhere,
-            held_out: measured.held_out,
-            largest_residual: replicas.largest_residual(replica),
-            median_passes: median(replicas.passes(replica).collect()),
-        }
-    })
-    .collect()
+    let runs = ends
+        .map(|(replica, ((settings, trace), measured))| {
+            let nodes = replicas.nodes(replica).zip(&table.parties);
+            Repetition {
+                nodes: nodes
+                    .zip(settings.noise)
+                    .map(|((node, party), noise)| NodeResult::new(node, party, noise))
+                    .collect(),
+                iterations: trace.iterations,
+                stopped: trace.stopped,
+                everywhere: measured.everywhere,
+                held_out: measured.held_out,
+                largest_residual: replicas.largest_residual(replica),
+                median_passes: median(replicas.passes(replica).collect()),
+            }
+        })
+        .collect();
+    Ok(runs)
 }
 
 fn median(mut passes: Vec<u8>) -> u8 {

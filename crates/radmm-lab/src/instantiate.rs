@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use radmm::curator::{Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey};
+use radmm::curator::{Curator, CuratorConfig, InvalidCuratorConfig, NoiseKey, PassFailed};
 use radmm::graph::NodeId;
 use radmm::node::{InvalidStart, Node, NodeConfig};
 use radmm::privacy::{Budget, InvalidBudget, Ledger, Mechanism};
@@ -36,6 +36,9 @@ pub enum RunError {
     /// The caller interrupted the run.
     #[error("the run was interrupted")]
     Interrupted,
+    /// The rows could not be read.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
 }
 
 /// The settings in which runs of one study differ.

@@ -7,7 +7,7 @@
 use thiserror::Error;
 
 use crate::algorithm::{Algorithm, Step, View};
-use crate::curator::{ChargedAnswer, Curator, PendingQuery, Refusal};
+use crate::curator::{ChargedAnswer, Curator, PassFailed, PendingQuery, Refusal};
 use crate::graph::{Graph, NodeId};
 use crate::privacy::PrivacyEvent;
 use crate::protocol::message::Message;
@@ -148,6 +148,19 @@ pub enum StopReason {
         iteration: u32,
         /// The reason.
         refusal: Refusal,
+    },
+    /// The party's rows could not be read for a question. Nothing is to be recorded or sent: after a restart the same
+    /// question gets the same answer, at one charge.
+    #[error(
+        "{node}'s rows could not be read for the question of iteration {iteration}: {cause}; nothing of it was recorded or sent, and after a restart it gets the same answer at one charge"
+    )]
+    PassFailed {
+        /// The party.
+        node: NodeId,
+        /// The iteration of the question.
+        iteration: u32,
+        /// The cause.
+        cause: PassFailed,
     },
     /// The party's own next value is not finite, or beyond the grid.
     #[error(
@@ -477,10 +490,17 @@ impl Node {
     ) -> Result<(), StopReason> {
         let (_, answer) = answer.map_err(|refusal| {
             let (node, iteration) = (self.id, self.iteration + 1);
-            self.stop(StopReason::Refused {
-                node,
-                iteration,
-                refusal,
+            self.stop(match refusal {
+                Refusal::PassFailed(cause) => StopReason::PassFailed {
+                    node,
+                    iteration,
+                    cause,
+                },
+                refusal => StopReason::Refused {
+                    node,
+                    iteration,
+                    refusal,
+                },
             })
         })?;
         let received = self.received();

@@ -106,10 +106,10 @@ fn courses(
     for made in replicas.run(executor).flatten() {
         all[made.replica].push(made.result);
     }
-    let global_fit = replicas.global_fit(executor);
+    let global_fit = replicas.global_fit(executor).unwrap();
     let test = shard(&invented(1, 30, COLUMNS)[0]);
     let loss = network(mechanism, 0).loss;
-    let scores: Vec<HeldOutScore> = replicas.held_out(executor, &test, loss);
+    let scores: Vec<HeldOutScore> = replicas.held_out(executor, &test, loss).unwrap();
     let course = |(k, made): (usize, Vec<_>)| {
         let nodes = || replicas.nodes(k);
         let model = |node: &Node| {

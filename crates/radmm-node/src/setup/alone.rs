@@ -65,7 +65,7 @@ impl PartySetup {
         let records = store.studies();
         for number in 1.. {
             // Rows with a missing value are not trained on.
-            study = parse(number, rows.shard.rows())?;
+            study = parse(number, rows.rows.rows())?;
             let mut namesakes = records.iter().filter(|record| record.name == study.name);
             let Some(before) = namesakes.next() else {
                 break;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use radmm::curator::Shard;
+use radmm::curator::HeldRows;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm_data::MemoryTable;
@@ -44,7 +44,7 @@ pub struct PartySetup {
     site_name: String,
     me: NodeId,
     key: Arc<SecretKey>,
-    shard: Shard,
+    rows: HeldRows,
     hash: [u8; 32],
     data_check: Option<DataCheck>,
     mechanism: Mechanism,
@@ -153,7 +153,7 @@ impl PartySetup {
         let Parts {
             study, graph, rows, ..
         } = parts;
-        let plan = plan_party(&study, &graph, parts.me, rows.shard.rows());
+        let plan = plan_party(&study, &graph, parts.me, rows.rows.rows());
         let (mechanism, plan) = plan.map_err(|cause| SetupError::UnattainableBudget {
             study: parts.study_name.to_owned(),
             cause: Box::new(cause),
@@ -163,7 +163,7 @@ impl PartySetup {
             site_name: parts.site_name.to_owned(),
             me: parts.me,
             key: Arc::new(parts.key),
-            shard: rows.shard,
+            rows: rows.rows,
             hash: rows.hash,
             data_check: rows.data_check,
             mechanism,
@@ -202,12 +202,12 @@ impl PartySetup {
 
     /// Returns the number of rows, `B_i`.
     pub fn rows(&self) -> usize {
-        self.shard.rows()
+        self.rows.rows()
     }
 
     /// Returns the number of columns.
     pub fn columns(&self) -> usize {
-        self.shard.columns()
+        self.rows.columns()
     }
 
     /// Returns the iterations that ask the rows.

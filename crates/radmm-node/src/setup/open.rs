@@ -59,7 +59,7 @@ impl PartySetup {
                 sha256: self.study.sha256(),
                 party: self.me.0,
                 fingerprint: rows.to_string(),
-                rows: self.shard.rows() as u64,
+                rows: self.rows.rows() as u64,
                 seeded: self.site.noise == NoiseOrigin::Seeded,
                 read_off: self.read_off,
                 plan: PlannedCharges::of(&self.plan),
@@ -103,7 +103,7 @@ impl PartySetup {
             noise,
         };
         let peers = self.neighbours().map(|(peer, _)| peer).collect();
-        let columns = self.shard.columns();
+        let columns = self.rows.columns();
         let (study, graph, me) = (&self.study, &self.graph, self.me);
         let node = Node::new(NodeConfig {
             id: me,
@@ -111,7 +111,7 @@ impl PartySetup {
             iterations: study.algorithm.iterations,
             start: instantiate::start(study, me, columns),
             algorithm: instance.algorithm(me, vec![0.0; columns]),
-            curator: Curator::new(self.shard, config)?
+            curator: Curator::new(self.rows, config)?
                 .with_executor(Arc::new(RayonExecutor))
                 // Seeded noise repeats the bits of the simulator, which keeps solver state; secret noise ignores it.
                 .with_warm_start(WarmStart::default()),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::curator::Shard;
+use radmm::curator::HeldRows;
 use radmm::graph::NodeId;
 use radmm_data::{
     DataError, Format, MemoryTable, Partition, PartitionSpec, Split, TableFile, partition_csv,
@@ -24,7 +24,7 @@ const HASH_BLOCK: usize = 1 << 16;
 
 /// The rows of a party.
 pub(super) struct LocalRows {
-    pub shard: Shard,
+    pub rows: HeldRows,
     /// The hash of the file, or of the study's table and the party's share of it.
     pub hash: [u8; 32],
     /// Counts over the party's own file, for the people who may see it.
@@ -159,7 +159,7 @@ impl LocalRows {
             .next()
             .ok_or_else(|| RowsError::Empty(study.name.clone()))?;
         Ok(Self {
-            shard: part.shard,
+            rows: part.shard.into(),
             hash,
             data_check: Some(data_check),
         })
@@ -173,7 +173,7 @@ impl LocalRows {
         path: PathBuf,
     ) -> Result<(), RowsError> {
         let party = &study.parties[me.0 as usize];
-        let found = self.shard.rows();
+        let found = self.rows.rows();
         match party.rows.filter(|rows| *rows != found) {
             None => Ok(()),
             Some(declared) => Err(RowsError::OtherCount {
@@ -207,7 +207,9 @@ impl LocalRows {
         let rows = table.parties.into_iter().nth(me.0 as usize);
         let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
         Ok(Self {
-            shard: shard.ok_or_else(|| RowsError::Empty(me.to_string()))?,
+            rows: shard
+                .ok_or_else(|| RowsError::Empty(me.to_string()))?
+                .into(),
             hash: hash.finalize().into(),
             data_check: None,
         })

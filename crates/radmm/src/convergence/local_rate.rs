@@ -15,7 +15,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::algorithm::{Algorithm, Step, View, init};
-use crate::curator::QuadraticModel;
+use crate::curator::{PassFailed, QuadraticModel};
 use crate::graph::NodeId;
 use crate::linalg::spectral_radius;
 use crate::node::Node;
@@ -27,14 +27,20 @@ const MOST_ENTRIES: usize = 1 << 26;
 /// The least logarithm of an iteration's rate that differs from zero by more than rounding: some hundred roundings.
 const NEAREST: f64 = 512.0 * f64::EPSILON;
 
-/// The Hessians of the parties would not fit in memory.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("{nodes} parties with {columns} columns have Hessians too large for a local rate")]
-pub struct HessiansTooLarge {
-    /// `N`.
-    pub nodes: usize,
-    /// `d`.
-    pub columns: usize,
+/// The reason why a local rate cannot be computed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NoLocalRate {
+    /// The Hessians of the parties would not fit in memory.
+    #[error("{nodes} parties with {columns} columns have Hessians too large for a local rate")]
+    HessiansTooLarge {
+        /// `N`.
+        nodes: usize,
+        /// `d`.
+        columns: usize,
+    },
+    /// The rows could not be read.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
 }
 
 /// The factor by which distances to the optimum shrink in the long run; above one, they grow.
@@ -91,24 +97,25 @@ pub(crate) fn local<'a>(
     at: &[f64],
     period: u32,
     make: &dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
-) -> Result<LocalRate, HessiansTooLarge> {
+) -> Result<LocalRate, NoLocalRate> {
     let (count, columns) = (nodes.len(), at.len());
     if count.saturating_mul(columns * columns) > MOST_ENTRIES {
-        return Err(HessiansTooLarge {
+        return Err(NoLocalRate::HessiansTooLarge {
             nodes: count,
             columns,
         });
     }
+    let party = |node: &Node| {
+        Ok(QuadraticParty {
+            id: node.id(),
+            neighbours: node.neighbours().iter().map(|j| j.0 as usize).collect(),
+            quadratic: node.curator().quadratic(at)?,
+        })
+    };
     let mut map = PeriodMap {
         columns,
         length: period,
-        parties: nodes
-            .map(|node| QuadraticParty {
-                id: node.id(),
-                neighbours: node.neighbours().iter().map(|j| j.0 as usize).collect(),
-                quadratic: node.curator().quadratic(at),
-            })
-            .collect(),
+        parties: nodes.map(party).collect::<Result<_, PassFailed>>()?,
         make,
     };
     let starts = [1, 2].map(|seed| map.start(seed));

@@ -17,12 +17,11 @@ use thiserror::Error;
 
 use super::error_model::{ErrorModel, NoisePlacement};
 use super::grid::{GridRounding, TooCoarse};
-use super::row_sums::{self, RowFactors};
-use super::rows::shard::Shard;
+use super::row_passes::{PassFailed, RowPasses};
+use super::row_sums::{self, GradientPlace};
 use super::solver::objective::Objective;
 use super::solver::quasi_newton::WarmStart;
-use super::solver::{self, NotCertified, Solution, Target};
-use crate::exec::ChunkExecutor;
+use super::solver::{self, NotCertified, Solution, Target, Unsolved};
 use crate::privacy::{IdealRelease, Paid, PrivacyEvent};
 use crate::problem::Problem;
 use crate::protocol::query::Query;
@@ -41,13 +40,29 @@ pub enum Unreleasable {
     BeyondGrid,
 }
 
-/// One party's rows, with the problem and the executor needed to answer queries.
+/// The reason why a query that was paid for has no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Unanswered {
+    /// There is none that can be released. The charge stands.
+    Unreleasable(Unreleasable),
+    /// The rows could not be read. The same query has an answer when they can be.
+    PassFailed(PassFailed),
+}
+
+impl From<Unsolved> for Unanswered {
+    fn from(unsolved: Unsolved) -> Self {
+        match unsolved {
+            Unsolved::NotCertified(cause) => Self::Unreleasable(cause.into()),
+            Unsolved::PassFailed(failed) => Self::PassFailed(failed),
+        }
+    }
+}
+
+/// One party's rows, with the problem that queries are about.
+#[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
-    pub shard: &'a Shard,
+    pub passes: &'a dyn RowPasses,
     pub problem: &'a Problem,
-    pub executor: &'a dyn ChunkExecutor,
-    /// The factors of the rows in the query's metric, if it has one.
-    pub factors: Option<&'a RowFactors>,
 }
 
 /// The precision and the rounding of an answer, decided from public facts.
@@ -132,11 +147,12 @@ impl Rows<'_> {
         plan: &AnswerPlan,
         warm_start: &mut WarmStart,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Answer, Unreleasable> {
+    ) -> Result<Answer, Unanswered> {
         let answer = self.perturbed_answer(query, paid, plan, warm_start, rng)?;
         let release = match plan.rounding {
             Some(rounding) => rounding.release(answer.point, rng),
-            None => Release::rounded(&answer.point).ok_or(Unreleasable::BeyondGrid)?,
+            None => Release::rounded(&answer.point)
+                .ok_or(Unanswered::Unreleasable(Unreleasable::BeyondGrid))?,
         };
         Ok(Answer {
             release,
@@ -153,8 +169,8 @@ impl Rows<'_> {
         plan: &AnswerPlan,
         warm_start: &mut WarmStart,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Solution, NotCertified> {
-        let columns = self.shard.columns();
+    ) -> Result<Solution, Unsolved> {
+        let columns = self.passes.columns();
         let (objective_noise, output_noise) = match paid.event().ideal {
             IdealRelease::Exact => (None, None),
             IdealRelease::Objective { law, .. } => (Some(law), None),
@@ -183,7 +199,7 @@ impl Rows<'_> {
             _ => {
                 warm_start.set_passes(1);
                 Solution {
-                    point: self.sum(query, &linear, plan.doubled),
+                    point: self.sum(query, &linear, plan.doubled)?,
                     residual: 0.0,
                 }
             }
@@ -196,15 +212,19 @@ impl Rows<'_> {
     }
 
     /// Computes the exact answer to a query that is answered in one pass over the rows.
-    fn sum(&self, query: &Query, linear: &[f64], doubled: bool) -> Vec<f64> {
-        let (shard, executor) = (self.shard, self.executor);
+    fn sum(&self, query: &Query, linear: &[f64], doubled: bool) -> Result<Vec<f64>, PassFailed> {
+        let rows = self.passes;
         match query {
-            Query::GradientSum { at, scale, .. } => {
-                let sum = (self.problem.loss, *scale);
-                row_sums::gradient(shard, sum, at, self.factors, doubled, executor)
+            Query::GradientSum { at, scale, metric } => {
+                let place = GradientPlace {
+                    at,
+                    metric: metric.as_ref(),
+                    doubled,
+                };
+                row_sums::gradient(rows, (self.problem.loss, *scale), place)
             }
-            Query::GramSum { scale, .. } => row_sums::gram(shard, *scale, executor),
-            Query::RowSum { scale, .. } => row_sums::rows(shard, *scale, executor),
+            Query::GramSum { scale, .. } => row_sums::gram(rows, *scale),
+            Query::RowSum { scale, .. } => row_sums::rows(rows, *scale),
             Query::Gradient { at: near } | Query::Minimise { near, .. } => {
                 self.objective(0.0, linear).gradient(near, doubled)
             }
@@ -212,15 +232,10 @@ impl Rows<'_> {
     }
 
     /// Returns `O(f) + ⟨linear, f⟩ + (quadratic/2)‖f‖²`.
-    fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
-        Objective {
-            shards: vec![(self.shard, self.problem.weight)],
-            loss: self.problem.loss,
-            modulus: self.problem.share() + quadratic,
-            linear,
-            executor: self.executor,
-            stride: 1,
-        }
+    pub(super) fn objective<'a>(&'a self, quadratic: f64, linear: &'a [f64]) -> Objective<'a> {
+        let rows = (self.passes, self.problem.weight);
+        let modulus = self.problem.share() + quadratic;
+        Objective::of_party(rows, self.problem.loss, modulus, linear)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use super::held_rows::HeldRows;
 use super::noise_key::NoiseKey;
-use super::rows::shard::Shard;
 use crate::privacy::{Ledger, Mechanism};
 use crate::problem::{Loss, Problem, RowShape};
 
@@ -103,10 +103,10 @@ pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
 // Privacy: the ℓ₁ sensitivity of Laplace noise is proved for rows of this shape. That a row breaks the agreement is told to the
 // owner of the rows, without a number that comes from them.
 pub(super) fn check_shape(
-    shard: &Shard,
+    rows: &HeldRows,
     agreed: Option<RowShape>,
 ) -> Result<RowShape, InvalidCuratorConfig> {
-    let columns = shard.columns();
+    let columns = rows.columns();
     let shape = agreed.unwrap_or(RowShape::dense(u32::try_from(columns).unwrap_or(u32::MAX)));
     if columns != shape.columns() as usize {
         return Err(InvalidCuratorConfig::WrongColumns {
@@ -114,7 +114,7 @@ pub(super) fn check_shape(
             expected: shape.columns(),
         });
     }
-    match shard.max_nonzeros() <= shape.max_nonzeros() {
+    match rows.max_nonzeros() <= shape.max_nonzeros() {
         true => Ok(shape),
         false => Err(InvalidCuratorConfig::TooManyNonZeros {
             limit: shape.max_nonzeros(),

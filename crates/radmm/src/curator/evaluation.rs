@@ -13,7 +13,9 @@
 
 use serde::Serialize;
 
+use super::row_passes::{LocalChunks, Pass, PassCache, PassFailed, RowPasses, Summand};
 use super::rows::shard::Shard;
+use super::solver::double_double::Point;
 use super::solver::objective;
 use crate::exec::Sequential;
 use crate::problem::Loss;
@@ -30,19 +32,24 @@ pub struct HeldOutScore {
 }
 
 /// Scores a model on held-out rows.
-pub(crate) fn evaluate(shard: &Shard, loss: Loss, model: &[f64]) -> HeldOutScore {
-    let margins = objective::margins(shard, model);
-    let (loss, accuracy) = objective::mean_loss_and_accuracy(shard, loss, model, &Sequential);
-    let labels = shard.chunks().iter().flat_map(|chunk| chunk.labels());
-    let scores = margins
-        .iter()
-        .zip(labels)
-        .map(|(margin, positive)| (if positive { *margin } else { -margin }, positive));
-    HeldOutScore {
+pub(crate) fn evaluate(
+    shard: &Shard,
+    loss: Loss,
+    model: &[f64],
+) -> Result<HeldOutScore, PassFailed> {
+    let cache = PassCache::default();
+    let rows: &dyn RowPasses = &LocalChunks::new(shard, &Sequential, &cache);
+    let at = Point::plain(model);
+    let margins = rows.by_row(&Pass::over_all(Summand::Margin { at }))?;
+    let labels = rows.by_row(&Pass::over_all(Summand::Label))?;
+    let (loss, accuracy) = objective::mean_loss_and_accuracy(rows, loss, model)?;
+    let pairs = margins.iter().zip(&labels);
+    let scores = pairs.map(|(margin, label)| (label * margin, *label > 0.0));
+    Ok(HeldOutScore {
         loss,
         accuracy,
         auc: auc(scores.collect()),
-    }
+    })
 }
 
 /// Returns the area under the ROC curve of scores, each paired with whether its row is positive; one half if all rows
@@ -119,19 +126,19 @@ mod tests {
         for (value, positive) in [(1.0, true), (0.5, false), (-1.0, true), (-0.5, false)] {
             builder.push(&[(0, value)], positive).unwrap();
         }
-        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]);
+        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]).unwrap();
         assert_eq!((score.accuracy, score.auc), (0.5, 0.5));
         let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
         for (value, positive) in [(1.0, true), (0.5, false), (0.75, true), (-0.5, false)] {
             builder.push(&[(0, value)], positive).unwrap();
         }
-        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]);
+        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]).unwrap();
         assert_eq!((score.accuracy, score.auc), (0.75, 1.0));
         // A negative row above a positive one: by their margins, 0.5 and −0.9, they would be in order.
         let mut builder = ShardBuilder::new(1, NormPolicy::Clip);
         builder.push(&[(0, 0.5)], true).unwrap();
         builder.push(&[(0, 0.9)], false).unwrap();
-        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]);
+        let score = evaluate(&builder.finish().unwrap(), Loss::Logistic, &[1.0]).unwrap();
         assert_eq!(score.auc, 0.0);
     }
 }

@@ -11,16 +11,19 @@ mod answer;
 mod answer_limit;
 #[cfg(feature = "bench")]
 pub mod bench_hooks;
+mod bytes;
 mod config;
 mod error_model;
 mod evaluation;
 mod grid;
+mod held_rows;
 #[cfg(test)]
 mod independence;
 mod kernel;
 mod noise_key;
 mod quadratic_model;
 mod query_check;
+mod row_passes;
 mod row_sums;
 mod rows;
 mod samplers;
@@ -41,20 +44,22 @@ pub use config::{CuratorConfig, InvalidCuratorConfig};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
+pub use held_rows::HeldRows;
 pub use noise_key::{NoiseKey, NoiseSecret};
 pub(crate) use quadratic_model::QuadraticModel;
+pub use row_passes::{ChunkHolder, ChunkWorkers, PassFailed, WorkerRequest, WorkerRows};
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
-pub use solver::NotCertified;
 pub use solver::quasi_newton::WarmStart;
+pub use solver::{NotCertified, Unsolved};
 
 use crate::exec::{ChunkExecutor, Sequential};
 use crate::privacy::{Ledger, Paid, PrivacyEvent, SpendError, Unanswerable};
 use crate::protocol::query::Query;
 use crate::protocol::release::Release;
-use answer::{AnswerPlan, Rows};
+use answer::{AnswerPlan, Rows, Unanswered};
 use noise_key::SeedInputs;
 use query_check::check;
-use row_sums::RowFactors;
+use row_passes::{LocalChunks, PassCache};
 use solver::Target;
 use solver::objective::{self, Objective};
 
@@ -102,6 +107,10 @@ pub enum Refusal {
         /// The reason.
         cause: Unreleasable,
     },
+    /// The rows could not be read. Nothing was released: the party must stop before it records anything, and ask again
+    /// after a restart.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
 }
 
 /// The fit of a model on one party's rows.
@@ -135,15 +144,15 @@ pub(crate) struct PendingQuery<'a> {
 
 /// One party's rows, and the configuration by which they answer queries.
 pub struct Curator {
-    shard: Arc<Shard>,
+    rows: HeldRows,
     executor: Arc<dyn ChunkExecutor>,
     config: CuratorConfig,
     /// The last iteration whose query was charged.
     last_answered: u32,
     /// The solver's state between queries; `None` starts every query cold.
     warm_start: Option<WarmStart>,
-    /// The factors of the rows in the metric of the last query that had one.
-    row_factors: Option<RowFactors>,
+    /// The numbers by row that the last pass left for the next one.
+    cache: PassCache,
     /// The number of passes over the rows that each answer took, where they were counted; at most 255.
     passes: Vec<u8>,
     largest_residual: f64,
@@ -151,8 +160,11 @@ pub struct Curator {
 
 impl Curator {
     /// Creates a curator that owns the rows. They cannot be taken out again.
-    pub fn new(shard: Shard, config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
-        Self::with_rows(Arc::new(shard), config)
+    pub fn new(
+        rows: impl Into<HeldRows>,
+        config: CuratorConfig,
+    ) -> Result<Self, InvalidCuratorConfig> {
+        Self::with_rows(rows.into(), config)
     }
 
     /// Creates a curator on shared rows, for the repetitions of a simulation.
@@ -166,23 +178,20 @@ impl Curator {
         if !config.noise.repeats() {
             return Err(InvalidCuratorConfig::SharedRows);
         }
-        Self::with_rows(shard, config)
+        Self::with_rows(shard.into(), config)
     }
 
-    fn with_rows(
-        shard: Arc<Shard>,
-        mut config: CuratorConfig,
-    ) -> Result<Self, InvalidCuratorConfig> {
+    fn with_rows(rows: HeldRows, mut config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
-        config::check_rows(shard.rows())?;
-        config.problem.shape = Some(config::check_shape(&shard, config.problem.shape)?);
+        config::check_rows(rows.rows())?;
+        config.problem.shape = Some(config::check_shape(&rows, config.problem.shape)?);
         Ok(Self {
-            shard,
+            rows,
             executor: Arc::new(Sequential),
             config,
             last_answered: 0,
             warm_start: None,
-            row_factors: None,
+            cache: PassCache::default(),
             passes: Vec::new(),
             largest_residual: 0.0,
         })
@@ -212,12 +221,12 @@ impl Curator {
 
     /// Returns `B`, the number of rows; public.
     pub fn rows(&self) -> usize {
-        self.shard.rows()
+        self.rows.rows()
     }
 
     /// Returns `d`, the number of columns; public.
     pub fn columns(&self) -> usize {
-        self.shard.columns()
+        self.rows.columns()
     }
 
     /// Returns the ledger, with everything that has been spent.
@@ -241,15 +250,19 @@ impl Curator {
         }
         check(query, self.columns(), &self.config.problem)?;
         let problem = &self.config.problem;
-        let rows = self.shard.rows();
+        let rows = self.rows();
         let event = self.config.mechanism.price(query, problem, rows)?;
         // An answer that the grid cannot hold accurately enough is refused before it is charged.
         let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
         let paid = self.config.ledger.spend(event)?;
         self.last_answered = iteration;
         let release = self.compute_release(iteration, query, paid, &plan);
-        // Privacy: whoever reads this process later cannot draw the noise of this answer again.
-        self.config.noise.ratchet();
+        // Privacy: whoever reads this process later cannot draw the noise of this answer again. A query whose pass failed
+        // has no answer yet: it is asked again after a restart, and must get the same noise, or two answers to it could be
+        // told apart.
+        if !matches!(release, Err(Refusal::PassFailed(_))) {
+            self.config.noise.ratchet();
+        }
         Ok((event, release?))
     }
 
@@ -263,28 +276,28 @@ impl Curator {
         paid: Paid,
         plan: &AnswerPlan,
     ) -> Result<Release, Refusal> {
-        self.update_row_factors(query);
         let config = &self.config;
         let event = *paid.event();
         let rows = Rows {
-            shard: &self.shard,
+            passes: &*self.rows.passes(&*self.executor, &self.cache),
             problem: &config.problem,
-            executor: &*self.executor,
-            factors: self.row_factors.as_ref(),
         };
         let inputs = SeedInputs {
             iteration,
             query,
             event: &event,
             problem: &config.problem,
-            rows: self.shard.rows(),
+            rows: self.rows.rows(),
         };
         let mut rng = config.noise.generator(&inputs);
         let mut cold = WarmStart::default();
         let warm_start = self.warm_start.as_mut().unwrap_or(&mut cold);
         let answer = rows
             .noisy_answer(query, paid, plan, warm_start, &mut rng)
-            .map_err(|cause| Refusal::Unreleasable { event, cause });
+            .map_err(|unanswered| match unanswered {
+                Unanswered::Unreleasable(cause) => Refusal::Unreleasable { event, cause },
+                Unanswered::PassFailed(failed) => Refusal::PassFailed(failed),
+            });
         // Privacy: the generator's state would draw the same noise again.
         rng = ChaCha20Rng::from_seed([0; 32]);
         optimization_barrier(&rng);
@@ -294,26 +307,6 @@ impl Curator {
             self.passes.push(warm_start.passes().min(255) as u8);
         }
         Ok(answer.release)
-    }
-
-    /// Computes the factors of the rows in the query's metric, unless they are known or it has none.
-    // Privacy: this reads rows and releases nothing. It runs for a query that was paid for.
-    fn update_row_factors(&mut self, query: &Query) {
-        let metric = match query {
-            Query::GradientSum { metric, .. } => metric.as_ref(),
-            _ => None,
-        };
-        let Some(metric) = metric else {
-            self.row_factors = None;
-            return;
-        };
-        if self
-            .row_factors
-            .as_ref()
-            .is_none_or(|known| !known.are_of(metric))
-        {
-            self.row_factors = Some(RowFactors::new(metric, &self.shard, &*self.executor));
-        }
     }
 
     /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
@@ -332,7 +325,7 @@ impl Curator {
         }
         let mismatch = Refusal::RecordMismatch(iteration);
         check(query, self.columns(), &self.config.problem)?;
-        let (problem, rows) = (&self.config.problem, self.shard.rows());
+        let (problem, rows) = (&self.config.problem, self.rows());
         let event = self.config.mechanism.price(query, problem, rows)?;
         if !event.is_recorded_as(&recorded.event) || recorded.iteration != iteration {
             return Err(mismatch);
@@ -358,40 +351,54 @@ impl Curator {
     }
 
     /// Returns the fit of `f` on these rows, unprotected: for the simulator alone, which holds all parties' rows anyway.
-    pub(crate) fn row_fit(&self, f: &[f64]) -> RowFit {
+    pub(crate) fn row_fit(&self, f: &[f64]) -> Result<RowFit, PassFailed> {
         let problem = &self.config.problem;
-        let (loss, accuracy) =
-            objective::mean_loss_and_accuracy(&self.shard, problem.loss, f, &*self.executor);
+        let cache = PassCache::default();
+        let rows = self.rows.passes(&*self.executor, &cache);
+        let (loss, accuracy) = objective::mean_loss_and_accuracy(&*rows, problem.loss, f)?;
         let square: f64 = f.iter().map(|f| f * f).sum();
-        RowFit {
+        Ok(RowFit {
             loss,
             accuracy,
             objective: problem.weight * loss + problem.share() / 2.0 * square,
-        }
+        })
     }
 
     /// Returns the minimiser of the sum of all curators' objectives, unprotected: for the simulator alone.
     pub(crate) fn centralised<'a>(
         curators: impl Iterator<Item = &'a Curator>,
-    ) -> Result<Vec<f64>, NotCertified> {
+    ) -> Result<Vec<f64>, Unsolved> {
         let mut curators = curators.peekable();
         let Some(&first) = curators.peek() else {
             return Ok(Vec::new());
         };
         let problem = &first.config.problem;
-        let weighted = |curator: &'a Curator| (&*curator.shard, curator.config.problem.weight);
+        let mut weight = 0.0;
+        let mut shards = Vec::new();
+        for curator in curators {
+            let shard = curator.rows.shard().ok_or_else(|| {
+                PassFailed::new("rows that are with workers cannot be pooled with others")
+            })?;
+            let own = curator.config.problem.weight;
+            weight += own;
+            shards.push((&**shard, own / curator.rows() as f64));
+        }
+        let count = shards.len() as f64;
+        let cache = PassCache::default();
+        let rows = LocalChunks::pooled(shards.into_iter(), &*first.executor, &cache);
         let objective = Objective {
-            shards: curators.map(weighted).collect(),
+            rows: &rows,
+            weight,
+            row_weight: 1.0,
             loss: problem.loss,
             modulus: problem.ridge,
             linear: &vec![0.0; first.columns()],
-            executor: &*first.executor,
             stride: 1,
         };
         let start = vec![0.0; first.columns()];
         // As accurate as the parties' own minimisers: the gradient is a sum of that many gradients.
         let target = Target {
-            tolerance: problem.required_residual(&[]) * objective.shards.len() as f64,
+            tolerance: problem.required_residual(&[]) * count,
             doubled: false,
         };
         Ok(solver::minimise(&objective, &start, &target, &mut WarmStart::default())?.point)
@@ -399,17 +406,15 @@ impl Curator {
 
     /// Returns the quadratic model of `O_i` at `f`, unprotected: for the simulator alone, which computes convergence
     /// rates.
-    pub(crate) fn quadratic(&self, f: &[f64]) -> QuadraticModel {
-        let problem = &self.config.problem;
-        let objective = Objective {
-            shards: vec![(&self.shard, problem.weight)],
-            loss: problem.loss,
-            modulus: problem.share(),
-            linear: &vec![0.0; f.len()],
-            executor: &*self.executor,
-            stride: 1,
+    pub(crate) fn quadratic(&self, f: &[f64]) -> Result<QuadraticModel, PassFailed> {
+        let cache = PassCache::default();
+        let rows = Rows {
+            passes: &*self.rows.passes(&*self.executor, &cache),
+            problem: &self.config.problem,
         };
-        QuadraticModel::new(objective.full_hessian(f), f.len())
+        let linear = vec![0.0; f.len()];
+        let hessian = rows.objective(0.0, &linear).full_hessian(f)?;
+        Ok(QuadraticModel::new(hessian, f.len()))
     }
 
     /// Returns the number of passes over the rows that each answer took. It depends on rows, so only the simulator
@@ -445,13 +450,18 @@ impl Curator {
     /// Replaces the rows, for tests that recycled steps do not read them.
     #[cfg(test)]
     pub(crate) fn replace_rows(&mut self, shard: Shard) {
-        let removed = std::mem::replace(&mut self.shard, shard.into());
-        assert!(Arc::into_inner(removed).is_some(), "nobody else held them");
+        let removed = std::mem::replace(&mut self.rows, shard.into());
+        let shared = removed.shard().map_or(1, Arc::strong_count);
+        assert_eq!(shared, 1, "nobody else held them");
     }
 
     /// Returns whether both curators hold the same rows and the same problem.
     pub(crate) fn is_replica_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shard, &other.shard) && self.config.problem == other.config.problem
+        let same = match (self.rows.shard(), other.rows.shard()) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        same && self.config.problem == other.config.problem
     }
 }
 

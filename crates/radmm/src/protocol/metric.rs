@@ -69,17 +69,13 @@ impl Metric {
             return None;
         }
         let share = |w: &f64| positive(*w) / (positive(*w) + ridge);
-        let mut hash = Sha256::new();
-        transform
-            .iter()
-            .for_each(|entry| hash.update(entry.to_bits().to_le_bytes()));
         Some(Self {
             columns,
             // Frobenius norms are above spectral ones. With E = AB − I, A⁻¹ = B(I + E)⁻¹, and ‖(I + E)⁻¹‖ ≤ 1/(1 − ‖E‖).
             gain: 1.01 * norm(&transform),
             inverse_gain: 1.03 * norm(&inverse),
             effective_dimension: eigen.values.iter().map(share).sum(),
-            digest: hash.finalize().into(),
+            digest: digest(&transform),
             transform,
         })
     }
@@ -115,6 +111,29 @@ impl Metric {
         rows.map(|row| dot(row, vector)).collect()
     }
 
+    /// Returns the numbers from which [`from_numbers`](Self::from_numbers) restores the metric.
+    pub(crate) fn numbers(&self) -> (&[f64], [f64; 3]) {
+        let bounds = [self.gain, self.inverse_gain, self.effective_dimension];
+        (&self.transform, bounds)
+    }
+
+    /// Restores a metric in another process of the same party; `None` if there are not as many numbers as a metric has.
+    pub(crate) fn from_numbers(
+        columns: usize,
+        transform: Vec<f64>,
+        [gain, inverse_gain, effective_dimension]: [f64; 3],
+    ) -> Option<Self> {
+        let square = columns.checked_mul(columns)?;
+        (columns > 0 && transform.len() == square).then(|| Self {
+            columns,
+            digest: digest(&transform),
+            transform,
+            gain,
+            inverse_gain,
+            effective_dimension,
+        })
+    }
+
     /// Returns row `a` of `A`, which is also its column.
     pub(crate) fn row(&self, a: usize) -> &[f64] {
         &self.transform[a * self.columns..][..self.columns]
@@ -146,6 +165,15 @@ impl Metric {
         word.copy_from_slice(&self.digest[8 * k..][..8]);
         u64::from_le_bytes(word)
     }
+}
+
+/// Returns the hash of `A`.
+fn digest(transform: &[f64]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    transform
+        .iter()
+        .for_each(|entry| hash.update(entry.to_bits().to_le_bytes()));
+    hash.finalize().into()
 }
 
 /// A metric in use; empty if nobody uses it any more.

@@ -23,8 +23,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::algorithm::Algorithm;
-use crate::convergence::local_rate::{self, HessiansTooLarge, LocalRate};
-use crate::curator::{Curator, HeldOutScore, NotCertified, RowFit, Shard, evaluate};
+use crate::convergence::local_rate::{self, LocalRate, NoLocalRate};
+use crate::curator::{Curator, HeldOutScore, PassFailed, RowFit, Shard, Unsolved, evaluate};
 use crate::exec::Sequential;
 use crate::graph::{Graph, NodeId};
 use crate::node::{InvalidStart, Node, NodeConfig, ProtocolError, StepKind, StopReason};
@@ -57,6 +57,9 @@ pub enum SimError {
     /// A party rejected a message.
     #[error(transparent)]
     Rejected(#[from] ProtocolError),
+    /// The rows could not be read to measure a model.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
 }
 
 /// The reason why nodes do not form a simulation.
@@ -196,12 +199,12 @@ impl Simulation {
     }
 
     /// Computes the minimiser of `Σ_i O_i`, which one party with all rows would find without noise, and its fit.
-    pub fn centralised(&self) -> Result<Optimum, NotCertified> {
+    pub fn centralised(&self) -> Result<Optimum, Unsolved> {
         let model = Curator::centralised(self.nodes().map(Node::curator))?;
         let fits: Vec<RowFit> = self
             .nodes()
             .map(|node| node.curator().row_fit(&model))
-            .collect();
+            .collect::<Result<_, _>>()?;
         let sum = |of: fn(&RowFit) -> f64| fits.iter().map(of).sum::<f64>();
         let count = fits.len() as f64;
         let rows: Vec<f64> = self
@@ -225,7 +228,12 @@ impl Simulation {
     }
 
     /// Evaluates a model, such as the centralised optimum, on held-out rows.
-    pub fn evaluate_held_out(&self, model: &[f64], rows: &Shard, loss: Loss) -> HeldOutScore {
+    pub fn evaluate_held_out(
+        &self,
+        model: &[f64],
+        rows: &Shard,
+        loss: Loss,
+    ) -> Result<HeldOutScore, PassFailed> {
         evaluate(rows, loss, model)
     }
 
@@ -238,7 +246,7 @@ impl Simulation {
         at: &[f64],
         period: u32,
         make: &dyn Fn(NodeId, Vec<f64>) -> Box<dyn Algorithm>,
-    ) -> Result<LocalRate, HessiansTooLarge> {
+    ) -> Result<LocalRate, NoLocalRate> {
         local_rate::local(self.nodes(), at, period, make)
     }
 

@@ -1,7 +1,7 @@
 //! One party's work in an iteration, for all replicas at once, which ask the same rows.
 
 use super::{MeanModels, SimError};
-use crate::curator::{Curator, HeldOutScore, PendingQuery, RowFit, Shard, evaluate};
+use crate::curator::{Curator, HeldOutScore, PassFailed, PendingQuery, RowFit, Shard, evaluate};
 use crate::node::Node;
 use crate::problem::Loss;
 use crate::protocol::release::Release;
@@ -9,6 +9,8 @@ use crate::protocol::release::Release;
 /// One party in a simulation, with a node for every replica.
 pub struct PartyReplicas {
     pub(super) states: Vec<ReplicaState>,
+    /// The failure of a measurement, if one has failed.
+    pub(super) unmeasured: Option<PassFailed>,
 }
 
 /// A party's node in one replica, and what was measured of it last.
@@ -43,6 +45,7 @@ impl PartyReplicas {
         };
         Self {
             states: nodes.into_iter().map(state).collect(),
+            unmeasured: None,
         }
     }
 
@@ -70,28 +73,43 @@ impl PartyReplicas {
 
     /// Measures, in each of these replicas, the party's own model, and a common one where it is wanted.
     pub(super) fn measure(&mut self, common: &[(usize, Vec<f64>)], wanted: MeanModels) {
+        let measured = self.try_measure(common, wanted);
+        self.unmeasured = measured.err();
+    }
+
+    fn try_measure(
+        &mut self,
+        common: &[(usize, Vec<f64>)],
+        wanted: MeanModels,
+    ) -> Result<(), PassFailed> {
         for (replica, model) in common {
             let state = &mut self.states[*replica];
             let curator = state.node.curator();
             let own_model = state.node.model().values();
-            let own = curator.row_fit(own_model);
+            let own = curator.row_fit(own_model)?;
             state.common = match own_model != model && wanted.include(*replica) {
-                true => curator.row_fit(model),
+                true => curator.row_fit(model)?,
                 false => own,
             };
             state.own = own;
             state.measured = Some(state.node.model_iteration());
         }
+        Ok(())
     }
 
     /// Measures models of every replica, equally many of each, and keeps their sums.
     pub(super) fn measure_sums(&mut self, models: &[&[f64]]) {
+        let measured = self.try_measure_sums(models);
+        self.unmeasured = measured.err();
+    }
+
+    fn try_measure_sums(&mut self, models: &[&[f64]]) -> Result<(), PassFailed> {
         let curator = self.curator();
         let mut fits: Vec<RowFit> = Vec::with_capacity(models.len());
         for (k, model) in models.iter().enumerate() {
             // Parties in consensus have equal models.
             let known = k.checked_sub(1).filter(|&last| models[last] == *model);
-            fits.push(known.map_or_else(|| curator.row_fit(model), |last| fits[last]));
+            fits.push(known.map_or_else(|| curator.row_fit(model), |last| Ok(fits[last]))?);
         }
         let each = models.len() / self.states.len();
         for (state, fits) in self.states.iter_mut().zip(fits.chunks(each)) {
@@ -103,12 +121,16 @@ impl PartyReplicas {
                 objective: sum(|fit| fit.objective),
             };
         }
+        Ok(())
     }
 
     /// Evaluates the party's model of every replica on held-out rows.
     pub(super) fn evaluate(&mut self, rows: &Shard, loss: Loss) {
         for state in &mut self.states {
-            state.score = evaluate(rows, loss, state.node.model().values());
+            match evaluate(rows, loss, state.node.model().values()) {
+                Ok(score) => state.score = score,
+                Err(failed) => self.unmeasured = Some(failed),
+            }
         }
     }
 }

@@ -3,10 +3,12 @@
 //! The questions that replicas ask a party in an iteration are answered together, and their models are measured together. Each
 //! replica gives the same bits as if it ran alone.
 
+use std::mem;
+
 use super::ledger_cache::LedgerSharing;
 use super::party::{PartyReplicas, ReplicaRound, ReplicaState};
 use super::{GlobalFit, InvalidSimulation, MeanModels, PartyExecutor, SimError, Snapshot};
-use crate::curator::{HeldOutScore, RowFit, Shard, WarmStart};
+use crate::curator::{HeldOutScore, PassFailed, RowFit, Shard, WarmStart};
 use crate::node::Node;
 use crate::privacy::Guarantee;
 use crate::problem::Loss;
@@ -142,7 +144,10 @@ impl Replicas {
     }
 
     /// Evaluates the parties' models on all rows, by replica: the mean over at most 32 of them, evenly spread.
-    pub fn global_fit(&mut self, executor: &dyn PartyExecutor) -> Vec<GlobalFit> {
+    pub fn global_fit(
+        &mut self,
+        executor: &dyn PartyExecutor,
+    ) -> Result<Vec<GlobalFit>, PassFailed> {
         let sampled = self.sampled_parties();
         let model = |replica: usize, i: usize| self.parties[i].states[replica].node.model().clone();
         let models: Vec<Release> = (0..self.count())
@@ -150,6 +155,7 @@ impl Replicas {
             .collect();
         let models: Vec<&[f64]> = models.iter().map(Release::values).collect();
         executor.each(&mut self.parties, &|party| party.measure_sums(&models));
+        self.check_measured()?;
         let of = |replica| {
             let sums = self.common_over_rows(replica);
             GlobalFit {
@@ -157,7 +163,7 @@ impl Replicas {
                 accuracy: sums.accuracy / sampled.len() as f64,
             }
         };
-        (0..self.count()).map(of).collect()
+        Ok((0..self.count()).map(of).collect())
     }
 
     /// Evaluates the parties' models on held-out rows, by replica: the mean over at most 32 of them, evenly spread.
@@ -166,7 +172,7 @@ impl Replicas {
         executor: &dyn PartyExecutor,
         rows: &Shard,
         loss: Loss,
-    ) -> Vec<HeldOutScore> {
+    ) -> Result<Vec<HeldOutScore>, PassFailed> {
         // Parties in consensus have equal models, which are evaluated once.
         let mut sampled = self.sampled_parties();
         if sampled.iter().all(|&i| self.models_are_equal(0, i)) {
@@ -178,6 +184,7 @@ impl Replicas {
                 party.evaluate(rows, loss);
             }
         });
+        self.check_measured()?;
         let of = |replica: usize| {
             let scores = || {
                 sampled
@@ -192,7 +199,14 @@ impl Replicas {
                 auc: mean(|score| score.auc),
             }
         };
-        (0..self.count()).map(of).collect()
+        Ok((0..self.count()).map(of).collect())
+    }
+
+    /// Returns the failure of the last measurement, if it failed at a party.
+    fn check_measured(&mut self) -> Result<(), PassFailed> {
+        let mut parties = self.parties.iter_mut();
+        let failed = parties.find_map(|party| party.unmeasured.take());
+        failed.map_or(Ok(()), Err)
     }
 
     /// Returns whether two parties have equal models, in each replica.
@@ -228,6 +242,14 @@ impl Replicas {
         executor.each(&mut self.parties, &|party| {
             party.measure(&means, mean_models)
         });
+        if let Err(failed) = self.check_measured() {
+            let stop = |replica| ReplicaStep {
+                replica,
+                result: Err(failed.clone().into()),
+            };
+            steps.extend(mem::take(&mut self.running).into_iter().map(stop));
+            return steps;
+        }
         // Models that did not change keep their measurements.
         let mut means = [means, self.mean_models(&same)].concat();
         means.sort_by_key(|(replica, _)| *replica);

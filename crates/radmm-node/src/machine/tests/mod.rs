@@ -238,6 +238,27 @@ fn with_secret_noise_nothing_is_answered_twice() {
 }
 
 #[test]
+fn lost_workers_never_change_what_is_sent_nor_what_it_costs() {
+    // `deliver` checks that no two values are sent for one iteration, also with secret noise.
+    let mut faults = FaultCounts::default();
+    for seed in 60..72 {
+        let mut world = World::of(&on("ring", &studies()[seed as usize % 4]), seed);
+        let secret = seed % 3 == 0;
+        if secret {
+            world.secret_from_the_start();
+        }
+        world.hand_rows_to_workers(seed);
+        world.run(30);
+        if !secret {
+            assert_eq!(world.models(), world.undisturbed(), "seed {seed}");
+        }
+        world.assert_ledgers_are_the_plan();
+        faults += world.faults;
+    }
+    assert!(faults.workers > 40 && faults.kills > 20, "{faults:?}");
+}
+
+#[test]
 fn a_full_disk_stops_a_party_before_anything_leaves() {
     let mut world = World::new("ring", 3);
     for (a, b) in world.edges() {

@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use radmm::algorithm::{Algorithm, Step, View};
-use radmm::curator::{Curator, CuratorConfig, NoiseKey, Shard, WarmStart};
+use radmm::curator::{
+    ChunkHolder, ChunkWorkers, Curator, CuratorConfig, HeldRows, NoiseKey, PassFailed, Shard,
+    WarmStart, WorkerRequest, WorkerRows,
+};
+use radmm::exec::Sequential;
 use radmm::graph::SpanningTree;
 use radmm::node::{NodeConfig, Output};
 use radmm::privacy::{Budget, Ledger};
@@ -125,6 +129,8 @@ pub(crate) struct World {
     pub(super) faults: FaultCounts,
     /// Whether parties stop when a neighbour's values are suspicious.
     pub(super) stop_on_suspicion: bool,
+    /// The luck of workers that hold the rows of all parties and are lost once in a while, if there are any.
+    pub(super) workers: Option<Arc<Mutex<ChaCha20Rng>>>,
     /// A dishonest party, and the iteration at which its value is another than the one that follows.
     liar: Option<(u32, u32)>,
     /// A dishonest party that sends one neighbour other values than the others from this iteration on.
@@ -142,6 +148,8 @@ pub(super) struct FaultCounts {
     pub(super) cuts: u32,
     /// Parties that halted because their disk failed.
     pub(super) disks: u32,
+    /// Parties that halted because a worker was lost.
+    pub(super) workers: u32,
 }
 
 impl std::ops::AddAssign for FaultCounts {
@@ -149,6 +157,7 @@ impl std::ops::AddAssign for FaultCounts {
         self.kills += other.kills;
         self.cuts += other.cuts;
         self.disks += other.disks;
+        self.workers += other.workers;
     }
 }
 
@@ -293,6 +302,32 @@ impl Algorithm for Lying {
     }
 }
 
+/// A worker that is lost once in a while.
+struct LuckyWorker {
+    holder: ChunkHolder,
+    luck: Arc<Mutex<ChaCha20Rng>>,
+}
+
+impl ChunkWorkers for LuckyWorker {
+    fn ask(&self, requests: &[WorkerRequest]) -> Result<Vec<Vec<u8>>, PassFailed> {
+        if self.luck.lock().unwrap().random_range(0..20) == 0 {
+            return Err(PassFailed::new("worker 0 is lost"));
+        }
+        let replies = requests.iter();
+        replies
+            .map(|request| self.holder.reply(&request.bytes, &Sequential))
+            .collect()
+    }
+}
+
+/// Hands rows to a worker that is lost once in a while.
+fn with_worker(shard: Shard, luck: Arc<Mutex<ChaCha20Rng>>) -> HeldRows {
+    let holder = ChunkHolder::new(shard, 0).unwrap();
+    let description = holder.describe();
+    let worker = Box::new(LuckyWorker { holder, luck });
+    WorkerRows::new(&[description], worker).unwrap().into()
+}
+
 pub(super) fn ledger(study: &Study, answers: &[ChargedAnswer]) -> Ledger {
     let budget = Budget::unlimited(study.privacy.delta).unwrap();
     let events = answers.iter().map(|answer| answer.event);
@@ -339,6 +374,7 @@ impl World {
             secret: false,
             faults: FaultCounts::default(),
             stop_on_suspicion: false,
+            workers: None,
             liar,
             equivocator: None,
             idler: None,
@@ -356,6 +392,15 @@ impl World {
             self.hosts[i as usize].party = None;
             self.hosts[i as usize].disk = FaultyDisk::default();
             self.open(i).unwrap();
+        }
+    }
+
+    /// Starts all parties again with their rows at workers, which are lost at one pass of twenty.
+    pub(super) fn hand_rows_to_workers(&mut self, seed: u64) {
+        let luck = ChaCha20Rng::seed_from_u64(seed);
+        self.workers = Some(Arc::new(Mutex::new(luck)));
+        for i in 0..5 {
+            self.hosts[i].party = None;
         }
     }
 
@@ -413,15 +458,19 @@ impl World {
             ledger: ledger(study, &charged_answers),
             noise: NoiseKey::repeating(study.run.seed, 0, i),
         };
-        let curator = match self.secret {
-            false => Curator::simulated(host.shard.clone(), config),
-            true => {
-                config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
-                // A party with secret noise owns its rows: they are read again.
-                let table = StudyRows::read(study, Path::new("")).unwrap();
-                let rows = table.parties.into_iter().nth(i as usize).unwrap();
-                Curator::new(Arc::into_inner(rows.shard).unwrap(), config)
-            }
+        // A party with secret noise, or with workers, owns its rows: they are read again.
+        let owned = || {
+            let table = StudyRows::read(study, Path::new("")).unwrap();
+            let rows = table.parties.into_iter().nth(i as usize).unwrap();
+            Arc::into_inner(rows.shard).unwrap()
+        };
+        if self.secret {
+            config.noise = NoiseKey::secret(store.noise_secret(study_record.number)?);
+        }
+        let curator = match (&self.workers, self.secret) {
+            (None, false) => Curator::simulated(host.shard.clone(), config),
+            (None, true) => Curator::new(owned(), config),
+            (Some(luck), _) => Curator::new(with_worker(owned(), luck.clone()), config),
         };
         let curator = curator.unwrap().with_warm_start(WarmStart::default());
         let mut config = node_config(study, &self.graph, id, curator);
@@ -621,6 +670,12 @@ impl World {
                 // A disk failed: the process ends, and is restarted.
                 Err((i, PartyError::Store(_))) => {
                     self.faults.disks += 1;
+                    self.kill(i);
+                }
+                Err((i, PartyError::Stopped(stop)))
+                    if matches!(*stop, StopReason::PassFailed { .. }) =>
+                {
+                    self.faults.workers += 1;
                     self.kill(i);
                 }
                 Err((i, error)) => panic!("{}: {error}", name_of(NodeId(i))),

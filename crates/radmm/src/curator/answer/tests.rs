@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::curator::noise_key::{NoiseKey, SeedInputs};
-use crate::curator::{NormPolicy, ShardBuilder};
-use crate::exec::Sequential;
+use crate::curator::row_passes::LocalChunks;
+use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::privacy::{
     Bound, Budget, Ledger, Mechanism, NoiseDistribution, NoiseScaling, SlopeCurve,
 };
@@ -54,10 +54,8 @@ fn answer(rows: &PlaneRows, mechanism: Mechanism, query: &Query, key: u64) -> Ve
     let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
     let paid = ledger.spend(event).unwrap();
     let rows = Rows {
-        shard: &shard,
+        passes: LocalChunks::in_test(&shard),
         problem: &problem,
-        executor: &Sequential,
-        factors: None,
     };
     let mut rng = generator(key, query, &event);
     let plan = AnswerPlan::new(query, &event, &problem, (shard.rows(), 2)).unwrap();
@@ -273,11 +271,10 @@ fn the_l1_sensitivity_of_a_gradient_is_attained_and_that_of_a_minimiser_is_not_s
     let l1 = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
     let answers = |query: &Query, others: [&[(u32, f64)]; 2]| {
         others.map(|row| {
+            let shard = shard(row);
             let rows = Rows {
-                shard: &shard(row),
+                passes: LocalChunks::in_test(&shard),
                 problem: &problem,
-                executor: &Sequential,
-                factors: None,
             };
             exact_answer(&rows, query)
         })
@@ -303,7 +300,8 @@ fn exact_answer(rows: &Rows<'_>, query: &Query) -> Vec<f64> {
     match query {
         Query::Gradient { at } => rows
             .objective(0.0, &vec![0.0; at.len()])
-            .gradient(at, false),
+            .gradient(at, false)
+            .unwrap(),
         Query::Minimise {
             quadratic,
             linear,
@@ -550,10 +548,8 @@ fn with_and_without_grid_noise(mechanism: Mechanism, query: &Query, seed: u64) -
     let plan = AnswerPlan::new(query, &event, &problem, (rows.len(), 2)).unwrap();
     [plan, without_grid_noise(plan)].map(|plan| {
         let rows = Rows {
-            shard: &shard,
+            passes: LocalChunks::in_test(&shard),
             problem: &problem,
-            executor: &Sequential,
-            factors: None,
         };
         let mut ledger = Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight);
         let paid = ledger.spend(event).unwrap();
@@ -710,10 +706,8 @@ fn a_computed_minimiser_is_within_its_error_bound() {
                 panic!("a minimiser")
             };
             let rows = Rows {
-                shard: &shard,
+                passes: LocalChunks::in_test(&shard),
                 problem: &problem,
-                executor: &Sequential,
-                factors: None,
             };
             let target = Target { tolerance, doubled };
             let objective = rows.objective(*quadratic, linear);
@@ -746,10 +740,8 @@ fn exact(problem: &Problem, shard: &Shard, query: &Query, doubled: bool) -> Solu
     };
     let mut rng = generator(1, query, &IdealRelease::Exact.into());
     let rows = Rows {
-        shard,
+        passes: LocalChunks::in_test(shard),
         problem,
-        executor: &Sequential,
-        factors: None,
     };
     rows.perturbed_answer(query, paid, &plan, &mut WarmStart::default(), &mut rng)
         .unwrap()
@@ -766,13 +758,12 @@ fn a_plan_with_doubled_margins_computes_them() {
         ..problem(Loss::Logistic)
     };
     let rows = Rows {
-        shard: &shard,
+        passes: LocalChunks::in_test(&shard),
         problem: &problem,
-        executor: &Sequential,
-        factors: None,
     };
     let at = vec![1e12 + 3.0, 1e12];
-    let slope = |doubled| rows.objective(0.0, &[0.0; 2]).gradient(&at, doubled);
+    let objective = rows.objective(0.0, &[0.0; 2]);
+    let slope = |doubled| objective.gradient(&at, doubled).unwrap();
     assert_ne!(
         slope(true),
         slope(false),

@@ -26,6 +26,20 @@ impl CompensatedSum {
         }
     }
 
+    /// Creates a sum without corrections.
+    pub(in crate::curator) fn plain(sum: Vec<f64>) -> Self {
+        Self {
+            sum,
+            correction: Vec::new(),
+        }
+    }
+
+    /// Returns the sum, rounded once more.
+    pub(in crate::curator) fn rounded(&self) -> Vec<f64> {
+        let parts = self.sum.iter().zip(&self.correction);
+        parts.map(|(sum, correction)| sum + correction).collect()
+    }
+
     /// Adds a value to one coordinate.
     #[inline(always)]
     fn add(&mut self, k: usize, value: f64) {

@@ -1,8 +1,10 @@
 use super::*;
 use crate::curator::config::MAX_ROWS;
-use crate::curator::rows::shard::{NormPolicy, ShardBuilder};
-use crate::exec::Sequential;
+use crate::curator::kernel::hessian;
+use crate::curator::row_passes::LocalChunks;
+use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::linalg::dot::dot;
+use crate::linalg::simd::Simd;
 use crate::privacy::{IdealRelease, Mechanism, NoiseDistribution};
 use crate::problem::Problem;
 use crate::protocol::metric::MAX_METRIC_COLUMNS;
@@ -58,7 +60,7 @@ fn dense(rows: &[(Entries, bool)]) -> Vec<Vec<f64>> {
 }
 
 fn metric(rows: &[(Entries, bool)], ridge: f64) -> Arc<Metric> {
-    let packed = gram(&shard(rows), 1.0, &Sequential);
+    let packed = gram(LocalChunks::in_test(&shard(rows)), 1.0).unwrap();
     let mean: Vec<f64> = packed.iter().map(|g| g / rows.len() as f64).collect();
     Arc::new(Metric::from_gram(COLUMNS, &mean, ridge).unwrap())
 }
@@ -66,7 +68,7 @@ fn metric(rows: &[(Entries, bool)], ridge: f64) -> Arc<Metric> {
 #[test]
 fn a_gram_matrix_is_the_sum_of_products() {
     let rows = table(700);
-    let found = gram(&shard(&rows), 0.5, &Sequential);
+    let found = gram(LocalChunks::in_test(&shard(&rows)), 0.5).unwrap();
     let mut packed = found.iter();
     for a in 0..COLUMNS {
         for b in 0..=a {
@@ -88,7 +90,7 @@ fn a_gram_matrix_is_the_same_in_any_order_of_the_rows() {
     reordered.reverse();
     reordered.rotate_left(7);
     reordered.sort_by_key(|(entries, _)| entries.len());
-    let of = |rows: &[_]| gram(&shard(rows), 1.0, &Sequential);
+    let of = |rows: &[_]| gram(LocalChunks::in_test(&shard(rows)), 1.0).unwrap();
     assert_eq!(of(&rows), of(&reordered));
 }
 
@@ -98,8 +100,16 @@ fn one_row_moves_a_gram_matrix_by_root_two_at_most() {
     let mut most: f64 = 0.0;
     for k in 0..100 {
         let angle = f64::from(k) * 0.0317;
-        let one = gram(&shard(&[(near_opposite(0.0), true)]), 1.0, &Sequential);
-        let other = gram(&shard(&[(near_opposite(angle), false)]), 1.0, &Sequential);
+        let one = gram(
+            LocalChunks::in_test(&shard(&[(near_opposite(0.0), true)])),
+            1.0,
+        )
+        .unwrap();
+        let other = gram(
+            LocalChunks::in_test(&shard(&[(near_opposite(angle), false)])),
+            1.0,
+        )
+        .unwrap();
         let difference: Vec<f64> = one.iter().zip(&other).map(|(a, b)| a - b).collect();
         most = most.max(norm(&difference));
     }
@@ -165,7 +175,7 @@ fn rounding_products_moves_a_gram_matrix_by_no_more_than_is_charged() {
 fn a_gradient_in_a_metric_is_that_of_transformed_rows() {
     let rows = table(700);
     let metric = metric(&rows, 0.02);
-    let factors = RowFactors::new(&metric, &shard(&rows), &Sequential);
+    let shard = shard(&rows);
     let at: Vec<f64> = (0..COLUMNS).map(|k| wave(k + 2)).collect();
     for loss in [
         Loss::Logistic,
@@ -184,14 +194,12 @@ fn a_gradient_in_a_metric_is_that_of_transformed_rows() {
                 .for_each(|(g, v)| *g += 4.0 * slope * v);
         }
         for doubled in [false, true] {
-            let found = gradient(
-                &shard(&rows),
-                (loss, 4.0),
-                &at,
-                Some(&factors),
+            let place = GradientPlace {
+                at: &at,
+                metric: Some(&metric),
                 doubled,
-                &Sequential,
-            );
+            };
+            let found = gradient(LocalChunks::in_test(&shard), (loss, 4.0), place).unwrap();
             for (found, exact) in found.iter().zip(&exact) {
                 assert!((found - exact).abs() < 1e-9, "{loss:?}: {found} {exact}");
             }
@@ -240,7 +248,7 @@ fn a_row_of_zeros_stays_one() {
 #[test]
 fn a_sum_of_rows_has_no_labels() {
     let rows = table(3000);
-    let found = super::rows(&shard(&rows), 2.0, &Sequential);
+    let found = super::rows(LocalChunks::in_test(&shard(&rows)), 2.0).unwrap();
     for (k, found) in found.iter().enumerate() {
         let exact: f64 = dense(&rows).iter().map(|x| 2.0 * x[k]).sum();
         assert!((found - exact).abs() < 1e-9, "{k}");

@@ -4,7 +4,9 @@
 //! columns. Blocks of [`BLOCK_ROWS`] rows are stored column by column, so that eight rows can be processed at a time.
 //! The last block is padded with rows of zeros.
 
-use super::layout::{CODE_VALUES, ChunkLayout, ColumnSlot, ColumnStats};
+mod encoding;
+
+use super::layout::{CODE_VALUES, ChunkLayout, Code, ColumnSlot, ColumnStats};
 use crate::curator::kernel::exp_log::LANES;
 
 /// The number of rows of a full chunk. Sums over chunks are computed separately, on any thread, and added up in order.
@@ -15,9 +17,12 @@ pub(in crate::curator) const BLOCK_ROWS: usize = 256;
 const SAMPLE_ROWS: usize = 1024;
 
 /// Up to [`CHUNK_ROWS`] rows.
+#[derive(Default)]
 pub(in crate::curator) struct Chunk {
     layout: ChunkLayout,
     rows: usize,
+    /// The largest number of non-zeros of a row.
+    max_nonzeros: u32,
     /// For each row, the value of its indicators, with the sign of its label; zero for padding.
     scales: Vec<f64>,
     /// Dense numbers, block by block, column by column in each.
@@ -27,6 +32,26 @@ pub(in crate::curator) struct Chunk {
     /// The values that occur, by code: one bit each.
     occurring: Vec<[u64; CODE_VALUES / 64]>,
     sparse: SparseEntries,
+}
+
+/// The number of rows of a chunk, and the sizes of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::curator) struct ChunkShape {
+    pub rows: usize,
+    /// The number of dense columns.
+    pub dense: usize,
+    /// The number of codes, of their groups together, and of their values together.
+    pub codes: usize,
+    pub groups: usize,
+    pub values: usize,
+    pub sparse_entries: usize,
+}
+
+impl ChunkShape {
+    /// Returns a bound on the number of entries that are not zero.
+    pub(in crate::curator) fn max_entries(&self) -> usize {
+        self.rows * (self.dense + self.groups) + self.sparse_entries
+    }
 }
 
 /// The entries of a chunk that have no other slot: columns and values, row by row.
@@ -43,6 +68,20 @@ pub(in crate::curator) struct SparseEntries {
 enum ColumnIndices {
     Narrow(Vec<u16>),
     Wide(Vec<u32>),
+}
+
+impl ColumnIndices {
+    /// Returns an empty list of indices below a number of columns.
+    fn empty(columns: usize) -> Self {
+        match columns > usize::from(u16::MAX) + 1 {
+            true => Self::Wide(Vec::new()),
+            false => Self::Narrow(Vec::new()),
+        }
+    }
+
+    fn is_narrow(&self) -> bool {
+        matches!(self, Self::Narrow(_))
+    }
 }
 
 impl Default for ColumnIndices {
@@ -69,6 +108,11 @@ impl Chunk {
         self.rows
     }
 
+    /// Returns the largest number of non-zeros of a row.
+    pub(in crate::curator) fn max_nonzeros(&self) -> u32 {
+        self.max_nonzeros
+    }
+
     pub(in crate::curator) fn layout(&self) -> &ChunkLayout {
         &self.layout
     }
@@ -79,15 +123,17 @@ impl Chunk {
         (0..=u8::MAX).filter(|value| bits[usize::from(value / 64)] >> (value % 64) & 1 == 1)
     }
 
-    /// Returns the number of sparse entries.
-    pub(in crate::curator) fn sparse_entries(&self) -> usize {
-        self.sparse.len() as usize
-    }
-
-    /// Returns a bound on the number of entries that are not zero.
-    pub(in crate::curator) fn max_entries(&self) -> usize {
-        let groups = self.layout.codes.iter().map(|code| code.groups.len());
-        self.rows * (self.layout.dense.len() + groups.sum::<usize>()) + self.sparse_entries()
+    /// Returns the number of rows and the sizes of the parts.
+    pub(in crate::curator) fn shape(&self) -> ChunkShape {
+        let codes = &self.layout.codes;
+        ChunkShape {
+            rows: self.rows,
+            dense: self.layout.dense.len(),
+            codes: codes.len(),
+            groups: codes.iter().map(|code| code.groups.len()).sum(),
+            values: codes.iter().map(Code::value_count).sum(),
+            sparse_entries: self.sparse.len() as usize,
+        }
     }
 
     /// Returns the sparse entries, if there are any.
@@ -180,13 +226,8 @@ impl Chunk {
     #[cfg(test)]
     pub(in crate::curator) fn untouchable(rows: usize) -> Self {
         Self {
-            layout: ChunkLayout::default(),
             rows,
-            scales: Vec::new(),
-            dense: Vec::new(),
-            codes: Vec::new(),
-            occurring: Vec::new(),
-            sparse: SparseEntries::default(),
+            ..Self::default()
         }
     }
 
@@ -341,7 +382,6 @@ pub(in crate::curator) struct ChunkBuilder {
 
 impl ChunkBuilder {
     pub(in crate::curator) fn new(columns: usize) -> Self {
-        let wide = columns > usize::from(u16::MAX) + 1;
         Self {
             columns,
             pending: PendingRows::default(),
@@ -350,19 +390,11 @@ impl ChunkBuilder {
             dense: Vec::new(),
             codes: Vec::new(),
             chunk: Chunk {
-                layout: ChunkLayout::default(),
-                rows: 0,
-                scales: Vec::new(),
-                dense: Vec::new(),
-                codes: Vec::new(),
-                occurring: Vec::new(),
                 sparse: SparseEntries {
-                    columns: match wide {
-                        true => ColumnIndices::Wide(Vec::new()),
-                        false => ColumnIndices::Narrow(Vec::new()),
-                    },
+                    columns: ColumnIndices::empty(columns),
                     ..SparseEntries::default()
                 },
+                ..Chunk::default()
             },
             open_rows: 0,
         }
@@ -378,6 +410,8 @@ impl ChunkBuilder {
 
     pub(in crate::curator) fn push(&mut self, row: &Row<'_>) {
         self.chunk.rows += 1;
+        let nonzeros = row.entries.len() as u32;
+        self.chunk.max_nonzeros = self.chunk.max_nonzeros.max(nonzeros);
         if self.layout_fixed {
             return self.store(row);
         }

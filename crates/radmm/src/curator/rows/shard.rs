@@ -40,7 +40,8 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkBuilder, MAX_COLUMNS, Row};
+use super::chunk::{Chunk, ChunkBuilder, ChunkShape, MAX_COLUMNS, Row};
+use crate::curator::row_passes::PassFailed;
 
 /// The scaling that makes the norm of a row at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -106,6 +107,8 @@ pub struct Shard {
     /// The largest number of non-zeros of a row.
     max_nonzeros: u32,
     chunks: Vec<Chunk>,
+    /// The shapes of the chunks.
+    shapes: Vec<ChunkShape>,
 }
 
 impl Shard {
@@ -126,6 +129,7 @@ impl Shard {
             columns,
             rows,
             max_nonzeros: 0,
+            shapes: vec![Chunk::untouchable(rows).shape()],
             chunks: vec![Chunk::untouchable(rows)],
         }
     }
@@ -135,7 +139,41 @@ impl Shard {
         self.max_nonzeros
     }
 
-    /// Returns the rows, as `y·x`.
+    /// Creates a shard without rows.
+    pub(in crate::curator) fn empty(columns: usize) -> Self {
+        Self {
+            columns,
+            rows: 0,
+            max_nonzeros: 0,
+            chunks: Vec::new(),
+            shapes: Vec::new(),
+        }
+    }
+
+    /// Appends a chunk.
+    pub(in crate::curator) fn push_chunk(&mut self, chunk: Chunk) {
+        self.rows += chunk.rows();
+        self.max_nonzeros = self.max_nonzeros.max(chunk.max_nonzeros());
+        self.shapes.push(chunk.shape());
+        self.chunks.push(chunk);
+    }
+
+    /// Returns the shapes of the chunks, in order.
+    pub(in crate::curator) fn shapes(&self) -> &[ChunkShape] {
+        &self.shapes
+    }
+
+    /// Calls `visit` with a chunk: rows, as `y·x`.
+    pub(in crate::curator) fn with_chunk<T>(
+        &self,
+        k: usize,
+        visit: impl FnOnce(&Chunk) -> T,
+    ) -> Result<T, PassFailed> {
+        Ok(visit(&self.chunks[k]))
+    }
+
+    /// Returns the chunks.
+    #[cfg(any(test, feature = "bench"))]
     pub(in crate::curator) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
@@ -155,12 +193,7 @@ impl ShardBuilder {
     pub fn new(columns: usize, policy: NormPolicy) -> Self {
         Self {
             policy,
-            shard: Shard {
-                columns,
-                rows: 0,
-                max_nonzeros: 0,
-                chunks: Vec::new(),
-            },
+            shard: Shard::empty(columns),
             open_chunk: ChunkBuilder::new(columns),
             entries: Vec::new(),
         }
@@ -175,9 +208,6 @@ impl ShardBuilder {
             scale: sign * indicator_value(&self.entries, scale.apply(1.0)),
             entries: &self.entries,
         });
-        self.shard.rows += 1;
-        let nonzeros = self.entries.len() as u32;
-        self.shard.max_nonzeros = self.shard.max_nonzeros.max(nonzeros);
         if self.open_chunk.is_full() {
             self.close_chunk();
         }
@@ -198,7 +228,7 @@ impl ShardBuilder {
     fn close_chunk(&mut self) {
         let next = ChunkBuilder::new(self.shard.columns);
         let full = std::mem::replace(&mut self.open_chunk, next);
-        self.shard.chunks.push(full.finish());
+        self.shard.push_chunk(full.finish());
     }
 }
 

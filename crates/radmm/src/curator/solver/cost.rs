@@ -4,8 +4,7 @@
 //! choice depends on a clock, so that the same rows and queries take the same steps everywhere.
 
 use super::objective::Objective;
-use crate::curator::rows::chunk::Chunk;
-use crate::curator::rows::layout::Code;
+use crate::curator::rows::chunk::ChunkShape;
 
 /// Per row: exponentials, and the rest of a pass.
 const ROW: f64 = 1.2;
@@ -37,7 +36,7 @@ impl Objective<'_> {
     /// Returns whether directions come from a factor of the Hessian. Otherwise they come from conjugate gradients.
     pub(in crate::curator) fn factor_pays(&self) -> bool {
         let size = match self.solves_by_rows() {
-            true => self.rows(),
+            true => self.rows.rows(),
             false => self.linear.len(),
         };
         size <= MAX_COLUMNS && self.gradients_per_hessian() <= CONJUGATE_GRADIENTS
@@ -45,14 +44,13 @@ impl Objective<'_> {
 
     /// Returns whether a factor of the rows' products is smaller than one of the Hessian.
     pub(in crate::curator) fn solves_by_rows(&self) -> bool {
-        2 * self.rows() <= self.linear.len()
+        2 * self.rows.rows() <= self.linear.len()
     }
 
     /// Returns the time of a Hessian and its factor, in gradients.
     pub(in crate::curator) fn gradients_per_hessian(&self) -> f64 {
-        let chunks = self.chunks();
-        let sum = |of: fn(&Chunk) -> f64| chunks.iter().map(|(chunk, _)| of(chunk)).sum::<f64>();
-        let (rows, columns) = (self.rows() as f64, self.linear.len() as f64);
+        let sum = |of: fn(&ChunkShape) -> f64| self.chunks_in_use().map(of).sum::<f64>();
+        let (rows, columns) = (self.rows.rows() as f64, self.linear.len() as f64);
         let hessian = match self.solves_by_rows() {
             true => {
                 let entries = sum(|chunk| chunk.max_entries() as f64);
@@ -65,26 +63,22 @@ impl Objective<'_> {
 }
 
 /// Returns the time of a gradient.
-fn gradient(chunk: &Chunk) -> f64 {
-    let layout = chunk.layout();
-    let (dense, codes) = (layout.dense.len() as f64, layout.codes.len() as f64);
-    let values: usize = layout.codes.iter().map(Code::value_count).sum();
-    (ROW + DENSE * dense + CODE * codes) * chunk.rows() as f64
-        + SPARSE * chunk.sparse_entries() as f64
-        + COLUMN * values as f64
+fn gradient(chunk: &ChunkShape) -> f64 {
+    let (dense, codes) = (chunk.dense as f64, chunk.codes as f64);
+    (ROW + DENSE * dense + CODE * codes) * chunk.rows as f64
+        + SPARSE * chunk.sparse_entries as f64
+        + COLUMN * chunk.values as f64
 }
 
 /// Returns the time of a Hessian.
-fn hessian(chunk: &Chunk) -> f64 {
-    let layout = chunk.layout();
-    let (dense, codes) = (layout.dense.len() as f64, layout.codes.len() as f64);
-    let groups: usize = layout.codes.iter().map(|code| code.groups.len()).sum();
-    let (rows, groups) = (chunk.rows() as f64, groups as f64);
+fn hessian(chunk: &ChunkShape) -> f64 {
+    let (dense, codes) = (chunk.dense as f64, chunk.codes as f64);
+    let (rows, groups) = (chunk.rows as f64, chunk.groups as f64);
     let per_row = ROW
         + DENSE_PAIR * dense * dense / 2.0
         + CODE_AND_EIGHT * codes * (1.0 + dense / 8.0)
         + CODE_AND_GROUP * codes * groups / 2.0;
-    let sparse = chunk.sparse_entries() as f64;
+    let sparse = chunk.sparse_entries as f64;
     let entries_per_row = dense + groups + sparse / rows;
     gradient(chunk) / 2.0 + per_row * rows + SPARSE_PAIR * sparse * entries_per_row
 }
@@ -92,8 +86,8 @@ fn hessian(chunk: &Chunk) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
-    use crate::exec::Sequential;
     use crate::problem::Loss;
 
     /// Returns rows with this many numbers, and one indicator of each group of so many.
@@ -113,14 +107,8 @@ mod tests {
     /// Returns whether a factor pays, and its time in gradients.
     fn choice(shard: &Shard) -> (bool, f64) {
         let linear = vec![0.0; shard.columns()];
-        let objective = Objective {
-            shards: vec![(shard, 1.0)],
-            loss: Loss::Logistic,
-            modulus: 1.0,
-            linear: &linear,
-            executor: &Sequential,
-            stride: 1,
-        };
+        let rows = (LocalChunks::in_test(shard), 1.0);
+        let objective = Objective::of_party(rows, Loss::Logistic, 1.0, &linear);
         (objective.factor_pays(), objective.gradients_per_hessian())
     }
 

@@ -3,6 +3,7 @@
 use super::Evaluation;
 use super::double_double::Point;
 use super::objective::Objective;
+use crate::curator::row_passes::PassFailed;
 
 impl Objective<'_> {
     /// Minimises by gradient descent in double-double arithmetic.
@@ -14,8 +15,8 @@ impl Objective<'_> {
         &self,
         near: &[f64],
         tolerance: f64,
-    ) -> Evaluation {
-        let mut here = self.evaluate(Point::plain(near).doubled());
+    ) -> Result<Evaluation, PassFailed> {
+        let mut here = self.evaluate(Point::plain(near).doubled())?;
         let lipschitz = self.lipschitz();
         let condition = lipschitz / self.modulus;
         let log_decrease = 2.0 * libm::log(here.residual / tolerance) + libm::log(4.0 * condition);
@@ -24,8 +25,8 @@ impl Objective<'_> {
             if here.residual <= tolerance {
                 break;
             }
-            here = self.evaluate(here.point.moved(-1.0 / lipschitz, &here.gradient));
+            here = self.evaluate(here.point.moved(-1.0 / lipschitz, &here.gradient))?;
         }
-        here
+        Ok(here)
     }
 }

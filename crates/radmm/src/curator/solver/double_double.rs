@@ -22,6 +22,11 @@ impl Point {
         }
     }
 
+    /// Creates the point with these parts; `None` unless there are no low parts, or as many as high ones.
+    pub(in crate::curator) fn from_parts(high: Vec<f64>, low: Vec<f64>) -> Option<Self> {
+        (low.is_empty() || low.len() == high.len()).then_some(Self { high, low })
+    }
+
     /// Returns the same point as a doubled one, which can move in finer steps.
     pub(in crate::curator) fn doubled(&self) -> Self {
         if self.is_doubled() {
@@ -36,6 +41,15 @@ impl Point {
     /// Returns whether the point is doubled.
     pub(in crate::curator) fn is_doubled(&self) -> bool {
         !self.low.is_empty()
+    }
+
+    /// Returns whether the other point is the same, to the bit.
+    pub(in crate::curator) fn has_bits_of(&self, other: &Self) -> bool {
+        let bits = |point: &Self| {
+            let parts = point.high.iter().chain(&point.low);
+            parts.map(|part| part.to_bits()).collect::<Vec<_>>()
+        };
+        self.is_doubled() == other.is_doubled() && bits(self) == bits(other)
     }
 
     /// Returns whether `next` differs from this point by a few last digits at most.

@@ -19,6 +19,7 @@ mod tests;
 
 use thiserror::Error;
 
+use super::row_passes::PassFailed;
 use double_double::Point;
 use objective::Objective;
 use quasi_newton::{Progress, QuasiNewton, WarmStart};
@@ -46,6 +47,17 @@ pub struct NotCertified {
     pub tolerance: f64,
 }
 
+/// The reason why there is no minimiser.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Unsolved {
+    /// No point met the tolerance.
+    #[error(transparent)]
+    NotCertified(#[from] NotCertified),
+    /// The rows could not be read.
+    #[error(transparent)]
+    PassFailed(#[from] PassFailed),
+}
+
 /// The requirements on a solution.
 #[derive(Clone, Copy)]
 pub(in crate::curator) struct Target {
@@ -61,10 +73,10 @@ pub(in crate::curator) fn minimise(
     near: &[f64],
     target: &Target,
     warm_start: &mut WarmStart,
-) -> Result<Solution, NotCertified> {
-    let mut found = objective.minimise_fast(near, target, warm_start);
+) -> Result<Solution, Unsolved> {
+    let mut found = objective.minimise_fast(near, target, warm_start)?;
     if !found.meets(target) {
-        found = objective.minimise_by_descent(near, target.tolerance);
+        found = objective.minimise_by_descent(near, target.tolerance)?;
     }
     // Written so that neither a NaN nor an infinity is certified.
     if found.meets(target) && target.tolerance.is_finite() {
@@ -73,9 +85,8 @@ pub(in crate::curator) fn minimise(
             residual: found.residual,
         })
     } else {
-        Err(NotCertified {
-            tolerance: target.tolerance,
-        })
+        let tolerance = target.tolerance;
+        Err(NotCertified { tolerance }.into())
     }
 }
 
@@ -101,13 +112,13 @@ impl Objective<'_> {
         near: &[f64],
         target: &Target,
         warm_start: &mut WarmStart,
-    ) -> Evaluation {
+    ) -> Result<Evaluation, PassFailed> {
         if !self.factor_pays() {
             warm_start.set_passes(0);
             return self.minimise_by_newton(near, target);
         }
         let start = match warm_start.is_cold() {
-            true => self.subsample_minimiser(near),
+            true => self.subsample_minimiser(near)?,
             false => None,
         };
         self.minimise_by_quasi_newton(start.as_deref().unwrap_or(near), target, warm_start)
@@ -119,13 +130,13 @@ impl Objective<'_> {
         near: &[f64],
         target: &Target,
         warm_start: &mut WarmStart,
-    ) -> Evaluation {
-        let mut search = QuasiNewton::new(self, near, *target, warm_start);
+    ) -> Result<Evaluation, PassFailed> {
+        let mut search = QuasiNewton::new(self, near, *target, warm_start)?;
         loop {
-            let evaluation = self.evaluate(search.trial().clone());
-            match search.advance(evaluation) {
+            let evaluation = self.evaluate(search.trial().clone())?;
+            match search.advance(evaluation)? {
                 Progress::NeedsGradient => {}
-                Progress::Found(evaluation) => return evaluation,
+                Progress::Found(evaluation) => return Ok(evaluation),
                 Progress::Failed(start) => return self.minimise_by_newton(&start, target),
             }
         }
@@ -133,32 +144,20 @@ impl Objective<'_> {
 
     /// Returns the minimiser for a subsample of the chunks, if there are many. It is near that of all rows, and is
     /// found in a fraction of the time.
-    fn subsample_minimiser(&self, near: &[f64]) -> Option<Vec<f64>> {
-        let chunks: usize = self
-            .shards
-            .iter()
-            .map(|(shard, _)| shard.chunks().len())
-            .sum();
+    fn subsample_minimiser(&self, near: &[f64]) -> Result<Option<Vec<f64>>, PassFailed> {
+        let chunks = self.rows.chunks().len();
         if chunks < SUBSAMPLE_MIN_CHUNKS {
-            return None;
+            return Ok(None);
         }
-        let subsample = Objective {
-            shards: self.shards.clone(),
-            stride: chunks.min(SUBSAMPLE_STRIDE),
-            ..*self
-        };
-        let rows: usize = subsample
-            .chunks()
-            .iter()
-            .map(|(chunk, _)| chunk.rows())
-            .sum();
+        let subsample = self.subsample(chunks.min(SUBSAMPLE_STRIDE));
+        let rows: usize = subsample.chunks_in_use().map(|chunk| chunk.rows).sum();
         // More accurate than the subsample represents all rows.
         let target = Target {
-            tolerance: 0.1 * self.weight() / (rows as f64).sqrt(),
+            tolerance: 0.1 * self.weight / (rows as f64).sqrt(),
             doubled: false,
         };
         let mut warm_start = WarmStart::default();
-        let found = subsample.minimise_by_quasi_newton(near, &target, &mut warm_start);
-        Some(found.point.into_values())
+        let found = subsample.minimise_by_quasi_newton(near, &target, &mut warm_start)?;
+        Ok(Some(found.point.into_values()))
     }
 }

@@ -14,6 +14,7 @@ use super::double_double::Point;
 use super::objective::Objective;
 use super::rows_hessian::RowsHessian;
 use super::{Evaluation, Target};
+use crate::curator::row_passes::PassFailed;
 use crate::linalg::dot::{dot, norm};
 
 const MAX_STEPS: usize = 1000;
@@ -31,50 +32,53 @@ impl Objective<'_> {
         &self,
         near: &[f64],
         target: &Target,
-    ) -> Evaluation {
-        let found = self.newton(near, target);
+    ) -> Result<Evaluation, PassFailed> {
+        let found = self.newton(near, target)?;
         if found.meets(target) {
-            return found;
+            return Ok(found);
         }
         // Far out, a loss is two straight lines and a sharp bend, and Newton's method does not see the bends of other
         // rows. So the bends are widened to the size of the margins there, and narrowed again stage by stage.
         let loose = Target {
-            tolerance: (1e-9 * self.weight()).max(target.tolerance),
+            tolerance: (1e-9 * self.weight).max(target.tolerance),
             doubled: false,
         };
         let mut point = near.to_vec();
         for stage in (1..=SMOOTHING_STAGES).rev() {
             let smoothed = Objective {
-                shards: self.shards.clone(),
                 loss: self.loss.smoothed(stage),
                 ..*self
             };
-            point = smoothed.newton(&point, &loose).point.into_values();
+            point = smoothed.newton(&point, &loose)?.point.into_values();
         }
         self.newton(&point, target)
     }
 
     /// Runs Newton's method from a starting point until it meets the target or stalls.
-    pub(in crate::curator) fn newton(&self, near: &[f64], target: &Target) -> Evaluation {
+    pub(in crate::curator) fn newton(
+        &self,
+        near: &[f64],
+        target: &Target,
+    ) -> Result<Evaluation, PassFailed> {
         let tolerance = target.tolerance;
-        let mut here = self.evaluate(Point::plain(near));
+        let mut here = self.evaluate(Point::plain(near))?;
         let (mut best, mut idle) = (here.residual, 0);
         let by_factor = self.factor_pays();
         for _ in 0..MAX_STEPS {
             if here.residual <= tolerance && !here.meets(target) {
-                here = self.evaluate(here.point.doubled());
+                here = self.evaluate(here.point.doubled())?;
                 (best, idle) = (here.residual, 0);
             }
             if here.meets(target) {
                 break;
             }
             let direction = if by_factor {
-                self.direction_by_cholesky(&here)
+                self.direction_by_cholesky(&here)?
             } else {
-                self.direction_by_conjugate_gradients(&here)
+                self.direction_by_conjugate_gradients(&here)?
             };
             let sufficient = (0.9 * best).max(tolerance);
-            here = match self.line_search(&here, &direction, sufficient) {
+            here = match self.line_search(&here, &direction, sufficient)? {
                 Some(there)
                     if idle < MAX_IDLE_STEPS && !here.point.is_within_rounding_of(&there.point) =>
                 {
@@ -83,7 +87,7 @@ impl Objective<'_> {
                 _ if here.point.is_doubled() => break,
                 _ => {
                     idle = 0;
-                    self.evaluate(here.point.doubled())
+                    self.evaluate(here.point.doubled())?
                 }
             };
             if here.residual <= 0.9 * best {
@@ -92,7 +96,7 @@ impl Objective<'_> {
                 idle += 1;
             }
         }
-        here
+        Ok(here)
     }
 
     /// Finds an acceptable step along the direction by bisection; `sufficient` is a gradient norm at which a step may
@@ -102,16 +106,16 @@ impl Objective<'_> {
         here: &Evaluation,
         direction: &[f64],
         sufficient: f64,
-    ) -> Option<Evaluation> {
+    ) -> Result<Option<Evaluation>, PassFailed> {
         let slope = dot(&here.gradient, direction);
         let (mut low, mut high, mut step) = (0.0, 1.0, 1.0);
         for _ in 0..MAX_BISECTIONS {
-            let there = self.evaluate(here.point.moved(step, direction));
+            let there = self.evaluate(here.point.moved(step, direction))?;
             let end = dot(&there.gradient, direction);
             let falls = end <= 0.0 && (step == 1.0 || end >= 0.9 * slope);
             let shrinks = there.residual <= sufficient && end <= -0.1 * slope;
             if falls || shrinks {
-                return Some(there);
+                return Ok(Some(there));
             }
             if end <= 0.0 {
                 low = step;
@@ -120,24 +124,27 @@ impl Objective<'_> {
             }
             step = (low + high) / 2.0;
         }
-        None
+        Ok(None)
     }
 
     /// Returns `−H⁻¹∇F` by a Cholesky factor of `H = Σ_n curvature_n z_n z_nᵀ + m I`.
-    pub(in crate::curator) fn direction_by_cholesky(&self, here: &Evaluation) -> Vec<f64> {
-        let hessian = RowsHessian::new(self, &here.point);
+    pub(in crate::curator) fn direction_by_cholesky(
+        &self,
+        here: &Evaluation,
+    ) -> Result<Vec<f64>, PassFailed> {
+        let hessian = RowsHessian::new(self, &here.point)?;
         // In exact arithmetic m I makes H positive definite. If rounding hides that, a larger multiple still gives a
         // direction of descent: ∇Fᵀ H (H + s I)⁻¹ ∇F > 0.
         let mut direction: Vec<f64> = here.gradient.iter().map(|g| -g).collect();
         let mut shift = self.modulus;
         for _ in 0..MAX_SHIFTS {
             if let Some(factor) = hessian.factor(shift) {
-                hessian.solve(self, (&factor, shift), &mut direction);
+                hessian.solve(self, (&factor, shift), &mut direction)?;
                 break;
             }
             shift = (shift * 16.0).max(f64::EPSILON);
         }
-        direction
+        Ok(direction)
     }
 
     /// Returns `p` with `‖H p + ∇F‖ ≤ κ‖∇F‖`, `κ < 1`, by conjugate gradients with the diagonal of `H` as
@@ -145,17 +152,10 @@ impl Objective<'_> {
     pub(in crate::curator) fn direction_by_conjugate_gradients(
         &self,
         here: &Evaluation,
-    ) -> Vec<f64> {
+    ) -> Result<Vec<f64>, PassFailed> {
         let d = here.gradient.len();
         let curvatures = self.curvatures(&here.point);
-        let mut diagonal = vec![self.modulus; d];
-        for ((chunk, _), curvatures) in self.chunks().into_iter().zip(&curvatures) {
-            chunk.for_each_row(|n, columns, values, _| {
-                for (&column, &value) in columns.iter().zip(values) {
-                    diagonal[column as usize] += curvatures[n] * value * value;
-                }
-            });
-        }
+        let diagonal = self.hessian_diagonal(&curvatures)?;
         // Superlinear convergence: the nearer the minimum, the more accurate the direction.
         let sufficient = here.residual.sqrt().min(0.1) * here.residual;
         let mut direction = vec![0.0; d];
@@ -168,7 +168,7 @@ impl Objective<'_> {
             if norm(&residual) <= sufficient {
                 break;
             }
-            let product = self.hessian_product(&curvatures, &search);
+            let product = self.hessian_product(&curvatures, &search)?;
             let step = energy / dot(&search, &product);
             for k in 0..d {
                 direction[k] += step * search[k];
@@ -182,6 +182,6 @@ impl Objective<'_> {
                 *s = z + ratio * *s;
             }
         }
-        direction
+        Ok(direction)
     }
 }

@@ -14,6 +14,7 @@ use super::double_double::Point;
 use super::objective::Objective;
 use super::rows_hessian::RowsHessian;
 use super::{Evaluation, Target};
+use crate::curator::row_passes::PassFailed;
 use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::{dot, norm};
 
@@ -81,7 +82,7 @@ impl WarmStart {
     /// Drops the Hessian and the last gradient where the Hessian takes much more memory than the rows.
     fn drop_if_too_large(&mut self, objective: &Objective<'_>) {
         let size = |hessian: &CachedHessian| hessian.rows_hessian.numbers();
-        let largest = MAX_ENTRIES_PER_ROW * objective.rows();
+        let largest = MAX_ENTRIES_PER_ROW * objective.rows.rows();
         if self
             .hessian
             .as_ref()
@@ -129,7 +130,7 @@ impl<'a> QuasiNewton<'a> {
         near: &[f64],
         target: Target,
         warm_start: &'a mut WarmStart,
-    ) -> Self {
+    ) -> Result<Self, PassFailed> {
         warm_start.passes = 0;
         let last_gradient = warm_start.last_gradient.take();
         let mut search = Self {
@@ -158,9 +159,9 @@ impl<'a> QuasiNewton<'a> {
                 gradient,
                 hessian_is_current: false,
             });
-            search.propose_step(1.0);
+            search.propose_step(1.0)?;
         }
-        search
+        Ok(search)
     }
 
     /// Returns the point whose gradient is needed next.
@@ -169,17 +170,20 @@ impl<'a> QuasiNewton<'a> {
     }
 
     /// Continues the search with the gradient at the trial point.
-    pub(in crate::curator) fn advance(&mut self, there: Evaluation) -> Progress {
+    pub(in crate::curator) fn advance(
+        &mut self,
+        there: Evaluation,
+    ) -> Result<Progress, PassFailed> {
         self.warm_start.passes += 1;
         self.steps += 1;
         if there.meets(&self.target) {
             self.store_warm_start(&there);
-            return Progress::Found(there);
+            return Ok(Progress::Found(there));
         }
         if there.residual <= self.target.tolerance {
             // Accurate enough, but not yet in double-double arithmetic.
             self.trial = there.point.doubled();
-            return Progress::NeedsGradient;
+            return Ok(Progress::NeedsGradient);
         }
         let Some(best) = &mut self.best else {
             self.best = Some(Iterate::new(there));
@@ -190,7 +194,7 @@ impl<'a> QuasiNewton<'a> {
         let accepted = ratio <= ACCEPTED_RATIO;
         if !accepted {
             return match best.hessian_is_current {
-                true => self.fail(),
+                true => Ok(self.fail()),
                 false => self.compute_hessian(),
             };
         }
@@ -202,40 +206,42 @@ impl<'a> QuasiNewton<'a> {
             libm::log(self.target.tolerance / best.residual) / libm::log(ratio)
         });
         if self.steps >= MAX_STEPS {
-            return self.fail();
+            return Ok(self.fail());
         }
         // A new Hessian pays if it saves more steps than it costs, including those that it could have saved before.
         let saved = self.warm_start.excess_steps + steps_left;
         if steps_left > 1.0 && saved > PATIENCE * self.objective.gradients_per_hessian() {
             return self.compute_hessian();
         }
-        self.propose_step(ratio);
-        Progress::NeedsGradient
+        self.propose_step(ratio)?;
+        Ok(Progress::NeedsGradient)
     }
 
     /// Computes the Hessian at the best point.
-    fn compute_hessian(&mut self) -> Progress {
+    fn compute_hessian(&mut self) -> Result<Progress, PassFailed> {
         let Some(best) = &mut self.best else {
-            return self.fail();
+            return Ok(self.fail());
         };
         self.warm_start.passes += 1;
         best.hessian_is_current = true;
         let modulus = self.objective.modulus;
-        let rows_hessian = RowsHessian::new(self.objective, &best.point);
+        let rows_hessian = RowsHessian::new(self.objective, &best.point)?;
         self.warm_start.excess_steps = 0.0;
         self.warm_start.hessian = CachedHessian::new(rows_hessian, modulus);
         match self.warm_start.hessian {
             Some(_) => {
-                self.propose_step(1.0);
-                Progress::NeedsGradient
+                self.propose_step(1.0)?;
+                Ok(Progress::NeedsGradient)
             }
-            None => self.fail(),
+            None => Ok(self.fail()),
         }
     }
 
     /// Sets the trial point one step from the best; `ratio` is that of gradient norms over the last step.
-    fn propose_step(&mut self, ratio: f64) {
-        let Some(best) = &self.best else { return };
+    fn propose_step(&mut self, ratio: f64) -> Result<(), PassFailed> {
+        let Some(best) = &self.best else {
+            return Ok(());
+        };
         let modulus = self.objective.modulus;
         if let Some(hessian) = self.warm_start.hessian.take() {
             self.warm_start.hessian = hessian.with_modulus(modulus);
@@ -244,14 +250,15 @@ impl<'a> QuasiNewton<'a> {
             // The Hessian is computed after the gradient at this point, which is needed first.
             self.trial = best.point.clone();
             self.best = None;
-            return;
+            return Ok(());
         };
-        let direction = hessian.direction(self.objective, &best.gradient);
+        let direction = hessian.direction(self.objective, &best.gradient)?;
         self.trial = best.point.moved(1.0, &direction);
         let expected = ratio * best.residual;
         if self.target.doubled && !best.point.is_doubled() && expected <= self.target.tolerance {
             self.trial = self.trial.doubled();
         }
+        Ok(())
     }
 
     /// Ends the search without a result, and clears the warm start.
@@ -329,7 +336,11 @@ impl CachedHessian {
     }
 
     /// Returns `−H⁻¹g`, with `H` updated by the pairs (the two-loop recursion of L-BFGS).
-    fn direction(&self, objective: &Objective<'_>, gradient: &[f64]) -> Vec<f64> {
+    fn direction(
+        &self,
+        objective: &Objective<'_>,
+        gradient: &[f64],
+    ) -> Result<Vec<f64>, PassFailed> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut coefficients = Vec::with_capacity(self.pairs.len());
         for SecantPair { step, change } in self.pairs.iter().rev() {
@@ -342,7 +353,7 @@ impl CachedHessian {
             coefficients.push((alpha, curvature));
         }
         let factor = (&self.factor, self.modulus);
-        self.rows_hessian.solve(objective, factor, &mut direction);
+        self.rows_hessian.solve(objective, factor, &mut direction)?;
         let pairs = self.pairs.iter().zip(coefficients.iter().rev());
         for (SecantPair { step, change }, (alpha, curvature)) in pairs {
             let beta = (dot(change, &direction) + self.modulus * dot(step, &direction)) / curvature;
@@ -350,16 +361,16 @@ impl CachedHessian {
                 *p += (alpha - beta) * s;
             }
         }
-        direction
+        Ok(direction)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::solver::minimise;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
-    use crate::exec::Sequential;
     use crate::problem::Loss;
     use proptest::prelude::*;
 
@@ -382,14 +393,7 @@ mod tests {
         modulus: f64,
         linear: &'a [f64],
     ) -> Objective<'a> {
-        Objective {
-            shards: vec![(shard, 50.0)],
-            loss,
-            modulus,
-            linear,
-            executor: &Sequential,
-            stride: 1,
-        }
+        Objective::of_party((LocalChunks::in_test(shard), 50.0), loss, modulus, linear)
     }
 
     fn plain_target(tolerance: f64) -> Target {
@@ -481,7 +485,7 @@ mod tests {
         let shard = shard(200, 2);
         let objective = objective(&shard, Loss::Logistic, 1.0, &[0.0; 2]);
         let assert_direction = |hessian: &CachedHessian, gradient: [f64; 2], right: [f64; 2]| {
-            let direction = hessian.direction(&objective, &gradient);
+            let direction = hessian.direction(&objective, &gradient).unwrap();
             let pairs = direction.iter().zip(right);
             assert!(
                 pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14),
@@ -510,18 +514,18 @@ mod tests {
         minimise(&objective, &[0.0; 20], &plain_target(1e-8), &mut warm_start).unwrap();
         let other = [-0.3; 20];
         let objective = Objective {
-            shards: vec![(&shard, 50.0)],
             linear: &other,
             ..objective
         };
         let mut search =
-            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start);
+            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start).unwrap();
         let advance_with_nan = |search: &mut QuasiNewton<'_>| {
-            search.advance(Evaluation {
+            let evaluation = Evaluation {
                 point: search.trial().clone(),
                 gradient: vec![f64::NAN; 20],
                 residual: f64::NAN,
-            })
+            };
+            search.advance(evaluation).unwrap()
         };
         // With the old Hessian, then with a new one.
         assert!(matches!(
@@ -538,17 +542,18 @@ mod tests {
         let objective = objective(&shard, Loss::Logistic, 0.5, &linear);
         let mut warm_start = WarmStart::default();
         let mut search =
-            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start);
-        let first = objective.evaluate(search.trial().clone());
+            QuasiNewton::new(&objective, &[0.0; 20], plain_target(1e-8), &mut warm_start).unwrap();
+        let first = objective.evaluate(search.trial().clone()).unwrap();
         let residual = first.residual;
-        assert!(matches!(search.advance(first), Progress::NeedsGradient));
+        let progress = search.advance(first).unwrap();
+        assert!(matches!(progress, Progress::NeedsGradient));
         let insufficient = Evaluation {
             point: search.trial().clone(),
             gradient: vec![1.0; 20],
             residual: 0.6 * residual,
         };
         assert!(
-            matches!(search.advance(insufficient), Progress::Failed(start) if start == [0.0; 20])
+            matches!(search.advance(insufficient).unwrap(), Progress::Failed(start) if start == [0.0; 20])
         );
     }
 }

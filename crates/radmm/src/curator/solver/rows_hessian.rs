@@ -8,9 +8,8 @@
 
 use super::double_double::Point;
 use super::objective::Objective;
-use crate::curator::kernel::passes;
+use crate::curator::row_passes::{PassFailed, Summand};
 use crate::linalg::cholesky::Cholesky;
-use crate::linalg::simd::Simd;
 
 /// A symmetric matrix that stands for the rows' part of a Hessian.
 pub(in crate::curator) struct RowsHessian {
@@ -24,27 +23,31 @@ pub(in crate::curator) struct RowsHessian {
 
 impl RowsHessian {
     /// Computes the matrix at a point: by rows if there are at most half as many as columns.
-    pub(in crate::curator) fn new(objective: &Objective<'_>, point: &Point) -> Self {
+    pub(in crate::curator) fn new(
+        objective: &Objective<'_>,
+        point: &Point,
+    ) -> Result<Self, PassFailed> {
         let columns = objective.linear.len();
         if !objective.solves_by_rows() {
-            return Self {
+            return Ok(Self {
                 size: columns,
-                entries: objective.rows_hessian(point),
+                entries: objective.rows_hessian(point)?,
                 roots: None,
-            };
+            });
         }
-        let roots = objective.root_curvatures(point);
-        let mut entries = objective.row_products();
+        let roots = Summand::RootCurvature(objective.curvatures(point));
+        let roots = objective.rows.by_row(&objective.pass(roots))?;
+        let mut entries = objective.row_products()?;
         for (row, root) in entries.chunks_exact_mut(roots.len()).zip(&roots) {
             for (entry, other) in row.iter_mut().zip(&roots) {
                 *entry *= root * other;
             }
         }
-        Self {
+        Ok(Self {
             size: roots.len(),
             entries,
             roots: Some(roots),
-        }
+        })
     }
 
     /// Returns the number of numbers that it takes to keep the matrix.
@@ -63,11 +66,12 @@ impl RowsHessian {
         objective: &Objective<'_>,
         (factor, modulus): (&Cholesky, f64),
         vector: &mut [f64],
-    ) {
+    ) -> Result<(), PassFailed> {
         let Some(roots) = &self.roots else {
-            return factor.solve(vector);
+            factor.solve(vector);
+            return Ok(());
         };
-        let mut by_row = objective.row_margins(vector);
+        let mut by_row = objective.row_margins(vector)?;
         by_row
             .iter_mut()
             .zip(roots)
@@ -77,10 +81,11 @@ impl RowsHessian {
             .iter_mut()
             .zip(roots)
             .for_each(|(x, root)| *x *= root);
-        let sum = objective.weighted_row_sum(&by_row);
+        let sum = objective.weighted_row_sum(by_row)?;
         for (v, sum) in vector.iter_mut().zip(&sum) {
             *v = (*v - sum) / modulus;
         }
+        Ok(())
     }
 
     /// Creates a Hessian from all its entries.
@@ -95,81 +100,29 @@ impl RowsHessian {
 }
 
 impl Objective<'_> {
-    /// Returns the number of rows of all shards.
-    pub(in crate::curator) fn rows(&self) -> usize {
-        self.shards.iter().map(|(shard, _)| shard.rows()).sum()
-    }
-
-    /// Returns the square root of each row's curvature.
-    fn root_curvatures(&self, point: &Point) -> Vec<f64> {
-        let mut roots = Vec::with_capacity(self.rows());
-        for (chunk, weight) in self.chunks() {
-            let curvatures = passes::curvatures(Simd::best(), chunk, point, self.loss, weight);
-            roots.extend(curvatures[..chunk.rows()].iter().map(|c| c.sqrt()));
-        }
-        roots
-    }
-
     /// Returns the lower triangle of `Z Zᵀ`.
-    fn row_products(&self) -> Vec<f64> {
-        let mut rows: Vec<Vec<(u32, f64)>> = Vec::with_capacity(self.rows());
-        for (chunk, _) in self.chunks() {
-            chunk.for_each_row(|_, columns, values, _| {
-                rows.push(
-                    columns
-                        .iter()
-                        .copied()
-                        .zip(values.iter().copied())
-                        .collect(),
-                );
-            });
-        }
-        let mut products = vec![0.0; rows.len() * rows.len()];
-        let mut dense = vec![0.0; self.linear.len()];
-        for (i, row) in rows.iter().enumerate() {
-            row.iter()
-                .for_each(|&(column, value)| dense[column as usize] += value);
-            for (product, other) in products[i * rows.len()..].iter_mut().zip(&rows[..=i]) {
-                let terms = other
-                    .iter()
-                    .map(|&(column, value)| value * dense[column as usize]);
-                *product = terms.sum();
-            }
-            row.iter()
-                .for_each(|&(column, _)| dense[column as usize] = 0.0);
-        }
-        products
+    fn row_products(&self) -> Result<Vec<f64>, PassFailed> {
+        self.rows.plain_total(&self.pass(Summand::RowProduct))
     }
 
     /// Returns `Z v`.
-    fn row_margins(&self, vector: &[f64]) -> Vec<f64> {
-        let point = Point::plain(vector);
-        let chunks = self.chunks().into_iter();
-        chunks
-            .flat_map(|(chunk, _)| passes::margins(Simd::best(), chunk, &point))
-            .collect()
+    fn row_margins(&self, vector: &[f64]) -> Result<Vec<f64>, PassFailed> {
+        let at = Point::plain(vector);
+        self.rows.by_row(&self.pass(Summand::Margin { at }))
     }
 
     /// Returns `Zᵀ v`.
-    fn weighted_row_sum(&self, by_row: &[f64]) -> Vec<f64> {
-        let mut first = 0;
-        let mut total = passes::CompensatedSum::zero(self.linear.len());
-        for (chunk, _) in self.chunks() {
-            let weights = &by_row[first..][..chunk.rows()];
-            first += chunk.rows();
-            let columns = self.linear.len();
-            total.add_all(&passes::weighted_sum(Simd::best(), chunk, columns, weights));
-        }
-        let parts = total.sum.iter().zip(&total.correction);
-        parts.map(|(sum, correction)| sum + correction).collect()
+    fn weighted_row_sum(&self, weights: Vec<f64>) -> Result<Vec<f64>, PassFailed> {
+        let pass = self.pass(Summand::WeightedRow { weights });
+        Ok(self.rows.total(&pass)?.rounded())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curator::row_passes::LocalChunks;
     use crate::curator::{NormPolicy, Shard, ShardBuilder};
-    use crate::exec::Sequential;
     use crate::problem::Loss;
 
     fn shard(rows: usize, columns: usize) -> Shard {
@@ -193,24 +146,19 @@ mod tests {
             // By rows, up to half as many as columns.
             for (rows, by_rows) in [(1, true), (7, true), (30, true), (31, false), (200, false)] {
                 let shard = shard(rows, columns);
-                let objective = Objective {
-                    shards: vec![(&shard, 50.0)],
-                    loss,
-                    modulus: 0.3,
-                    linear: &linear,
-                    executor: &Sequential,
-                    stride: 1,
-                };
+                let weighted = (LocalChunks::in_test(&shard), 50.0);
+                let objective = Objective::of_party(weighted, loss, 0.3, &linear);
                 let point = Point::plain(&point);
-                let hessian = RowsHessian::new(&objective, &point);
+                let hessian = RowsHessian::new(&objective, &point).unwrap();
                 assert_eq!(hessian.roots.is_some(), by_rows, "{rows}");
                 let mut solution: Vec<f64> = (0..columns).map(|k| (k as f64).sin()).collect();
                 let right = solution.clone();
                 let factor = hessian.factor(0.3).unwrap();
-                hessian.solve(&objective, (&factor, 0.3), &mut solution);
+                let solved = hessian.solve(&objective, (&factor, 0.3), &mut solution);
+                solved.unwrap();
                 // (H + mI) times the solution, by passes over the rows.
                 let curvatures = objective.curvatures(&point);
-                let product = objective.hessian_product(&curvatures, &solution);
+                let product = objective.hessian_product(&curvatures, &solution).unwrap();
                 for (a, b) in product.iter().zip(&right) {
                     assert!((a - b).abs() < 1e-11, "{loss:?}, {rows} rows: {a} {b}");
                 }

@@ -2,6 +2,7 @@
 
 use super::objective::mean_loss_and_accuracy;
 use super::*;
+use crate::curator::row_passes::{LocalChunks, PassCache};
 use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::exec::{ChunkExecutor, Sequential};
 use crate::linalg::dot::{dot, norm};
@@ -25,19 +26,22 @@ fn shard(rows: usize, columns: usize, filled: usize, seed: usize) -> Shard {
 }
 
 fn objective<'a>(shard: &'a Shard, loss: Loss, linear: &'a [f64]) -> Objective<'a> {
-    Objective {
-        shards: vec![(shard, 20.0)],
-        loss,
-        modulus: 0.01,
-        linear,
-        executor: &Sequential,
-        stride: 1,
-    }
+    weighted((shard, 20.0), loss, 0.01, linear)
+}
+
+fn weighted<'a>(
+    (shard, weight): (&'a Shard, f64),
+    loss: Loss,
+    modulus: f64,
+    linear: &'a [f64],
+) -> Objective<'a> {
+    let rows = (LocalChunks::in_test(shard), weight);
+    Objective::of_party(rows, loss, modulus, linear)
 }
 
 fn value(objective: &Objective<'_>, f: &[f64]) -> f64 {
-    let (loss, _) = mean_loss_and_accuracy(objective.shards[0].0, objective.loss, f, &Sequential);
-    objective.weight() * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
+    let (loss, _) = mean_loss_and_accuracy(objective.rows, objective.loss, f).unwrap();
+    objective.weight * loss + dot(objective.linear, f) + objective.modulus / 2.0 * dot(f, f)
 }
 
 fn plain_target(tolerance: f64) -> Target {
@@ -51,7 +55,7 @@ fn minimised(
     objective: &Objective<'_>,
     near: &[f64],
     target: &Target,
-) -> Result<Solution, NotCertified> {
+) -> Result<Solution, Unsolved> {
     minimise(objective, near, target, &mut WarmStart::default())
 }
 
@@ -64,7 +68,7 @@ fn the_gradient_agrees_with_finite_differences_of_the_value() {
     let f: Vec<f64> = (0..12).map(|k| 2.0 * (k as f64 * 1.7).cos()).collect();
     for loss in LOSSES {
         let objective = objective(&shard, loss, &linear);
-        let gradient = objective.gradient(&f, false);
+        let gradient = objective.gradient(&f, false).unwrap();
         for k in 0..12 {
             let step = 1e-5;
             let (mut right, mut left) = (f.clone(), f.clone());
@@ -85,16 +89,13 @@ fn hessian_products_agree_with_finite_differences_of_the_gradient() {
     let along: Vec<f64> = (0..12).map(|k| (k as f64 * 0.9).sin()).collect();
     for loss in LOSSES {
         let objective = objective(&shard, loss, &linear);
-        let product = objective.hessian_product(&objective.curvatures(&Point::plain(&f)), &along);
+        let curvatures = objective.curvatures(&Point::plain(&f));
+        let product = objective.hessian_product(&curvatures, &along).unwrap();
         let step = 1e-6;
         let moved = |s: f64| -> Vec<f64> {
-            objective.gradient(
-                &f.iter()
-                    .zip(&along)
-                    .map(|(f, p)| f + s * p)
-                    .collect::<Vec<_>>(),
-                false,
-            )
+            let there = f.iter().zip(&along).map(|(f, p)| f + s * p);
+            let there: Vec<f64> = there.collect();
+            objective.gradient(&there, false).unwrap()
         };
         for ((p, r), l) in product.iter().zip(moved(step)).zip(moved(-step)) {
             assert!((p - (r - l) / (2.0 * step)).abs() < 1e-5, "{loss:?}");
@@ -108,16 +109,19 @@ fn both_direction_methods_give_newtons_direction() {
     let linear = vec![0.1; 30];
     for loss in LOSSES {
         let objective = objective(&shard, loss, &linear);
-        let here = objective.evaluate(Point::plain(&[0.2; 30]));
-        let by_cholesky = objective.direction_by_cholesky(&here);
+        let here = objective.evaluate(Point::plain(&[0.2; 30])).unwrap();
+        let by_cholesky = objective.direction_by_cholesky(&here).unwrap();
         let curvatures = objective.curvatures(&here.point);
-        let product = objective.hessian_product(&curvatures, &by_cholesky);
+        let product = objective
+            .hessian_product(&curvatures, &by_cholesky)
+            .unwrap();
         for (p, g) in product.iter().zip(&here.gradient) {
             assert!((p + g).abs() < 1e-10);
         }
-        let by_conjugate_gradients = objective.direction_by_conjugate_gradients(&here);
+        let by_conjugate_gradients = objective.direction_by_conjugate_gradients(&here).unwrap();
         let rest: Vec<f64> = objective
             .hessian_product(&curvatures, &by_conjugate_gradients)
+            .unwrap()
             .iter()
             .zip(&here.gradient)
             .map(|(p, g)| p + g)
@@ -134,7 +138,7 @@ fn wide_problems_are_certified_by_conjugate_gradients() {
     let objective = objective(&shard, Loss::Logistic, &linear);
     assert!(!objective.factor_pays());
     let solution = minimised(&objective, &vec![0.0; columns], &plain_target(1e-10)).unwrap();
-    assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-10);
+    assert!(norm(&objective.gradient(&solution.point, false).unwrap()) <= 1e-10);
 }
 
 #[test]
@@ -147,10 +151,10 @@ fn descent_alone_reaches_the_public_floor_in_its_number_of_steps() {
             modulus: 0.5,
             ..objective(&shard, loss, &linear)
         };
-        let slopes = objective.weight() * (1.0 + loss.curvature());
+        let slopes = objective.weight * (1.0 + loss.curvature());
         let floor = f64::EPSILON
-            * (96.0 * slopes + 2.25 * 256.0 * objective.weight() + 128.0 * norm(&linear));
-        let descent = objective.minimise_by_descent(&[0.0; 12], floor);
+            * (96.0 * slopes + 2.25 * 256.0 * objective.weight + 128.0 * norm(&linear));
+        let descent = objective.minimise_by_descent(&[0.0; 12], floor).unwrap();
         assert!(descent.residual <= floor, "{}", descent.residual);
         let newton = minimised(&objective, &[0.0; 12], &plain_target(floor)).unwrap();
         let pairs = descent.point.into_values().into_iter().zip(newton.point);
@@ -169,7 +173,7 @@ fn a_doubled_target_is_met_by_a_doubled_point() {
             tolerance: 1e-10,
             doubled,
         };
-        let found = objective.minimise_by_newton(&[0.0; 12], &target);
+        let found = objective.minimise_by_newton(&[0.0; 12], &target).unwrap();
         assert!(found.meets(&target) && found.point.is_doubled() == doubled);
     }
 }
@@ -190,14 +194,21 @@ fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
         })
         .collect();
     let linear = vec![0.1; 12];
+    let cache = PassCache::default();
+    let pooled = shards.iter().map(|shard| (shard, 1e4 / 300.0));
+    let rows = LocalChunks::pooled(pooled, &Sequential, &cache);
     let objective = Objective {
-        shards: shards.iter().map(|shard| (shard, 1e4)).collect(),
+        rows: &rows,
+        weight: 16.0 * 1e4,
+        row_weight: 1.0,
         ..objective(&shards[0], Loss::Logistic, &linear)
     };
     let target = plain_target(1e-8);
     let (mut from_subsample, mut from_zero) = (WarmStart::default(), WarmStart::default());
     let subsampled = minimise(&objective, &[0.0; 12], &target, &mut from_subsample).unwrap();
-    let plain = objective.minimise_by_quasi_newton(&[0.0; 12], &target, &mut from_zero);
+    let plain = objective
+        .minimise_by_quasi_newton(&[0.0; 12], &target, &mut from_zero)
+        .unwrap();
     let (fewer, passes) = (from_subsample.passes(), from_zero.passes());
     assert!(fewer < passes, "{fewer} {passes}");
     let distance = subsampled
@@ -207,18 +218,13 @@ fn a_subsampled_start_saves_passes_and_changes_nothing_else() {
         .map(|(a, b)| a - b);
     assert!(norm(&distance.collect::<Vec<_>>()) <= 2e-8 / objective.modulus);
     // Two chunks of sixteen have the total weight of all.
-    let subsample = Objective {
-        shards: objective.shards.clone(),
-        stride: 8,
-        ..objective
-    };
+    let subsample = objective.subsample(8);
     let total_weight = |objective: &Objective<'_>| {
-        let chunks = objective.chunks().into_iter();
-        chunks
-            .map(|(chunk, weight)| weight * chunk.rows() as f64)
-            .sum::<f64>()
+        let weight = 1e4 / 300.0 * objective.row_weight;
+        let chunks = objective.chunks_in_use();
+        chunks.map(|chunk| weight * chunk.rows as f64).sum::<f64>()
     };
-    assert_eq!(subsample.chunks().len(), 2);
+    assert_eq!(subsample.chunks_in_use().count(), 2);
     assert!((total_weight(&subsample) - total_weight(&objective)).abs() < 1e-9);
 }
 
@@ -239,23 +245,25 @@ fn every_executor_gives_the_same_bits() {
     let linear = vec![0.1; 12];
     let f: Vec<f64> = (0..12).map(|k| (k as f64).sin()).collect();
     let bits = |executor: &dyn ChunkExecutor| {
+        let cache = PassCache::default();
+        let pooled = shards.iter().chain([&many]);
+        let pooled = pooled.map(|shard| (shard, 20.0 / shard.rows() as f64));
+        let rows = LocalChunks::pooled(pooled, executor, &cache);
         let objective = Objective {
-            shards: shards
-                .iter()
-                .chain([&many])
-                .map(|shard| (shard, 20.0))
-                .collect(),
-            executor,
+            rows: &rows,
+            weight: 41.0 * 20.0,
+            row_weight: 1.0,
             ..objective(&many, Loss::Logistic, &linear)
         };
         let point = Point::plain(&f);
         let product = objective.hessian_product(&objective.curvatures(&point), &f);
-        let (loss, accuracy) = mean_loss_and_accuracy(&many, Loss::Logistic, &f, executor);
+        let alone = LocalChunks::new(&many, executor, &cache);
+        let fit = mean_loss_and_accuracy(&alone, Loss::Logistic, &f).unwrap();
         let all = [
-            objective.gradient(&f, false),
-            objective.rows_hessian(&point),
-            product,
-            vec![loss, accuracy],
+            objective.gradient(&f, false).unwrap(),
+            objective.rows_hessian(&point).unwrap(),
+            product.unwrap(),
+            vec![fit.0, fit.1],
         ];
         all.concat()
             .into_iter()
@@ -274,7 +282,8 @@ fn an_impossible_tolerance_is_refused() {
         ..objective(&shard, Loss::Logistic, &linear)
     };
     let failed = minimised(&objective, &[0.0; 40], &plain_target(1e-30));
-    assert_eq!(failed.err(), Some(NotCertified { tolerance: 1e-30 }));
+    let refused = NotCertified { tolerance: 1e-30 };
+    assert_eq!(failed.err(), Some(refused.into()));
 }
 
 #[test]
@@ -297,13 +306,9 @@ fn a_sharp_hinge_with_a_weak_ridge_is_certified() {
     let shard = shard(300, 12, 4, 6);
     let linear = vec![0.1; 12];
     for width in [0.5, 0.01, 0.001] {
-        let objective = Objective {
-            shards: vec![(&shard, 1e4)],
-            modulus: 1e-4,
-            ..objective(&shard, Loss::SmoothHinge { width }, &linear)
-        };
+        let objective = weighted((&shard, 1e4), Loss::SmoothHinge { width }, 1e-4, &linear);
         let solution = minimised(&objective, &[0.0; 12], &plain_target(1e-8)).unwrap();
-        assert!(norm(&objective.gradient(&solution.point, false)) <= 1e-8);
+        assert!(norm(&objective.gradient(&solution.point, false).unwrap()) <= 1e-8);
     }
 }
 
@@ -316,10 +321,7 @@ fn the_gradient_of_an_intercept_is_accurate_over_many_rows() {
         builder.push(&[(0, 0.7)], true).unwrap();
     }
     let shard = builder.finish().unwrap();
-    let objective = Objective {
-        shards: vec![(&shard, 1750.0)],
-        ..objective(&shard, Loss::Logistic, &[0.0])
-    };
+    let objective = weighted((&shard, 1750.0), Loss::Logistic, 0.01, &[0.0]);
     let (exact, addend) = (-0.5 * 0.7 * 1750.0, -0.5 * 0.7 * 1750.0 / f64::from(count));
     let plain: f64 = (0..count).map(|_| addend).sum();
     assert!(
@@ -327,7 +329,7 @@ fn the_gradient_of_an_intercept_is_accurate_over_many_rows() {
         "a plain sum is accurate enough here"
     );
     // The rounding error of one block of equal addends, and no more for all blocks together.
-    let ours = objective.gradient(&[0.0], false)[0];
+    let ours = objective.gradient(&[0.0], false).unwrap()[0];
     assert!(
         (ours - exact).abs() < 128.0 * f64::EPSILON * exact.abs(),
         "{ours} {exact}"
@@ -354,19 +356,13 @@ proptest! {
         let loss = if hinge { Loss::SmoothHinge { width } } else { Loss::Logistic };
         let slopes = weight * (1.0 + loss.curvature());
         linear[place] = size.signum() * 10f64.powf(size.abs()) * (1.0 + slopes);
-        let objective = Objective {
-            shards: vec![(&shard, weight)],
-            loss,
-            modulus,
-            linear: &linear,
-            executor: &Sequential,
-            stride: 1,
-        };
+        let objective = weighted((&shard, weight), loss, modulus, &linear);
         let floor = f64::EPSILON * (96.0 * slopes + 2.25 * 256.0 * weight + 128.0 * norm(&linear));
         // Without gradient descent, which would succeed in any case.
         for doubled in [false, true] {
             let target = Target { doubled, ..plain_target(floor.max(1e-10)) };
-            prop_assert!(objective.minimise_by_newton(&[0.0; 20], &target).meets(&target));
+            let found = objective.minimise_by_newton(&[0.0; 20], &target).unwrap();
+            prop_assert!(found.meets(&target));
         }
     }
 
@@ -381,21 +377,14 @@ proptest! {
     ) {
         let shard = shard(rows, 20, 5, seed);
         let linear: Vec<f64> = (0..20).map(|k| size * ((k + seed) as f64).sin()).collect();
-        let objective = Objective {
-            shards: vec![(&shard, weight)],
-            loss: LOSSES[usize::from(hinge)],
-            modulus,
-            linear: &linear,
-            executor: &Sequential,
-            stride: 1,
-        };
+        let objective = weighted((&shard, weight), LOSSES[usize::from(hinge)], modulus, &linear);
         let near: Vec<f64> = (0..20).map(|k| size * ((k * seed) as f64).cos()).collect();
         let tolerance = 1e-9;
         let solution = minimised(&objective, &near, &plain_target(tolerance)).unwrap();
         prop_assert!(solution.residual <= tolerance);
         // Recomputed at the nearest doubles of a point that may have had more digits. Far out, the last digit is worth
         // more than the tolerance.
-        let again = norm(&objective.gradient(&solution.point, true));
+        let again = norm(&objective.gradient(&solution.point, true).unwrap());
         let digit = f64::EPSILON * norm(&solution.point) * objective.lipschitz();
         prop_assert!((again - solution.residual).abs() <= 1e-9 + digit, "{} {}", again, solution.residual);
     }

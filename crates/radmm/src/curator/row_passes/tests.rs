@@ -1,0 +1,437 @@
+//! Tests of passes: the same bits wherever chunks are, and errors where they cannot be had.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::curator::rows::chunk::CHUNK_ROWS;
+use crate::curator::solver::double_double::Point;
+use crate::curator::{
+    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NormPolicy, Refusal, Shard, ShardBuilder,
+};
+use crate::exec::Sequential;
+use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, PrivacyEvent};
+use crate::problem::{Loss, Problem};
+use crate::protocol::metric::Metric;
+use crate::protocol::query::Query;
+use crate::protocol::release::Release;
+
+const COLUMNS: usize = 9;
+
+fn wave(n: usize) -> f64 {
+    libm::sin(n as f64 * 78.233)
+}
+
+/// Returns rows of all storages: numbers, a group of indicators, and rare entries.
+fn shard(rows: std::ops::Range<usize>) -> Shard {
+    let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit);
+    for n in rows {
+        let mut entries = vec![(0, 0.3 + wave(n)), (1, wave(3 * n + 1))];
+        entries.push((2 + (n % 4) as u32, 1.0));
+        if n % 97 == 5 {
+            entries.push((7, wave(n + 5)));
+        }
+        entries.push((8, 0.5));
+        builder.push(&entries, wave(13 * n) > -0.2).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// Returns the encoded chunks of so many chunks of rows, the last of which has one row.
+fn encoded(chunks: usize) -> Vec<Vec<u8>> {
+    let rows = (chunks - 1) * CHUNK_ROWS + 1;
+    ChunkHolder::new(shard(0..rows), 0)
+        .unwrap()
+        .encode()
+        .unwrap()
+}
+
+/// Returns all rows in this process.
+fn here(chunks: &[Vec<u8>]) -> Shard {
+    let mut shard = Shard::empty(COLUMNS);
+    for bytes in chunks {
+        let mut chunk = crate::curator::rows::chunk::Chunk::default();
+        chunk.decode(bytes).unwrap();
+        shard.push_chunk(chunk);
+    }
+    shard
+}
+
+/// Workers in this process, which can be lost.
+struct TestWorkers {
+    holders: Vec<ChunkHolder>,
+    asked: Arc<AtomicUsize>,
+    /// The number of the call that fails.
+    lost_at: usize,
+    /// Changes a reply.
+    tamper: fn(&mut Vec<u8>),
+}
+
+impl ChunkWorkers for TestWorkers {
+    fn ask(&self, requests: &[WorkerRequest]) -> Result<Vec<Vec<u8>>, PassFailed> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) == self.lost_at {
+            return Err(PassFailed::new("worker 1 is lost; restart it"));
+        }
+        let reply = |request: &WorkerRequest| {
+            let mut reply = self.holders[request.worker].reply(&request.bytes, &Sequential)?;
+            (self.tamper)(&mut reply);
+            Ok(reply)
+        };
+        requests.iter().map(reply).collect()
+    }
+}
+
+/// Splits chunks among workers before these chunks.
+fn holders(chunks: &[Vec<u8>], cuts: &[usize]) -> Vec<ChunkHolder> {
+    let firsts = [&[0], cuts].concat();
+    let ends = [cuts, &[chunks.len()]].concat();
+    let pairs = firsts.into_iter().zip(ends);
+    pairs
+        .map(|(first, end)| ChunkHolder::decode(first, &chunks[first..end]).unwrap())
+        .collect()
+}
+
+fn workers(holders: Vec<ChunkHolder>, lost_at: usize) -> WorkerRows {
+    tampered(holders, lost_at, |_| ()).0
+}
+
+fn tampered(
+    holders: Vec<ChunkHolder>,
+    lost_at: usize,
+    tamper: fn(&mut Vec<u8>),
+) -> (WorkerRows, Arc<AtomicUsize>) {
+    let descriptions: Vec<Vec<u8>> = holders.iter().map(ChunkHolder::describe).collect();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let workers = TestWorkers {
+        holders,
+        asked: asked.clone(),
+        lost_at,
+        tamper,
+    };
+    (
+        WorkerRows::new(&descriptions, Box::new(workers)).unwrap(),
+        asked,
+    )
+}
+
+fn metric() -> Arc<Metric> {
+    let mut packed = Vec::new();
+    for a in 0..COLUMNS {
+        for b in 0..=a {
+            packed.push(if a == b {
+                0.1 + 0.01 * wave(a)
+            } else {
+                0.004 * wave(a + 7 * b)
+            });
+        }
+    }
+    Arc::new(Metric::from_gram(COLUMNS, &packed, 0.01).unwrap())
+}
+
+fn point(seed: usize) -> Point {
+    let values: Vec<f64> = (0..COLUMNS).map(|k| 2.0 * wave(k + seed)).collect();
+    Point::plain(&values)
+}
+
+/// Returns every kind of sum, with plain and doubled points.
+fn summands() -> Vec<Summand> {
+    let loss = Loss::SmoothHinge { width: 0.7 };
+    let curvatures = CurvaturesAt {
+        at: point(1).moved(0.3, &[1.0; COLUMNS]),
+        loss,
+        weight: 0.25,
+    };
+    let gradient = |at, loss, metric| Summand::Gradient {
+        at,
+        loss,
+        weight: 0.3,
+        metric,
+    };
+    vec![
+        gradient(point(2), Loss::Logistic, None),
+        gradient(
+            point(2).doubled().moved(1e-17, &[1.0; COLUMNS]),
+            Loss::CutLogistic,
+            None,
+        ),
+        gradient(point(3), loss, Some(metric())),
+        gradient(point(4), loss, Some(metric())),
+        Summand::Hessian(curvatures.clone()),
+        Summand::HessianDiagonal {
+            curvatures: curvatures.clone(),
+            start: 0.1,
+        },
+        Summand::HessianProduct {
+            curvatures: curvatures.clone(),
+            vector: point(5),
+        },
+        Summand::HessianProduct {
+            curvatures: curvatures.clone(),
+            vector: point(6),
+        },
+        Summand::RootCurvature(curvatures),
+        Summand::Gram {
+            unit: 2f64.powi(-30),
+        },
+        Summand::Row { weight: 2.0 },
+        Summand::Loss { at: point(8), loss },
+        Summand::Margin { at: point(9) },
+        Summand::Label,
+    ]
+}
+
+/// Returns the bits of all sums of a pass, in order.
+fn bits(rows: &dyn RowPasses, pass: &Pass) -> Vec<Vec<u64>> {
+    let mut all = Vec::new();
+    let mut add = |sum: CompensatedSum| {
+        let numbers = sum.sum.iter().chain(&sum.correction);
+        all.push(numbers.map(|x| x.to_bits()).collect());
+    };
+    rows.run(pass, &mut add).unwrap();
+    all
+}
+
+#[test]
+fn chunks_with_workers_give_the_bits_of_chunks_here() {
+    let chunks = encoded(11);
+    let shard = here(&chunks);
+    let here = LocalChunks::in_test(&shard);
+    // In the middle of a part of a matrix, at its ends, and one chunk each.
+    let all: Vec<usize> = (1..11).collect();
+    for cuts in [&[][..], &[6], &[1, 2, 9], &[4, 8], &all] {
+        let rows = workers(holders(&chunks, cuts), usize::MAX);
+        for stride in [1, 3, 8] {
+            for (k, summand) in summands().into_iter().enumerate() {
+                let pass = Pass { summand, stride };
+                assert!(
+                    bits(&&rows, &pass) == bits(here, &pass),
+                    "{cuts:?} {stride} {k}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn few_rows_with_a_worker_give_the_bits_of_rows_here() {
+    let chunks = ChunkHolder::new(shard(0..40), 0).unwrap().encode().unwrap();
+    let shard = here(&chunks);
+    let rows = workers(holders(&chunks, &[]), usize::MAX);
+    let weights = (0..40).map(wave).collect();
+    for summand in [Summand::RowProduct, Summand::WeightedRow { weights }] {
+        let pass = Pass::over_all(summand);
+        assert!(bits(&&rows, &pass) == bits(LocalChunks::in_test(&shard), &pass));
+    }
+}
+
+#[test]
+fn a_matrix_is_passed_on_as_often_as_workers_share_a_part() {
+    let chunks = encoded(16);
+    let hessian = summands().swap_remove(4);
+    // Two chunks to a part: in one round if no part is shared, and in two if one is.
+    for (cuts, rounds) in [(&[2, 6][..], 1), (&[3], 2), (&[1, 2, 3, 4], 2)] {
+        let (rows, asked) = tampered(holders(&chunks, cuts), usize::MAX, |_| ());
+        bits(&&rows, &Pass::over_all(hessian.clone()));
+        assert_eq!(asked.load(Ordering::Relaxed), rounds, "{cuts:?}");
+    }
+}
+
+#[test]
+fn rows_are_with_workers_once_and_cut_at_full_chunks() {
+    let chunks = encoded(5);
+    let refused = |holders: &[ChunkHolder]| {
+        let descriptions: Vec<Vec<u8>> = holders.iter().map(ChunkHolder::describe).collect();
+        let none = TestWorkers {
+            holders: Vec::new(),
+            asked: Arc::default(),
+            lost_at: 0,
+            tamper: |_| (),
+        };
+        WorkerRows::new(&descriptions, Box::new(none))
+            .err()
+            .map(|error| error.to_string())
+    };
+    let mut split = holders(&chunks, &[2, 3]);
+    assert_eq!(refused(&split), None);
+    split.swap(0, 2);
+    assert_eq!(refused(&split), None, "in any order of the workers");
+    let lost = split.remove(1);
+    assert!(
+        refused(&split)
+            .unwrap()
+            .contains("chunk 3 on, with 9 columns; expected chunk 2")
+    );
+    split.push(lost);
+    split.push(ChunkHolder::decode(3, &chunks[3..4]).unwrap());
+    assert!(refused(&split).unwrap().contains("expected chunk"));
+    let short = [
+        ChunkHolder::new(shard(0..100), 0).unwrap(),
+        ChunkHolder::new(shard(100..200), 1).unwrap(),
+    ];
+    assert!(refused(&short).unwrap().contains("chunk 0 is not full"));
+    assert!(refused(&[]).unwrap().contains("no workers"));
+}
+
+#[test]
+fn wrong_replies_are_errors_and_no_sums() {
+    let chunks = encoded(3);
+    let pass = Pass::over_all(summands().swap_remove(0));
+    let failed = |tamper| {
+        let (rows, _) = tampered(holders(&chunks, &[1]), usize::MAX, tamper);
+        let mut sums = 0;
+        let failed = (&rows).run(&pass, &mut |_| sums += 1).err().unwrap();
+        assert_eq!(sums, 0);
+        failed.to_string()
+    };
+    assert!(failed(|reply| reply.truncate(40)).contains("damaged"));
+    assert!(failed(|reply| reply[60] ^= 4).contains("damaged"));
+    assert!(failed(|reply| reply[7] += 1).contains("version"));
+    assert!(failed(Vec::clear).contains("cut off"));
+}
+
+#[test]
+fn a_worker_replies_to_requests_about_its_own_rows_alone() {
+    let chunks = encoded(4);
+    let all = holders(&chunks, &[2]);
+    // Restarted on rows that have changed, on other chunks, and as another worker.
+    let changed = ChunkHolder::new(shard(1..CHUNK_ROWS), 0).unwrap();
+    let other = ChunkHolder::decode(0, &chunks[1..3]).unwrap();
+    for replacement in [changed, other] {
+        let descriptions: Vec<Vec<u8>> = all.iter().map(ChunkHolder::describe).collect();
+        let replaced = TestWorkers {
+            holders: vec![replacement],
+            asked: Arc::default(),
+            lost_at: usize::MAX,
+            tamper: |_| (),
+        };
+        let rows = WorkerRows::new(&descriptions, Box::new(replaced)).unwrap();
+        let pass = Pass::over_all(Summand::Label);
+        let failed = (&rows).run(&pass, &mut |_| ()).err().unwrap();
+        assert!(failed.to_string().contains("other rows"), "{failed}");
+    }
+    for request in [&b""[..], b"radmmrq1", &[7; 100]] {
+        assert!(all[0].reply(request, &Sequential).is_err());
+    }
+}
+
+/// Returns queries that take every kind of pass, with a mechanism that answers each.
+fn queries() -> Vec<(Mechanism, Query)> {
+    let gaussian = NoiseDistribution::gaussian(1.0);
+    let at: Vec<f64> = (0..COLUMNS).map(|k| wave(k + 40)).collect();
+    let sums = Mechanism::gradient(gaussian);
+    let noise = 1.0;
+    vec![
+        (
+            Mechanism::objective(gaussian),
+            Query::Minimise {
+                quadratic: 0.5,
+                linear: at.clone(),
+                near: vec![0.0; COLUMNS],
+            },
+        ),
+        (sums, Query::Gradient { at: at.clone() }),
+        (sums, Query::GramSum { scale: 1.0, noise }),
+        (sums, Query::RowSum { scale: 1.0, noise }),
+        (
+            sums,
+            Query::GradientSum {
+                at,
+                scale: 1.0,
+                metric: Some(metric()),
+            },
+        ),
+    ]
+}
+
+fn curator(
+    rows: impl Into<crate::curator::HeldRows>,
+    mechanism: Mechanism,
+    ledger: Ledger,
+) -> Curator {
+    let config = CuratorConfig {
+        problem: Problem::new(Loss::Logistic, 2).with_weight(2e4),
+        mechanism,
+        ledger,
+        noise: NoiseKey::secret([5; 32]),
+    };
+    Curator::new(rows, config).unwrap()
+}
+
+fn empty_ledger() -> Ledger {
+    Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight)
+}
+
+/// Answers a query with workers of which one is lost at a call; returns the number of calls as well.
+fn answer_with_workers(
+    chunks: &[Vec<u8>],
+    mechanism: Mechanism,
+    query: &Query,
+    lost_at: usize,
+) -> (Result<(PrivacyEvent, Release), Refusal>, Curator, usize) {
+    let (rows, asked) = tampered(holders(chunks, &[1, 3]), lost_at, |_| ());
+    let mut curator = curator(rows, mechanism, empty_ledger());
+    let answer = curator.answer(1, query);
+    (answer, curator, asked.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_worker_lost_at_any_pass_costs_a_retry_and_nothing_else() {
+    let chunks = encoded(5);
+    for (mechanism, query) in queries() {
+        let (event, release) = curator(here(&chunks), mechanism, empty_ledger())
+            .answer(1, &query)
+            .unwrap();
+        let (answer, _, passes) = answer_with_workers(&chunks, mechanism, &query, usize::MAX);
+        assert_eq!(
+            answer,
+            Ok((event, release.clone())),
+            "the bits of rows here"
+        );
+        assert!(passes > 0);
+        for lost_at in 0..passes {
+            let (answer, mut curator, _) = answer_with_workers(&chunks, mechanism, &query, lost_at);
+            let lost = PassFailed::new("worker 1 is lost; restart it");
+            assert_eq!(answer, Err(Refusal::PassFailed(lost)), "call {lost_at}");
+            // This process answers no more: nothing else may be asked with the noise of that query.
+            assert_eq!(curator.answer(1, &query), Err(Refusal::AlreadyAnswered(1)));
+            // The next one starts from what is on record: nothing.
+            let (answer, curator, _) = answer_with_workers(&chunks, mechanism, &query, usize::MAX);
+            assert_eq!(answer, Ok((event, release.clone())));
+            assert_eq!(curator.ledger().charges(), 1);
+        }
+    }
+}
+
+#[test]
+fn the_key_of_a_query_without_an_answer_is_kept() {
+    let chunks = encoded(2);
+    let (mechanism, query) = queries().swap_remove(1);
+    let draw = |curator: &mut Curator, iteration| curator.answer(iteration, &query);
+    let mut undisturbed = curator(here(&chunks), mechanism, empty_ledger());
+    let second = |curator: &mut Curator| draw(curator, 2).unwrap().1;
+    let with_same_key = second(&mut undisturbed);
+    let (rows, _) = tampered(holders(&chunks, &[1]), 0, |_| ());
+    let mut disturbed = curator(rows, mechanism, empty_ledger());
+    assert!(draw(&mut disturbed, 1).is_err());
+    // The second call is not lost, and iteration 2 is the first that this key answers.
+    assert_eq!(second(&mut disturbed), with_same_key);
+}
+
+#[test]
+fn a_replayed_answer_needs_no_worker() {
+    let chunks = encoded(2);
+    let (mechanism, query) = queries().swap_remove(0);
+    let (event, release) = curator(here(&chunks), mechanism, empty_ledger())
+        .answer(1, &query)
+        .unwrap();
+    let recorded = ChargedAnswer {
+        iteration: 1,
+        event,
+        answer: Some(release.clone()),
+    };
+    let ledger = Ledger::resumed(Budget::unlimited(1e-5).unwrap(), Bound::Tight, [event]);
+    let rows = workers(holders(&chunks, &[1]), 0);
+    let mut resumed = curator(rows, mechanism, ledger.unwrap());
+    assert_eq!(resumed.replay(1, &query, &recorded), Ok((event, release)));
+    assert_eq!(resumed.ledger().charges(), 1);
+}
