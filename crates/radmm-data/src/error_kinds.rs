@@ -164,6 +164,9 @@ pub enum FormatError {
     /// A file without text columns is split by a column.
     #[error("a LIBSVM file cannot be split by a column; use another split")]
     SplitByColumn,
+    /// A Parquet file comes as a stream.
+    #[error("a Parquet file is read from its end, and a stream cannot be; give a file, or CSV")]
+    ParquetStream,
     /// A study is to be drafted from a matrix.
     #[error("a sparse matrix has no columns with names to draft a study from; write the study")]
     Matrix,

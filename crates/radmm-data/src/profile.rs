@@ -4,15 +4,16 @@
 //! see it. Bounds and vocabularies that others see, or that a guarantee depends on, must come from elsewhere.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
 
 use serde::Serialize;
 
 use crate::error::{DataError, FilePosition, excerpt, separator};
 use crate::error_kinds::{ColumnError, FormatError};
 use crate::formats::libsvm::LibsvmRows;
-use crate::formats::named_columns::{Column, Header, Record, Records};
-use crate::formats::parquet::ParquetTable;
-use crate::formats::{Format, TableFile, TableSource, csv};
+use crate::formats::memory::{LabelledMatrix, MemoryTable};
+use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
+use crate::formats::{Format, TableSource, TableVisitor};
 
 /// Fields that usually mean "not known".
 pub const MISSING_MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
@@ -223,79 +224,116 @@ pub struct NonNumbers {
 
 /// Profiles a table in one pass, in memory that does not grow with the rows. A sparse matrix has nothing to profile.
 pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, DataError> {
-    let TableFile { file, name, format } = match table.into() {
-        TableSource::File(table) => table,
-        TableSource::Memory(table) => {
-            if table.is_numbered() {
-                return Err(DataError::format(table.name(), FormatError::Matrix));
-            }
-            let header = table.header();
-            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
-            let stats = new_stats(&header, obstacle);
-            let used: Vec<_> = usable(&header, &stats).collect();
-            let records = table.records(&used)?;
-            return profile_records(&header, records, stats, Format::Parquet);
+    let table = table.into();
+    let (file, format) = (table.name().to_owned(), table.format());
+    let mut profiler = Profiler::default();
+    table.visit(&mut profiler)?;
+    match (profiler.rows, format) {
+        (0, Format::Libsvm) => Err(DataError::NoLines { file }),
+        (0, _) => Err(DataError::NoRows { file }),
+        _ => Ok(profiler.finish(format)),
+    }
+}
+
+/// What is known of a table as far as it is read.
+#[derive(Default)]
+struct Profiler {
+    rows: usize,
+    columns: Vec<ColumnStats>,
+    /// The largest index of a LIBSVM file.
+    numbered: Option<u32>,
+    missing_patterns: MissingPatterns,
+}
+
+impl Profiler {
+    fn finish(self, format: Format) -> TableProfile {
+        let columns = self.columns.into_iter();
+        TableProfile {
+            format,
+            rows: self.rows,
+            columns: columns.map(ColumnStats::finish).collect(),
+            numbered: self.numbered,
+            missing_patterns: self.missing_patterns,
         }
+    }
+}
+
+impl TableVisitor for Profiler {
+    type Error = DataError;
+
+    fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), DataError> {
+        let header = table.header();
+        check_header(&header)?;
+        let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
+        self.columns = new_stats(&header, obstacle);
+        let used: Vec<_> = usable(&header, &self.columns).collect();
+        if used.is_empty()
+            && let Some((column, cause)) = unsupported_codec(&table, &header)
+        {
+            return Err(DataError::Column {
+                file: header.file.to_owned(),
+                column,
+                cause,
+            });
+        }
+        let mut records = table.records(&used)?;
+        let mut lacking = Vec::new();
+        while let Some(record) = records.next()? {
+            self.rows += 1;
+            lacking.clear();
+            let at = match record.position() {
+                FilePosition::Line(number) | FilePosition::Row(number) => number,
+                // Unreachable: a record has a line or a row.
+                FilePosition::Columns => 0,
+            };
+            for column in &used {
+                if !self.columns[column.index].add(record.value(*column)?, at) {
+                    lacking.push(column.index as u32);
+                }
+            }
+            if !lacking.is_empty() {
+                self.missing_patterns.add(&lacking);
+            }
+        }
+        Ok(())
+    }
+
+    fn libsvm(&mut self, mut rows: LibsvmRows<'_, impl Read>) -> Result<(), DataError> {
+        let mut labels = ColumnStats::new("label", None);
+        // A study has at least one column.
+        let mut largest = 1;
+        while let Some(row) = rows.next(u32::MAX)? {
+            self.rows += 1;
+            labels.add(Some(row.label), self.rows as u64);
+            let last = row.entries.last().map_or(0, |entry| entry.0 + 1);
+            largest = largest.max(last);
+        }
+        self.columns = vec![labels];
+        self.numbered = Some(largest);
+        Ok(())
+    }
+
+    fn matrix(&mut self, table: &MemoryTable<'_>, _: &LabelledMatrix<'_>) -> Result<(), DataError> {
+        Err(DataError::format(table.name(), FormatError::Matrix))
+    }
+}
+
+/// Checks that the first line of a text names the columns.
+fn check_header(header: &Header<'_>) -> Result<(), DataError> {
+    let position @ FilePosition::Line(_) = header.position else {
+        return Ok(());
     };
-    match format {
-        Format::Csv => {
-            let (header, records) = csv::open(file, &name)?;
-            if let Some(separator) = separator(&header.names) {
-                let position = header.position;
-                return Err(DataError::Separator {
-                    file: name,
-                    position,
-                    separator,
-                });
-            }
-            if header.names.iter().all(|name| finite(name).is_some()) {
-                return Err(DataError::NoHeader { file: name });
-            }
-            let stats = new_stats(&header, |_| None);
-            profile_records(&header, records, stats, format)
-        }
-        Format::Parquet => {
-            let table = ParquetTable::open(file, &name)?;
-            let header = table.header();
-            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
-            let stats = new_stats(&header, obstacle);
-            let used: Vec<_> = usable(&header, &stats).collect();
-            if used.is_empty()
-                && let Some((column, cause)) = unsupported_codec(&table, &header)
-            {
-                return Err(DataError::Column {
-                    file: name,
-                    column,
-                    cause,
-                });
-            }
-            let records = table.rows(&used)?;
-            profile_records(&header, records, stats, format)
-        }
-        Format::Libsvm => {
-            let mut libsvm_rows = LibsvmRows::new(file, &name);
-            let mut labels = ColumnStats::new("label", None);
-            let (mut rows, mut largest) = (0, 0);
-            while let Some(row) = libsvm_rows.next(u32::MAX)? {
-                rows += 1;
-                labels.add(Some(row.label), rows as u64);
-                largest = row
-                    .entries
-                    .last()
-                    .map_or(largest, |entry| largest.max(entry.0 + 1));
-            }
-            if rows == 0 {
-                return Err(DataError::NoLines { file: name });
-            }
-            Ok(TableProfile {
-                format,
-                rows,
-                columns: vec![labels.finish()],
-                // A study has at least one column.
-                numbered: Some(largest.max(1)),
-                missing_patterns: MissingPatterns::default(),
-            })
-        }
+    let file = header.file.to_owned();
+    if let Some(separator) = separator(&header.names) {
+        return Err(DataError::Separator {
+            file,
+            position,
+            separator,
+        });
+    }
+    match header.names.iter().all(|name| finite(name).is_some()) {
+        true => Err(DataError::NoHeader { file }),
+        false => Ok(()),
     }
 }
 
@@ -327,53 +365,14 @@ fn usable<'h>(header: &'h Header<'_>, stats: &[ColumnStats]) -> impl Iterator<It
 }
 
 /// Returns a column that could be read if the file were saved with another compression.
-fn unsupported_codec(
-    table: &ParquetTable<'_>,
+fn unsupported_codec<'f>(
+    table: &impl NamedTable<'f>,
     header: &Header<'_>,
 ) -> Option<(String, ColumnError)> {
     let columns = header.names.iter().enumerate();
     let mut errors =
         columns.filter_map(|(index, name)| Some((name.clone(), table.unreadable(index)?)));
     errors.find(|(_, cause)| matches!(cause, ColumnError::Codec { .. }))
-}
-
-fn profile_records(
-    header: &Header<'_>,
-    mut records: impl Records,
-    mut stats: Vec<ColumnStats>,
-    format: Format,
-) -> Result<TableProfile, DataError> {
-    let used: Vec<_> = usable(header, &stats).collect();
-    let mut rows = 0;
-    let (mut missing_patterns, mut lacking) = (MissingPatterns::default(), Vec::new());
-    while let Some(record) = records.next()? {
-        rows += 1;
-        lacking.clear();
-        let at = match record.position() {
-            FilePosition::Line(number) | FilePosition::Row(number) => number,
-            // Unreachable: a record has a line or a row.
-            FilePosition::Columns => 0,
-        };
-        for column in &used {
-            if !stats[column.index].add(record.value(*column)?, at) {
-                lacking.push(column.index as u32);
-            }
-        }
-        if !lacking.is_empty() {
-            missing_patterns.add(&lacking);
-        }
-    }
-    if rows == 0 {
-        let file = header.file.to_owned();
-        return Err(DataError::NoRows { file });
-    }
-    Ok(TableProfile {
-        format,
-        rows,
-        columns: stats.into_iter().map(ColumnStats::finish).collect(),
-        numbered: None,
-        missing_patterns,
-    })
 }
 
 /// Statistics of a column as far as it is read.
