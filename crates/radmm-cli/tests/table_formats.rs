@@ -208,27 +208,52 @@ fn an_unknown_codec_is_named() {
     }
 }
 
+/// A table with semicolons and decimal commas, as spreadsheets of half the world write it.
+fn spreadsheet() -> String {
+    let row = |n: i32| format!("{},{};{};{}\n", n % 90, n % 10, n % 7, n % 2);
+    "age;visits;ill\n".to_owned() + &(0..200).map(row).collect::<String>()
+}
+
+#[test]
+fn separators_and_decimal_commas_are_found_and_written_into_the_draft() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.csv"), spreadsheet()).unwrap();
+    let section = section(folder.path(), &["rows.csv", "--label", "ill"]);
+    assert!(
+        section.contains("\nseparator = \";\"\ndecimal = \",\"\n"),
+        "{section}"
+    );
+    assert!(section.contains("\nage = { bounds = [0, "), "{section}");
+    let result = run(folder.path(), &section);
+    assert_eq!(result["study"]["data"]["separator"], ";");
+    // A table with tabs says so by its extension.
+    let tabs = spreadsheet().replace(',', ".").replace(';', "\t");
+    fs::write(folder.path().join("rows.tsv"), tabs).unwrap();
+    let section = table_formats::section(folder.path(), &["rows.tsv", "--label", "ill"]);
+    assert!(!section.contains("separator") && !section.contains("decimal"));
+    assert_eq!(run(folder.path(), &section)["columns"], result["columns"]);
+}
+
 #[test]
 fn other_separators_and_file_types_are_reported_with_a_remedy() {
     let folder = TempDir::new().unwrap();
-    for (csv, says) in [
+    for (csv, separator, says) in [
         (
             "a;b\n1;2\n",
-            "error: rows.csv:1: the fields seem to be separated by semicolons; save the file with commas",
+            ",",
+            "error: rows.csv:1: the fields seem to be separated by semicolons; set separator = \";\"",
         ),
         (
             "\na\tb\n1,5\t2\n",
-            "error: rows.csv:2: the fields seem to be separated by tabs; save the file with commas",
+            "|",
+            "error: rows.csv:2: the fields seem to be separated by tabs; set separator = \"\\t\"",
         ),
     ] {
         fs::write(folder.path().join("rows.csv"), csv).unwrap();
-        assert_eq!(error_of(folder.path(), &["rows.csv"]), (says.into(), 1));
+        let args = ["rows.csv", "--separator", separator];
+        assert_eq!(error_of(folder.path(), &args), (says.into(), 1));
     }
     for (name, says) in [
-        (
-            "rows.tsv",
-            "tab-separated files are not supported; save the file with commas, as .csv",
-        ),
         (
             "rows.csv.GZ",
             "compressed files are not supported; decompress it first",

@@ -17,6 +17,22 @@ pub enum FieldError {
         /// The field.
         value: String,
     },
+    /// A field of a numeric column has a comma where the file has decimal points.
+    #[error(
+        "invalid number {value:?}: if its comma is a decimal mark, set decimal = \",\"; if it separates thousands, remove it"
+    )]
+    CommaInNumber {
+        /// The field.
+        value: String,
+    },
+    /// A field of a numeric column has a point where the file has decimal commas.
+    #[error(
+        "invalid number {value:?}: decimal = \",\" is set; if the point is a decimal mark, set decimal = \".\"; if it separates thousands, remove it"
+    )]
+    PointInNumber {
+        /// The field.
+        value: String,
+    },
     /// The field is NaN, an infinity, or a number beyond `f64`.
     #[error(
         "invalid number {value:?}: must be finite; correct it, or list it under missing to drop such rows"

@@ -40,6 +40,7 @@ mod error;
 mod error_kinds;
 mod formats;
 mod ingest;
+mod number;
 mod profile;
 mod schema;
 mod scoring;
@@ -55,8 +56,8 @@ pub use self::formats::memory::{
     CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
 };
 pub use self::formats::{
-    Format, TableFile, TableSource, TableStream, partition_csv, partition_libsvm, read_partition,
-    read_test_set,
+    DecimalMark, FileOptions, Format, Separator, TableFile, TableSource, TableStream,
+    partition_csv, partition_libsvm, read_partition, read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};

@@ -8,12 +8,14 @@ use std::io::Read;
 
 use serde::Serialize;
 
-use crate::error::{DataError, FilePosition, excerpt, separator};
+use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{ColumnError, FormatError};
 use crate::formats::libsvm::LibsvmRows;
 use crate::formats::memory::{LabelledMatrix, MemoryTable};
 use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
-use crate::formats::{Format, TableSource, TableVisitor};
+use crate::formats::options::CsvDialect;
+use crate::formats::{DecimalMark, FileOptions, Format, Separator, TableSource, TableVisitor, csv};
+use crate::number::parse;
 
 /// Fields that usually mean "not known".
 pub const MISSING_MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
@@ -44,6 +46,12 @@ const MAX_PATTERNS: usize = 4096;
 pub struct TableProfile {
     /// The format of the file. A table in memory has columns with names and types, as a Parquet file.
     pub format: Format,
+    /// The separator of a CSV file, if it is not what its extension implies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub separator: Option<Separator>,
+    /// The decimal mark of a CSV file, if it is not a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<DecimalMark>,
     /// The number of rows.
     pub rows: usize,
     /// The named columns, in order; of a LIBSVM file, only the label.
@@ -238,6 +246,7 @@ pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, Da
 /// What is known of a table as far as it is read.
 #[derive(Default)]
 struct Profiler {
+    options: FileOptions,
     rows: usize,
     columns: Vec<ColumnStats>,
     /// The largest index of a LIBSVM file.
@@ -250,6 +259,8 @@ impl Profiler {
         let columns = self.columns.into_iter();
         TableProfile {
             format,
+            separator: self.options.separator,
+            decimal: self.options.decimal,
             rows: self.rows,
             columns: columns.map(ColumnStats::finish).collect(),
             numbered: self.numbered,
@@ -260,6 +271,19 @@ impl Profiler {
 
 impl TableVisitor for Profiler {
     type Error = DataError;
+
+    fn dialect(&mut self, start: &[u8], given: FileOptions, implied: CsvDialect) -> CsvDialect {
+        let found = csv::sniff(start, given, implied);
+        let usual = CsvDialect {
+            decimal: DecimalMark::Point,
+            ..implied
+        };
+        // What a study need not say is left out.
+        self.options.separator = (found.separator != usual.separator || given.separator.is_some())
+            .then_some(found.separator);
+        self.options.decimal = (found.decimal != usual.decimal).then_some(found.decimal);
+        found
+    }
 
     fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), DataError> {
         let header = table.header();
@@ -287,7 +311,8 @@ impl TableVisitor for Profiler {
                 FilePosition::Columns => 0,
             };
             for column in &used {
-                if !self.columns[column.index].add(record.value(*column)?, at) {
+                let value = record.value(*column)?;
+                if !self.columns[column.index].add(value, record.decimal(), at) {
                     lacking.push(column.index as u32);
                 }
             }
@@ -304,7 +329,7 @@ impl TableVisitor for Profiler {
         let mut largest = 1;
         while let Some(row) = rows.next(u32::MAX)? {
             self.rows += 1;
-            labels.add(Some(row.label), self.rows as u64);
+            labels.add(Some(row.label), None, self.rows as u64);
             let last = row.entries.last().map_or(0, |entry| entry.0 + 1);
             largest = largest.max(last);
         }
@@ -324,14 +349,14 @@ fn check_header(header: &Header<'_>) -> Result<(), DataError> {
         return Ok(());
     };
     let file = header.file.to_owned();
-    if let Some(separator) = separator(&header.names) {
+    if let Some(separator) = header.other_separator() {
         return Err(DataError::Separator {
             file,
             position,
             separator,
         });
     }
-    match header.names.iter().all(|name| finite(name).is_some()) {
+    match header.names.iter().all(|name| parse(name, None).is_ok()) {
         true => Err(DataError::NoHeader { file }),
         false => Ok(()),
     }
@@ -379,6 +404,7 @@ fn unsupported_codec<'f>(
 struct ColumnStats {
     name: String,
     obstacle: Option<String>,
+    decimal: Option<DecimalMark>,
     missing: usize,
     markers: [bool; MISSING_MARKERS.len()],
     /// The least and the greatest number.
@@ -397,6 +423,7 @@ impl ColumnStats {
         Self {
             name: name.to_owned(),
             obstacle,
+            decimal: None,
             missing: 0,
             markers: [false; MISSING_MARKERS.len()],
             range: [f64::INFINITY, f64::NEG_INFINITY],
@@ -409,7 +436,7 @@ impl ColumnStats {
     }
 
     /// Adds a value of this line or row. Returns whether it is known.
-    fn add(&mut self, value: Option<&str>, at: u64) -> bool {
+    fn add(&mut self, value: Option<&str>, decimal: Option<DecimalMark>, at: u64) -> bool {
         let Some(text) = value else {
             self.missing += 1;
             return false;
@@ -419,9 +446,10 @@ impl ColumnStats {
             self.markers[marker] = true;
             return false;
         }
-        match finite(text) {
-            Some(number) => self.add_number(number),
-            None => {
+        self.decimal = decimal;
+        match parse(text, decimal) {
+            Ok(number) => self.add_number(number),
+            Err(_) => {
                 let first = || NonNumbers {
                     count: 0,
                     first: excerpt(text),
@@ -469,8 +497,14 @@ impl ColumnStats {
         let [low, high] = self.range;
         // A single number and a few words are words.
         let is_numeric = is_numeric && (non_numbers == 0 || low < high);
+        let has_commas = is_numeric && self.decimal == Some(DecimalMark::Comma);
         let values = self.counts.map(|counts| {
-            let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+            let values = counts.into_iter().map(|(value, rows)| match has_commas {
+                // Numbers are written as in a study.
+                true => (value.replace(',', "."), rows),
+                false => (value, rows),
+            });
+            let mut values: Vec<(String, usize)> = values.collect();
             values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             values
         });
@@ -493,11 +527,6 @@ impl ColumnStats {
     }
 }
 
-/// Parses a finite number.
-fn finite(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -505,7 +534,7 @@ mod tests {
     fn column(values: &[Option<&str>]) -> ColumnProfile {
         let mut stats = ColumnStats::new("x", None);
         for (value, at) in values.iter().zip(2..) {
-            stats.add(*value, at);
+            stats.add(*value, None, at);
         }
         stats.finish()
     }

@@ -303,6 +303,7 @@ impl<'t> NamedTable<'t> for &'t MemoryTable<'t> {
             file: self.name,
             position: FilePosition::Columns,
             names: names.collect(),
+            separator: None,
         }
     }
 

@@ -7,10 +7,11 @@ pub(crate) mod csv;
 pub(crate) mod libsvm;
 pub(crate) mod memory;
 pub(crate) mod named_columns;
+pub(crate) mod options;
 pub(crate) mod parquet;
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Serialize;
@@ -19,6 +20,8 @@ use self::csv::CsvTable;
 use self::libsvm::LibsvmRows;
 use self::memory::{LabelledMatrix, MemoryTable};
 use self::named_columns::{NamedTable, each_row};
+use self::options::CsvDialect;
+pub use self::options::{DecimalMark, FileOptions, Separator};
 use self::parquet::ParquetTable;
 use crate::error::DataError;
 use crate::error_kinds::FormatError;
@@ -31,7 +34,7 @@ use crate::schema::{Schema, Split};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Text with a header line and commas.
+    /// Text with a header line and commas, or another separator.
     Csv,
     /// Binary columns with names and types.
     Parquet,
@@ -52,17 +55,21 @@ impl Format {
         }
     }
 
-    /// Returns the format that the extension of a file implies, upper case or lower: `.csv`, `.parquet`, and `.svm`,
-    /// `.libsvm` or `.t` (the usual extension of the test rows of public LIBSVM files).
+    /// Returns the format that the extension of a file implies, upper case or lower: `.csv`, `.tsv` or `.tab`, `.parquet`, and
+    /// `.svm`, `.libsvm` or `.t` (the usual extension of the test rows of public LIBSVM files).
     pub fn of(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
-            "csv" => Some(Self::Csv),
+        match extension(path)?.as_str() {
+            "csv" | "tsv" | "tab" => Some(Self::Csv),
             "parquet" => Some(Self::Parquet),
             "svm" | "libsvm" | "t" => Some(Self::Libsvm),
             _ => None,
         }
     }
+}
+
+/// Returns the extension of a file in lower case.
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 /// An open file of rows.
@@ -71,11 +78,14 @@ pub struct TableFile {
     /// The name of the file in errors.
     name: String,
     format: Format,
+    dialect: CsvDialect,
+    options: FileOptions,
 }
 
 impl TableFile {
     /// Opens a file. Errors name it by its path.
-    pub fn open(path: &Path, format: Format) -> io::Result<Self> {
+    pub fn open(path: &Path, options: impl Into<FileOptions>) -> io::Result<Self> {
+        let options = options.into();
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
@@ -83,7 +93,12 @@ impl TableFile {
         Ok(Self {
             file,
             name: path.display().to_string(),
-            format,
+            format: options
+                .format
+                .or_else(|| Format::of(path))
+                .unwrap_or(Format::Csv),
+            dialect: options.dialect(path),
+            options,
         })
     }
 }
@@ -92,16 +107,20 @@ impl TableFile {
 pub struct TableStream<'a> {
     source: Box<dyn Read + 'a>,
     name: String,
-    format: Format,
+    options: FileOptions,
 }
 
 impl<'a> TableStream<'a> {
-    /// Takes a stream; `name` is its name in errors.
-    pub fn new(source: impl Read + 'a, name: impl Into<String>, format: Format) -> Self {
+    /// Takes a stream; `name` is its name in errors. A format that is not given is CSV.
+    pub fn new(
+        source: impl Read + 'a,
+        name: impl Into<String>,
+        options: impl Into<FileOptions>,
+    ) -> Self {
         Self {
             source: Box::new(source),
             name: name.into(),
-            format,
+            options: options.into(),
         }
     }
 }
@@ -138,6 +157,12 @@ impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
 pub(crate) trait TableVisitor {
     type Error: From<DataError>;
 
+    /// Returns how a CSV file is written that begins like this. `given` is what somebody said of it, and `implied` is what
+    /// follows from that and its extension.
+    fn dialect(&mut self, _start: &[u8], _given: FileOptions, implied: CsvDialect) -> CsvDialect {
+        implied
+    }
+
     /// Takes a table whose columns have names.
     fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), Self::Error>;
 
@@ -166,7 +191,7 @@ impl TableSource<'_> {
     pub(crate) fn format(&self) -> Format {
         match self {
             Self::File(file) => file.format,
-            Self::Stream(stream) => stream.format,
+            Self::Stream(stream) => stream.options.format.unwrap_or(Format::Csv),
             Self::Memory(table) if table.matrix().is_some() => Format::Libsvm,
             Self::Memory(_) => Format::Parquet,
         }
@@ -174,20 +199,31 @@ impl TableSource<'_> {
 
     /// Opens the table and passes it to a visitor.
     pub(crate) fn visit<V: TableVisitor>(self, visitor: &mut V) -> Result<(), V::Error> {
+        let format = self.format();
         match self {
-            Self::File(TableFile { file, name, format }) => match format {
-                Format::Csv => visitor.named(CsvTable::open(file, &name)?),
-                Format::Parquet => visitor.named(ParquetTable::open(file, &name)?),
-                Format::Libsvm => visitor.libsvm(LibsvmRows::new(file, &name)),
+            Self::File(file) => match format {
+                Format::Parquet => visitor.named(ParquetTable::open(file.file, &file.name)?),
+                _ => {
+                    let (options, dialect) = (file.options, file.dialect);
+                    visit_text(file.file, &file.name, format, options, dialect, visitor)
+                }
             },
-            Self::Stream(TableStream {
-                source,
-                name,
-                format,
-            }) => match format {
-                Format::Csv => visitor.named(CsvTable::open(source, &name)?),
-                Format::Parquet => Err(DataError::format(&name, FormatError::ParquetStream).into()),
-                Format::Libsvm => visitor.libsvm(LibsvmRows::new(source, &name)),
+            Self::Stream(stream) => match format {
+                Format::Parquet => {
+                    Err(DataError::format(&stream.name, FormatError::ParquetStream).into())
+                }
+                _ => {
+                    let options = stream.options;
+                    let dialect = options.dialect(Path::new(""));
+                    visit_text(
+                        stream.source,
+                        &stream.name,
+                        format,
+                        options,
+                        dialect,
+                        visitor,
+                    )
+                }
             },
             Self::Memory(table) => match table.matrix() {
                 Some(matrix) => visitor.matrix(table, matrix),
@@ -195,6 +231,29 @@ impl TableSource<'_> {
             },
         }
     }
+}
+
+/// The number of bytes at the beginning of a text that tell how it is written.
+const START: u64 = 1 << 16;
+
+/// Passes a text to a visitor.
+fn visit_text<V: TableVisitor>(
+    mut source: impl Read,
+    name: &str,
+    format: Format,
+    given: FileOptions,
+    implied: CsvDialect,
+    visitor: &mut V,
+) -> Result<(), V::Error> {
+    if format == Format::Libsvm {
+        return visitor.libsvm(LibsvmRows::new(source, name));
+    }
+    let mut start = Vec::new();
+    let read = source.by_ref().take(START).read_to_end(&mut start);
+    read.map_err(DataError::read(name))?;
+    let dialect = visitor.dialect(&start, given, implied);
+    let source = Cursor::new(start).chain(source);
+    visitor.named(CsvTable::open(source, name, dialect)?)
 }
 
 /// Reads a table in one pass: encodes its rows, holds some out and assigns the others to nodes.
@@ -344,6 +403,7 @@ mod tests {
         assert_eq!(format("rows.svm"), Some(Format::Libsvm));
         assert_eq!(format("rows.libsvm"), Some(Format::Libsvm));
         assert_eq!(format("a9a.t"), Some(Format::Libsvm));
+        assert_eq!(format("rows.TSV"), Some(Format::Csv));
         for unknown in ["a9a", "rows.txt", "csv", ".csv", ""] {
             assert_eq!(format(unknown), None, "{unknown}");
         }

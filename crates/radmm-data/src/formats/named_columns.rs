@@ -3,6 +3,7 @@
 use crate::encode::Encoder;
 use crate::error::{DataError, FilePosition, first_few, nearest};
 use crate::error_kinds::{ColumnError, FieldError, FormatError};
+use crate::formats::options::{DecimalMark, Separator};
 use crate::ingest::row::{Row, SplitValue};
 use crate::schema::Schema;
 use crate::scoring::ScoringRow;
@@ -32,6 +33,11 @@ pub(crate) trait Record {
 
     /// Returns a field that the source holds as a number; `None` if it is text, which may be that of a number.
     fn number(&self, _column: Column<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Returns the mark before the fraction of a number, where the user can choose it.
+    fn decimal(&self) -> Option<DecimalMark> {
         None
     }
 
@@ -68,9 +74,21 @@ pub(crate) struct Header<'a> {
     pub(crate) file: &'a str,
     pub(crate) position: FilePosition,
     pub(crate) names: Vec<String>,
+    /// The separator of the fields of a text.
+    pub(crate) separator: Option<Separator>,
 }
 
 impl Header<'_> {
+    /// Returns another separator by which the only name can be cut.
+    pub(crate) fn other_separator(&self) -> Option<Separator> {
+        let ([only], Some(used)) = (&self.names[..], self.separator) else {
+            return None;
+        };
+        let others = Separator::ALL.into_iter().filter(|other| *other != used);
+        // A name with commas is less likely than one with another separator.
+        others.rev().find(|other| only.contains(other.text()))
+    }
+
     /// Finds the one column with a name.
     pub(crate) fn find<'n>(&self, name: &'n str) -> Result<Column<'n>, DataError> {
         let (file, position) = (self.file.to_owned(), self.position);
@@ -83,6 +101,13 @@ impl Header<'_> {
                 position,
                 column,
             }),
+            (None, _) if let Some(separator) = self.other_separator() => {
+                Err(DataError::Separator {
+                    file,
+                    position,
+                    separator,
+                })
+            }
             (None, _) => Err(DataError::NoSuchColumn {
                 file,
                 position,

@@ -1,28 +1,32 @@
 //! Tables in CSV files.
 //!
-//! The first line names the columns. Fields are separated by commas, quoted as in RFC 4180, and trimmed. Columns that
-//! neither the schema nor the split names are ignored; a row with a missing value in one of the others is dropped.
+//! The first line names the columns. Fields are separated by commas or another character, quoted as in RFC 4180, and
+//! trimmed.
 
 mod records;
+mod sniff;
 
 use std::io::Read;
 
 use self::records::{CsvRecord, CsvRecords};
+pub(crate) use self::sniff::sniff;
 use crate::error::{DataError, FilePosition};
 use crate::formats::named_columns::{Column, Header, NamedTable, Records};
+use crate::formats::options::{CsvDialect, Separator};
 
 /// An open CSV file, whose header has been read.
 pub(crate) struct CsvTable<'f, R> {
     file: &'f str,
     position: FilePosition,
     names: Vec<String>,
+    separator: Separator,
     records: CsvRecords<'f, R>,
 }
 
 impl<'f, R: Read> CsvTable<'f, R> {
     /// Reads the header.
-    pub(crate) fn open(source: R, file: &'f str) -> Result<Self, DataError> {
-        let mut records = CsvRecords::new(source, file)?;
+    pub(crate) fn open(source: R, file: &'f str, dialect: CsvDialect) -> Result<Self, DataError> {
+        let mut records = CsvRecords::new(source, file, dialect)?;
         let Some(first) = records.next()? else {
             let file = file.to_owned();
             return Err(DataError::Empty { file });
@@ -37,6 +41,7 @@ impl<'f, R: Read> CsvTable<'f, R> {
             file,
             position: FilePosition::Line(line),
             names: names.into_iter().map(str::to_owned).collect(),
+            separator: dialect.separator,
             records,
         })
     }
@@ -50,6 +55,7 @@ impl<'f, R: Read> NamedTable<'f> for CsvTable<'f, R> {
             file: self.file,
             position: self.position,
             names: self.names.clone(),
+            separator: Some(self.separator),
         }
     }
 
@@ -102,7 +108,7 @@ pub(crate) mod tests {
 
     /// Returns the complete rows of a table as a shard would get them.
     pub(crate) fn encoded(text: &str, schema: &Schema) -> Vec<(Vec<(u32, f64)>, bool)> {
-        let table = CsvTable::open(text.as_bytes(), "rows.csv").unwrap();
+        let table = CsvTable::open(text.as_bytes(), "rows.csv", CsvDialect::default()).unwrap();
         let header = table.header();
         let encoder = Encoder::new(schema, |name| header.find(name)).unwrap();
         let label = header.find(&schema.label).unwrap();

@@ -55,6 +55,7 @@ impl<'f> NamedTable<'f> for ParquetTable<'f> {
             file: self.file,
             position: FilePosition::Columns,
             names: fields.map(|field| field.name().to_owned()).collect(),
+            separator: None,
         }
     }
 
