@@ -198,11 +198,11 @@ fn a_damaged_parquet_file_is_an_error_and_never_a_panic() {
 #[test]
 fn an_unknown_codec_is_named() {
     let folder = folder();
-    for (codec, name) in [(6, "zstd"), (4, "brotli")] {
+    for (codec, name) in [(3, "lzo"), (4, "brotli")] {
         write_parquet(&folder.path().join("rows.parquet"));
         replace_codec(&folder.path().join("rows.parquet"), codec);
         let says = format!(
-            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
+            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file with zstd, snappy, gzip or lz4, or uncompressed"
         );
         assert_eq!(error_of(folder.path(), &["rows.parquet"]), (says, 1));
     }
@@ -255,8 +255,8 @@ fn other_separators_and_file_types_are_reported_with_a_remedy() {
     }
     for (name, says) in [
         (
-            "rows.csv.GZ",
-            "compressed files are not supported; decompress it first",
+            "rows.csv.bz2",
+            "this compression is not supported; decompress it first, or compress it with gzip or zstd",
         ),
         (
             "rows.xlsx",

@@ -152,7 +152,7 @@ pub enum ColumnError {
     },
     /// The compression is not supported.
     #[error(
-        "is compressed with {codec}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
+        "is compressed with {codec}, which is not supported; save the file with zstd, snappy, gzip or lz4, or uncompressed"
     )]
     Codec {
         /// Parquet's name of the compression.

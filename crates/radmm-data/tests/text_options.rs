@@ -27,8 +27,10 @@ fn options(separator: Separator, decimal: DecimalMark) -> FileOptions {
     }
 }
 
-/// Returns the entries of all rows, `None` for a row with a missing value.
-fn rows(text: &str, options: FileOptions) -> Result<Vec<Option<Vec<(u32, f64)>>>, String> {
+/// The entries of a row, `None` if a value is missing.
+type Encoded = Option<Vec<(u32, f64)>>;
+
+fn rows(text: &str, options: FileOptions) -> Result<Vec<Encoded>, String> {
     let mut rows = Vec::new();
     let table = TableStream::new(text.as_bytes(), "rows.csv", options);
     let schema = Schema {

@@ -148,8 +148,8 @@ fn unknown_format(path: &Path) -> &'static str {
     let extension = path.extension().and_then(OsStr::to_str);
     let extension = extension.map(str::to_ascii_lowercase);
     match extension.as_deref() {
-        Some("gz" | "bz2" | "xz" | "zst" | "zip") => {
-            "compressed files are not supported; decompress it first"
+        Some("bz2" | "xz" | "zip") => {
+            "this compression is not supported; decompress it first, or compress it with gzip or zstd"
         }
         Some("xls" | "xlsx" | "ods") => {
             "spreadsheets are not supported; save the table with commas, as .csv"

@@ -3,6 +3,7 @@
 //! A new file format is a module here, a variant of [`Format`], and an arm in [`TableSource::visit`].
 
 pub(crate) mod catch_panic;
+mod compression;
 pub(crate) mod csv;
 pub(crate) mod libsvm;
 pub(crate) mod memory;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use self::compression::Compression;
 use self::csv::CsvTable;
 use self::libsvm::LibsvmRows;
 use self::memory::{LabelledMatrix, MemoryTable};
@@ -56,7 +58,8 @@ impl Format {
     }
 
     /// Returns the format that the extension of a file implies, upper case or lower: `.csv`, `.tsv` or `.tab`, `.parquet`, and
-    /// `.svm`, `.libsvm` or `.t` (the usual extension of the test rows of public LIBSVM files).
+    /// `.svm`, `.libsvm` or `.t` (the usual extension of the test rows of public LIBSVM files). In front of `.gz`, `.zst` or
+    /// `.zstd` it is the one before.
     pub fn of(path: &Path) -> Option<Self> {
         match extension(path)?.as_str() {
             "csv" | "tsv" | "tab" => Some(Self::Csv),
@@ -67,9 +70,13 @@ impl Format {
     }
 }
 
-/// Returns the extension of a file in lower case.
+/// Returns the extension of a file in lower case, that of its content if the file is compressed.
 fn extension(path: &Path) -> Option<String> {
-    Some(path.extension()?.to_str()?.to_ascii_lowercase())
+    let lower = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
+    match lower(path)?.as_str() {
+        "gz" | "zst" | "zstd" => lower(Path::new(path.file_stem()?)),
+        other => Some(other.to_owned()),
+    }
 }
 
 /// An open file of rows.
@@ -236,24 +243,48 @@ impl TableSource<'_> {
 /// The number of bytes at the beginning of a text that tell how it is written.
 const START: u64 = 1 << 16;
 
-/// Passes a text to a visitor.
-fn visit_text<V: TableVisitor>(
-    mut source: impl Read,
+/// The number of bytes behind an invalid row that are searched for damage of compressed data.
+const MOST_CHECKED: u64 = 1 << 30;
+
+/// Passes a text to a visitor, decompressed if it is compressed.
+fn visit_text<'a, V: TableVisitor>(
+    source: impl Read + 'a,
     name: &str,
     format: Format,
     given: FileOptions,
     implied: CsvDialect,
     visitor: &mut V,
 ) -> Result<(), V::Error> {
-    if format == Format::Libsvm {
-        return visitor.libsvm(LibsvmRows::new(source, name));
+    let mut source: Box<dyn Read> = Box::new(source);
+    let mut start = take_start(&mut source, name)?;
+    let compression = Compression::of(&start);
+    if let Some(compression) = compression {
+        let decoded = compression.decoded(Cursor::new(start).chain(source));
+        source = decoded.map_err(DataError::read(name))?;
+        start = take_start(&mut source, name)?;
     }
-    let mut start = Vec::new();
-    let read = source.by_ref().take(START).read_to_end(&mut start);
-    read.map_err(DataError::read(name))?;
     let dialect = visitor.dialect(&start, given, implied);
-    let source = Cursor::new(start).chain(source);
-    visitor.named(CsvTable::open(source, name, dialect)?)
+    let text: Box<dyn Read> = Box::new(Cursor::new(start).chain(&mut source));
+    let visited = match format {
+        Format::Libsvm => visitor.libsvm(LibsvmRows::new(text, name)),
+        _ => CsvTable::open(text, name, dialect)
+            .map_err(V::Error::from)
+            .and_then(|table| visitor.named(table)),
+    };
+    if visited.is_err() && compression.is_some() {
+        // Damaged data can look like invalid rows before its checksum is read.
+        let rest = io::copy(&mut source.take(MOST_CHECKED), &mut io::sink());
+        rest.map_err(DataError::read(name))?;
+    }
+    visited
+}
+
+/// Takes the beginning off a source.
+fn take_start(source: &mut dyn Read, name: &str) -> Result<Vec<u8>, DataError> {
+    let mut start = Vec::new();
+    let read = source.take(START).read_to_end(&mut start);
+    read.map_err(DataError::read(name))?;
+    Ok(start)
 }
 
 /// Reads a table in one pass: encodes its rows, holds some out and assigns the others to nodes.
@@ -403,8 +434,11 @@ mod tests {
         assert_eq!(format("rows.svm"), Some(Format::Libsvm));
         assert_eq!(format("rows.libsvm"), Some(Format::Libsvm));
         assert_eq!(format("a9a.t"), Some(Format::Libsvm));
+        assert_eq!(format("rows.csv.gz"), Some(Format::Csv));
+        assert_eq!(format("rows.tsv.ZST"), Some(Format::Csv));
+        assert_eq!(format("a9a.svm.zstd"), Some(Format::Libsvm));
         assert_eq!(format("rows.TSV"), Some(Format::Csv));
-        for unknown in ["a9a", "rows.txt", "csv", ".csv", ""] {
+        for unknown in ["rows.gz", "csv.gz", "a9a", "rows.txt", "csv", ".csv", ""] {
             assert_eq!(format(unknown), None, "{unknown}");
         }
     }

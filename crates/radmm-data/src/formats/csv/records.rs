@@ -26,6 +26,9 @@ const END: u8 = 0x1a;
 /// A line break, because the last line may lack its own, and the end mark on a line.
 const TAIL: &[u8] = &[b'\n', END, b'\n'];
 
+/// The number of bytes that are read at a time.
+const BUFFER: usize = 1 << 16;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The records of a CSV file, read one at a time into the same memory.
@@ -71,6 +74,7 @@ impl<'a, R: Read> CsvRecords<'a, R> {
             .has_headers(false)
             .flexible(true)
             .delimiter(dialect.separator.byte())
+            .buffer_capacity(BUFFER)
             .from_reader(lines.chain(TAIL));
         Ok(Self {
             file,
