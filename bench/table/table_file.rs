@@ -69,7 +69,7 @@ impl WrittenTable {
         if self.table == Table::Adult {
             // The schema of the built-in table, with more rows than it has.
             study.data.source = RowSource::File(self.path.to_str().unwrap().to_owned());
-            study.data.format = Format::Csv;
+            study.data.options = Format::Csv.into();
         }
         study
     }

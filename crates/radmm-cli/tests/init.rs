@@ -328,7 +328,11 @@ fn unusual_and_hopeless_rows_are_named_with_what_would_help() {
             "no column except the label, \"y\", can be learnt from (id: whole numbers that seem never to repeat",
             1,
         ),
-        ("x;y\n1;0\n2;1\n".to_owned(), "save the file with commas", 1),
+        (
+            "1,0\n2,1\n".to_owned(),
+            "add a line above it that names the columns",
+            1,
+        ),
     ];
     for (csv, says, code) in cases {
         let folder = folder(&csv);

@@ -209,7 +209,7 @@ fn semicolons_instead_of_commas_are_recognised() {
     fs::write(folder.path().join("rows.csv"), rows().replace(',', ";")).unwrap();
     let (said, code) = error_of(folder.path(), &["run", "study.toml"]);
     assert!(
-        said.contains("separated by semicolons, save the file with commas"),
+        said.contains("seem to be separated by semicolons; set separator = \";\""),
         "{said}"
     );
     assert_eq!(code, 1);

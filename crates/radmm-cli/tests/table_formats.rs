@@ -198,40 +198,65 @@ fn a_damaged_parquet_file_is_an_error_and_never_a_panic() {
 #[test]
 fn an_unknown_codec_is_named() {
     let folder = folder();
-    for (codec, name) in [(6, "zstd"), (4, "brotli")] {
+    for (codec, name) in [(3, "lzo"), (4, "brotli")] {
         write_parquet(&folder.path().join("rows.parquet"));
         replace_codec(&folder.path().join("rows.parquet"), codec);
         let says = format!(
-            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
+            "error: rows.parquet: column \"1\" is compressed with {name}, which is not supported; save the file with zstd, snappy, gzip or lz4, or uncompressed"
         );
         assert_eq!(error_of(folder.path(), &["rows.parquet"]), (says, 1));
     }
 }
 
+/// A table with semicolons and decimal commas, as spreadsheets of half the world write it.
+fn spreadsheet() -> String {
+    let row = |n: i32| format!("{},{};{};{}\n", n % 90, n % 10, n % 7, n % 2);
+    "age;visits;ill\n".to_owned() + &(0..200).map(row).collect::<String>()
+}
+
+#[test]
+fn separators_and_decimal_commas_are_found_and_written_into_the_draft() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.csv"), spreadsheet()).unwrap();
+    let section = section(folder.path(), &["rows.csv", "--label", "ill"]);
+    assert!(
+        section.contains("\nseparator = \";\"\ndecimal = \",\"\n"),
+        "{section}"
+    );
+    assert!(section.contains("\nage = { bounds = [0, "), "{section}");
+    let result = run(folder.path(), &section);
+    assert_eq!(result["study"]["data"]["separator"], ";");
+    // A table with tabs says so by its extension.
+    let tabs = spreadsheet().replace(',', ".").replace(';', "\t");
+    fs::write(folder.path().join("rows.tsv"), tabs).unwrap();
+    let section = table_formats::section(folder.path(), &["rows.tsv", "--label", "ill"]);
+    assert!(!section.contains("separator") && !section.contains("decimal"));
+    assert_eq!(run(folder.path(), &section)["columns"], result["columns"]);
+}
+
 #[test]
 fn other_separators_and_file_types_are_reported_with_a_remedy() {
     let folder = TempDir::new().unwrap();
-    for (csv, says) in [
+    for (csv, separator, says) in [
         (
             "a;b\n1;2\n",
-            "error: rows.csv:1: the fields seem to be separated by semicolons; save the file with commas",
+            ",",
+            "error: rows.csv:1: the fields seem to be separated by semicolons; set separator = \";\"",
         ),
         (
             "\na\tb\n1,5\t2\n",
-            "error: rows.csv:2: the fields seem to be separated by tabs; save the file with commas",
+            "|",
+            "error: rows.csv:2: the fields seem to be separated by tabs; set separator = \"\\t\"",
         ),
     ] {
         fs::write(folder.path().join("rows.csv"), csv).unwrap();
-        assert_eq!(error_of(folder.path(), &["rows.csv"]), (says.into(), 1));
+        let args = ["rows.csv", "--separator", separator];
+        assert_eq!(error_of(folder.path(), &args), (says.into(), 1));
     }
     for (name, says) in [
         (
-            "rows.tsv",
-            "tab-separated files are not supported; save the file with commas, as .csv",
-        ),
-        (
-            "rows.csv.GZ",
-            "compressed files are not supported; decompress it first",
+            "rows.csv.bz2",
+            "this compression is not supported; decompress it first, or compress it with gzip or zstd",
         ),
         (
             "rows.xlsx",

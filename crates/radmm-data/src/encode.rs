@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
 use crate::formats::named_columns::{Column, Record};
+use crate::number::{check_finite, parse};
 use crate::schema::{Categorical, Numeric, NumericScale, Schema, Spacing};
 
 /// The features of a schema, mapped to the columns of one file.
@@ -103,7 +104,7 @@ impl<'a> Encoder<'a> {
             }
             let number = match record.number(*column) {
                 Some(number) => check_finite(number, || number.to_string()),
-                None => parse(record.field(*column)?),
+                None => parse(record.field(*column)?, record.decimal()),
             };
             let number = number.map_err(|cause| record.field_error(*column, cause))?;
             let [low, high] = match schema.scale {
@@ -156,22 +157,6 @@ impl OneHot<'_> {
             value: excerpt(value),
             known: first_few(self.schema.values.iter().map(String::as_str)),
         }
-    }
-}
-
-fn parse(field: &str) -> Result<f64, FieldError> {
-    let value = || excerpt(field);
-    match field.parse::<f64>() {
-        Ok(number) => check_finite(number, value),
-        Err(_) => Err(FieldError::NotANumber { value: value() }),
-    }
-}
-
-/// Checks that a number is finite; `value` is its text.
-fn check_finite(number: f64, value: impl FnOnce() -> String) -> Result<f64, FieldError> {
-    match number.is_finite() {
-        true => Ok(number),
-        false => Err(FieldError::NotFinite { value: value() }),
     }
 }
 
@@ -338,20 +323,5 @@ mod tests {
         let edges = [25.0, 35.0, 65.0];
         let bins = [-1e9, 24.999, 25.0, 34.0, 35.0, 64.0, 65.0, 1e9].map(|age| bin(age, &edges));
         assert_eq!(bins, [0, 0, 1, 1, 2, 2, 3, 3]);
-    }
-
-    #[test]
-    fn numbers_are_decimal_and_finite() {
-        for (field, number) in [("4", 4.0), ("-0.5", -0.5), ("+1e3", 1000.0), (".25", 0.25)] {
-            assert_eq!(parse(field), Ok(number));
-        }
-        for field in ["", "4x", "1 000", "1,5", "0x10"] {
-            let value = field.to_owned();
-            assert_eq!(parse(field), Err(FieldError::NotANumber { value }));
-        }
-        for field in ["NaN", "inf", "-Infinity", "1e999"] {
-            let value = field.to_owned();
-            assert_eq!(parse(field), Err(FieldError::NotFinite { value }));
-        }
     }
 }

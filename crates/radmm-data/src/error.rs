@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
 };
+use crate::formats::Separator;
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +68,17 @@ pub enum DataError {
     },
     /// The header is a single name that contains another separator.
     #[error(
-        "{file}{position}: the fields seem to be separated by {separator}; save the file with commas"
+        "{file}{position}: the fields seem to be separated by {}; set separator = {:?}",
+        separator.in_words(),
+        separator.text()
     )]
     Separator {
         /// The name of the file, as the caller gave it.
         file: String,
         /// The position of the header.
         position: FilePosition,
-        /// The separator in words: semicolons or tabs.
-        separator: &'static str,
+        /// The separator that the file seems to have.
+        separator: Separator,
     },
     /// The file has a header and no rows.
     #[error("{file} has a header and no rows")]
@@ -107,10 +110,9 @@ pub enum DataError {
     },
     /// The study names a column that the header lacks.
     #[error(
-        "{file}{position}: there is no column {column:?}{}; the header has {}{}",
+        "{file}{position}: there is no column {column:?}{}; the header has {}",
         did_you_mean(nearest),
-        list(header),
-        other_separator(header)
+        list(header)
     )]
     NoSuchColumn {
         /// The name of the file, as the caller gave it.
@@ -322,22 +324,6 @@ pub(crate) fn nearest<'a>(wanted: &str, header: impl Iterator<Item = &'a str>) -
         .filter(|(edits, _)| *edits <= max_edits)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, name)| name.to_owned())
-}
-
-/// Returns the separator that a header seems to use instead of commas. Spreadsheets of half the world write semicolons.
-pub(crate) fn separator(header: &[String]) -> Option<&'static str> {
-    match header {
-        [only] if only.contains(';') => Some("semicolons"),
-        [only] if only.contains('\t') => Some("tabs"),
-        _ => None,
-    }
-}
-
-fn other_separator(header: &[String]) -> String {
-    match separator(header) {
-        Some(by) => format!("; the fields seem to be separated by {by}, save the file with commas"),
-        None => String::new(),
-    }
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

@@ -17,6 +17,22 @@ pub enum FieldError {
         /// The field.
         value: String,
     },
+    /// A field of a numeric column has a comma where the file has decimal points.
+    #[error(
+        "invalid number {value:?}: if its comma is a decimal mark, set decimal = \",\"; if it separates thousands, remove it"
+    )]
+    CommaInNumber {
+        /// The field.
+        value: String,
+    },
+    /// A field of a numeric column has a point where the file has decimal commas.
+    #[error(
+        "invalid number {value:?}: decimal = \",\" is set; if the point is a decimal mark, set decimal = \".\"; if it separates thousands, remove it"
+    )]
+    PointInNumber {
+        /// The field.
+        value: String,
+    },
     /// The field is NaN, an infinity, or a number beyond `f64`.
     #[error(
         "invalid number {value:?}: must be finite; correct it, or list it under missing to drop such rows"
@@ -136,7 +152,7 @@ pub enum ColumnError {
     },
     /// The compression is not supported.
     #[error(
-        "is compressed with {codec}, which is not supported; save the file uncompressed, or with snappy, gzip or lz4"
+        "is compressed with {codec}, which is not supported; save the file with zstd, snappy, gzip or lz4, or uncompressed"
     )]
     Codec {
         /// Parquet's name of the compression.
@@ -164,6 +180,9 @@ pub enum FormatError {
     /// A file without text columns is split by a column.
     #[error("a LIBSVM file cannot be split by a column; use another split")]
     SplitByColumn,
+    /// A Parquet file comes as a stream.
+    #[error("a Parquet file is read from its end, and a stream cannot be; give a file, or CSV")]
+    ParquetStream,
     /// A study is to be drafted from a matrix.
     #[error("a sparse matrix has no columns with names to draft a study from; write the study")]
     Matrix,

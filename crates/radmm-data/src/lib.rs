@@ -40,6 +40,7 @@ mod error;
 mod error_kinds;
 mod formats;
 mod ingest;
+mod number;
 mod profile;
 mod schema;
 mod scoring;
@@ -51,13 +52,13 @@ pub use self::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
 };
 pub use self::formats::catch_panic::is_decoding;
-pub use self::formats::csv::{partition_csv, test_set_csv};
-pub use self::formats::libsvm::{partition_libsvm, test_set_libsvm};
 pub use self::formats::memory::{
     CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
 };
-pub use self::formats::parquet::{partition_parquet, test_set_parquet};
-pub use self::formats::{Format, TableFile, TableSource, read_partition, read_test_set};
+pub use self::formats::{
+    DecimalMark, FileOptions, Format, Separator, TableFile, TableSource, TableStream,
+    partition_csv, partition_libsvm, read_partition, read_test_set,
+};
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};
 pub use self::profile::{

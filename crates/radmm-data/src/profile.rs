@@ -4,15 +4,18 @@
 //! see it. Bounds and vocabularies that others see, or that a guarantee depends on, must come from elsewhere.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read;
 
 use serde::Serialize;
 
-use crate::error::{DataError, FilePosition, excerpt, separator};
+use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{ColumnError, FormatError};
 use crate::formats::libsvm::LibsvmRows;
-use crate::formats::named_columns::{Column, Header, Record, Records};
-use crate::formats::parquet::ParquetTable;
-use crate::formats::{Format, TableFile, TableSource, csv};
+use crate::formats::memory::{LabelledMatrix, MemoryTable};
+use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
+use crate::formats::options::CsvDialect;
+use crate::formats::{DecimalMark, FileOptions, Format, Separator, TableSource, TableVisitor, csv};
+use crate::number::parse;
 
 /// Fields that usually mean "not known".
 pub const MISSING_MARKERS: [&str; 8] = ["?", "", "NA", "N/A", "NaN", "nan", "null", "NULL"];
@@ -43,6 +46,12 @@ const MAX_PATTERNS: usize = 4096;
 pub struct TableProfile {
     /// The format of the file. A table in memory has columns with names and types, as a Parquet file.
     pub format: Format,
+    /// The separator of a CSV file, if it is not what its extension implies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub separator: Option<Separator>,
+    /// The decimal mark of a CSV file, if it is not a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<DecimalMark>,
     /// The number of rows.
     pub rows: usize,
     /// The named columns, in order; of a LIBSVM file, only the label.
@@ -223,79 +232,133 @@ pub struct NonNumbers {
 
 /// Profiles a table in one pass, in memory that does not grow with the rows. A sparse matrix has nothing to profile.
 pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, DataError> {
-    let TableFile { file, name, format } = match table.into() {
-        TableSource::File(table) => table,
-        TableSource::Memory(table) => {
-            if table.is_numbered() {
-                return Err(DataError::format(table.name(), FormatError::Matrix));
-            }
-            let header = table.header();
-            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
-            let stats = new_stats(&header, obstacle);
-            let used: Vec<_> = usable(&header, &stats).collect();
-            let records = table.records(&used)?;
-            return profile_records(&header, records, stats, Format::Parquet);
+    let table = table.into();
+    let (file, format) = (table.name().to_owned(), table.format());
+    let mut profiler = Profiler::default();
+    table.visit(&mut profiler)?;
+    match (profiler.rows, format) {
+        (0, Format::Libsvm) => Err(DataError::NoLines { file }),
+        (0, _) => Err(DataError::NoRows { file }),
+        _ => Ok(profiler.finish(format)),
+    }
+}
+
+/// What is known of a table as far as it is read.
+#[derive(Default)]
+struct Profiler {
+    options: FileOptions,
+    rows: usize,
+    columns: Vec<ColumnStats>,
+    /// The largest index of a LIBSVM file.
+    numbered: Option<u32>,
+    missing_patterns: MissingPatterns,
+}
+
+impl Profiler {
+    fn finish(self, format: Format) -> TableProfile {
+        let columns = self.columns.into_iter();
+        TableProfile {
+            format,
+            separator: self.options.separator,
+            decimal: self.options.decimal,
+            rows: self.rows,
+            columns: columns.map(ColumnStats::finish).collect(),
+            numbered: self.numbered,
+            missing_patterns: self.missing_patterns,
         }
+    }
+}
+
+impl TableVisitor for Profiler {
+    type Error = DataError;
+
+    fn dialect(&mut self, start: &[u8], given: FileOptions, implied: CsvDialect) -> CsvDialect {
+        let found = csv::sniff(start, given, implied);
+        let usual = CsvDialect {
+            decimal: DecimalMark::Point,
+            ..implied
+        };
+        // What a study need not say is left out.
+        self.options.separator = (found.separator != usual.separator || given.separator.is_some())
+            .then_some(found.separator);
+        self.options.decimal = (found.decimal != usual.decimal).then_some(found.decimal);
+        found
+    }
+
+    fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), DataError> {
+        let header = table.header();
+        check_header(&header)?;
+        let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
+        self.columns = new_stats(&header, obstacle);
+        let used: Vec<_> = usable(&header, &self.columns).collect();
+        if used.is_empty()
+            && let Some((column, cause)) = unsupported_codec(&table, &header)
+        {
+            return Err(DataError::Column {
+                file: header.file.to_owned(),
+                column,
+                cause,
+            });
+        }
+        let mut records = table.records(&used)?;
+        let mut lacking = Vec::new();
+        while let Some(record) = records.next()? {
+            self.rows += 1;
+            lacking.clear();
+            let at = match record.position() {
+                FilePosition::Line(number) | FilePosition::Row(number) => number,
+                // Unreachable: a record has a line or a row.
+                FilePosition::Columns => 0,
+            };
+            for column in &used {
+                let value = record.value(*column)?;
+                if !self.columns[column.index].add(value, record.decimal(), at) {
+                    lacking.push(column.index as u32);
+                }
+            }
+            if !lacking.is_empty() {
+                self.missing_patterns.add(&lacking);
+            }
+        }
+        Ok(())
+    }
+
+    fn libsvm(&mut self, mut rows: LibsvmRows<'_, impl Read>) -> Result<(), DataError> {
+        let mut labels = ColumnStats::new("label", None);
+        // A study has at least one column.
+        let mut largest = 1;
+        while let Some(row) = rows.next(u32::MAX)? {
+            self.rows += 1;
+            labels.add(Some(row.label), None, self.rows as u64);
+            let last = row.entries.last().map_or(0, |entry| entry.0 + 1);
+            largest = largest.max(last);
+        }
+        self.columns = vec![labels];
+        self.numbered = Some(largest);
+        Ok(())
+    }
+
+    fn matrix(&mut self, table: &MemoryTable<'_>, _: &LabelledMatrix<'_>) -> Result<(), DataError> {
+        Err(DataError::format(table.name(), FormatError::Matrix))
+    }
+}
+
+/// Checks that the first line of a text names the columns.
+fn check_header(header: &Header<'_>) -> Result<(), DataError> {
+    let position @ FilePosition::Line(_) = header.position else {
+        return Ok(());
     };
-    match format {
-        Format::Csv => {
-            let (header, records) = csv::open(file, &name)?;
-            if let Some(separator) = separator(&header.names) {
-                let position = header.position;
-                return Err(DataError::Separator {
-                    file: name,
-                    position,
-                    separator,
-                });
-            }
-            if header.names.iter().all(|name| finite(name).is_some()) {
-                return Err(DataError::NoHeader { file: name });
-            }
-            let stats = new_stats(&header, |_| None);
-            profile_records(&header, records, stats, format)
-        }
-        Format::Parquet => {
-            let table = ParquetTable::open(file, &name)?;
-            let header = table.header();
-            let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
-            let stats = new_stats(&header, obstacle);
-            let used: Vec<_> = usable(&header, &stats).collect();
-            if used.is_empty()
-                && let Some((column, cause)) = unsupported_codec(&table, &header)
-            {
-                return Err(DataError::Column {
-                    file: name,
-                    column,
-                    cause,
-                });
-            }
-            let records = table.rows(&used)?;
-            profile_records(&header, records, stats, format)
-        }
-        Format::Libsvm => {
-            let mut libsvm_rows = LibsvmRows::new(file, &name);
-            let mut labels = ColumnStats::new("label", None);
-            let (mut rows, mut largest) = (0, 0);
-            while let Some(row) = libsvm_rows.next(u32::MAX)? {
-                rows += 1;
-                labels.add(Some(row.label), rows as u64);
-                largest = row
-                    .entries
-                    .last()
-                    .map_or(largest, |entry| largest.max(entry.0 + 1));
-            }
-            if rows == 0 {
-                return Err(DataError::NoLines { file: name });
-            }
-            Ok(TableProfile {
-                format,
-                rows,
-                columns: vec![labels.finish()],
-                // A study has at least one column.
-                numbered: Some(largest.max(1)),
-                missing_patterns: MissingPatterns::default(),
-            })
-        }
+    let file = header.file.to_owned();
+    if let Some(separator) = header.other_separator() {
+        return Err(DataError::Separator {
+            file,
+            position,
+            separator,
+        });
+    }
+    match header.names.iter().all(|name| parse(name, None).is_ok()) {
+        true => Err(DataError::NoHeader { file }),
+        false => Ok(()),
     }
 }
 
@@ -327,8 +390,8 @@ fn usable<'h>(header: &'h Header<'_>, stats: &[ColumnStats]) -> impl Iterator<It
 }
 
 /// Returns a column that could be read if the file were saved with another compression.
-fn unsupported_codec(
-    table: &ParquetTable<'_>,
+fn unsupported_codec<'f>(
+    table: &impl NamedTable<'f>,
     header: &Header<'_>,
 ) -> Option<(String, ColumnError)> {
     let columns = header.names.iter().enumerate();
@@ -337,49 +400,11 @@ fn unsupported_codec(
     errors.find(|(_, cause)| matches!(cause, ColumnError::Codec { .. }))
 }
 
-fn profile_records(
-    header: &Header<'_>,
-    mut records: impl Records,
-    mut stats: Vec<ColumnStats>,
-    format: Format,
-) -> Result<TableProfile, DataError> {
-    let used: Vec<_> = usable(header, &stats).collect();
-    let mut rows = 0;
-    let (mut missing_patterns, mut lacking) = (MissingPatterns::default(), Vec::new());
-    while let Some(record) = records.next()? {
-        rows += 1;
-        lacking.clear();
-        let at = match record.position() {
-            FilePosition::Line(number) | FilePosition::Row(number) => number,
-            // Unreachable: a record has a line or a row.
-            FilePosition::Columns => 0,
-        };
-        for column in &used {
-            if !stats[column.index].add(record.value(*column)?, at) {
-                lacking.push(column.index as u32);
-            }
-        }
-        if !lacking.is_empty() {
-            missing_patterns.add(&lacking);
-        }
-    }
-    if rows == 0 {
-        let file = header.file.to_owned();
-        return Err(DataError::NoRows { file });
-    }
-    Ok(TableProfile {
-        format,
-        rows,
-        columns: stats.into_iter().map(ColumnStats::finish).collect(),
-        numbered: None,
-        missing_patterns,
-    })
-}
-
 /// Statistics of a column as far as it is read.
 struct ColumnStats {
     name: String,
     obstacle: Option<String>,
+    decimal: Option<DecimalMark>,
     missing: usize,
     markers: [bool; MISSING_MARKERS.len()],
     /// The least and the greatest number.
@@ -398,6 +423,7 @@ impl ColumnStats {
         Self {
             name: name.to_owned(),
             obstacle,
+            decimal: None,
             missing: 0,
             markers: [false; MISSING_MARKERS.len()],
             range: [f64::INFINITY, f64::NEG_INFINITY],
@@ -410,7 +436,7 @@ impl ColumnStats {
     }
 
     /// Adds a value of this line or row. Returns whether it is known.
-    fn add(&mut self, value: Option<&str>, at: u64) -> bool {
+    fn add(&mut self, value: Option<&str>, decimal: Option<DecimalMark>, at: u64) -> bool {
         let Some(text) = value else {
             self.missing += 1;
             return false;
@@ -420,9 +446,10 @@ impl ColumnStats {
             self.markers[marker] = true;
             return false;
         }
-        match finite(text) {
-            Some(number) => self.add_number(number),
-            None => {
+        self.decimal = decimal;
+        match parse(text, decimal) {
+            Ok(number) => self.add_number(number),
+            Err(_) => {
                 let first = || NonNumbers {
                     count: 0,
                     first: excerpt(text),
@@ -470,8 +497,14 @@ impl ColumnStats {
         let [low, high] = self.range;
         // A single number and a few words are words.
         let is_numeric = is_numeric && (non_numbers == 0 || low < high);
+        let has_commas = is_numeric && self.decimal == Some(DecimalMark::Comma);
         let values = self.counts.map(|counts| {
-            let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+            let values = counts.into_iter().map(|(value, rows)| match has_commas {
+                // Numbers are written as in a study.
+                true => (value.replace(',', "."), rows),
+                false => (value, rows),
+            });
+            let mut values: Vec<(String, usize)> = values.collect();
             values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             values
         });
@@ -494,11 +527,6 @@ impl ColumnStats {
     }
 }
 
-/// Parses a finite number.
-fn finite(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -506,7 +534,7 @@ mod tests {
     fn column(values: &[Option<&str>]) -> ColumnProfile {
         let mut stats = ColumnStats::new("x", None);
         for (value, at) in values.iter().zip(2..) {
-            stats.add(*value, at);
+            stats.add(*value, None, at);
         }
         stats.finish()
     }

@@ -2,10 +2,14 @@
 //!
 //! They need no label. A row is forgotten when the next one is read, so that a file may be of any length.
 
+use std::io::Read;
+
 use crate::error::DataError;
 use crate::error_kinds::{FieldError, FormatError, LineError};
-use crate::formats::parquet::ParquetTable;
-use crate::formats::{Format, TableFile, TableSource, csv, libsvm, memory, named_columns};
+use crate::formats::libsvm::LibsvmRows;
+use crate::formats::memory::{LabelledMatrix, MemoryTable};
+use crate::formats::named_columns::{self, NamedTable};
+use crate::formats::{Format, TableSource, TableVisitor};
 use crate::schema::Schema;
 
 /// A row as a model sees it. Neither `Debug`, `Clone` nor `Serialize`: only its score should leave it.
@@ -65,11 +69,9 @@ pub fn score_each<'a, E: From<DataError>>(
     mut take: impl FnMut(Option<EncodedRow<'_>>) -> Result<(), E>,
 ) -> Result<ScoreCounts, E> {
     let table = table.into();
-    let (name, numbered) = match &table {
-        TableSource::File(table) => (table.name.clone(), table.format == Format::Libsvm),
-        TableSource::Memory(table) => (table.name().to_owned(), table.is_numbered()),
-    };
-    let mismatch = match (numbered, schema.numbered) {
+    let (name, is_libsvm) = (table.name().to_owned(), table.format() == Format::Libsvm);
+    let is_file = !matches!(table, TableSource::Memory(_));
+    let mismatch = match (is_libsvm, schema.numbered) {
         (true, 0) => Some(FormatError::ModelNamed),
         (false, 1..) => Some(FormatError::ModelNumbered),
         _ => None,
@@ -92,30 +94,42 @@ pub fn score_each<'a, E: From<DataError>>(
         let entries = &scaled;
         take(Some(EncodedRow { entries, positive })).map_err(Stopped::ByCaller)
     };
-    let is_libsvm = matches!(&table, TableSource::File(table) if table.format == Format::Libsvm);
-    let scored = match table {
-        TableSource::Memory(table) => memory::score(table, schema, take),
-        TableSource::File(TableFile { file, format, .. }) => match format {
-            Format::Csv => {
-                csv::open(file, &name)
-                    .map_err(Stopped::ByReader)
-                    .and_then(|(header, rows)| {
-                        named_columns::score(&header, |_| Ok(rows), schema, take)
-                    })
-            }
-            Format::Parquet => ParquetTable::open(file, &name)
-                .map_err(Stopped::ByReader)
-                .and_then(|table| {
-                    named_columns::score(&table.header(), |used| table.rows(used), schema, take)
-                }),
-            Format::Libsvm => libsvm::score(file, &name, schema, take),
-        },
-    };
-    match scored {
-        Ok(()) if counts.rows == 0 && is_libsvm => Err(DataError::NoLines { file: name }.into()),
+    match table.visit(&mut Scoring { schema, take }) {
+        Ok(()) if counts.rows == 0 && is_libsvm && is_file => {
+            Err(DataError::NoLines { file: name }.into())
+        }
         Ok(()) => Ok(counts),
         Err(Stopped::ByReader(error)) => Err(for_model(error).into()),
         Err(Stopped::ByCaller(error)) => Err(error),
+    }
+}
+
+/// Rows on their way to be scored.
+struct Scoring<'a, F> {
+    schema: &'a Schema,
+    take: F,
+}
+
+impl<E, F> TableVisitor for Scoring<'_, F>
+where
+    F: FnMut(ScoringRow<'_>) -> Result<(), Stopped<E>>,
+{
+    type Error = Stopped<E>;
+
+    fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), Stopped<E>> {
+        named_columns::score(table, self.schema, &mut self.take)
+    }
+
+    fn libsvm(&mut self, rows: LibsvmRows<'_, impl Read>) -> Result<(), Stopped<E>> {
+        rows.score(self.schema, &mut self.take)
+    }
+
+    fn matrix(
+        &mut self,
+        table: &MemoryTable<'_>,
+        matrix: &LabelledMatrix<'_>,
+    ) -> Result<(), Stopped<E>> {
+        matrix.score(table, self.schema, &mut self.take)
     }
 }
 

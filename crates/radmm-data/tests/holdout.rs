@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use radmm::curator::NormPolicy;
 use radmm_data::{
-    Categorical, DataError, Holdout, Numeric, Partition, PartitionSpec, Schema, Split,
-    partition_csv, test_set_csv,
+    Categorical, DataError, Format, Holdout, Numeric, Partition, PartitionSpec, Schema, Split,
+    TableStream, partition_csv, read_test_set,
 };
 
 fn schema() -> Schema {
@@ -157,14 +157,23 @@ fn both_classes_are_needed_among_training_rows_only() {
 #[test]
 fn a_test_file_needs_no_column_of_the_split() {
     let text = "ill,smoker,age,bmi\nyes.,no,20,19\nno,yes,?,20\nno,yes,30,20\n";
-    let held = test_set_csv(text.as_bytes(), "test.csv", &schema()).unwrap();
+    let held = read_test_set(
+        TableStream::new(text.as_bytes(), "test.csv", Format::Csv),
+        &schema(),
+    )
+    .unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (2, 7));
     assert_eq!(held.labels, ["yes.", "no"]);
 }
 
 #[test]
 fn errors_name_the_test_file() {
-    let refused = |text: &str| message(test_set_csv(text.as_bytes(), "test.csv", &schema()));
+    let refused = |text: &str| {
+        message(read_test_set(
+            TableStream::new(text.as_bytes(), "test.csv", Format::Csv),
+            &schema(),
+        ))
+    };
     assert_eq!(
         refused("ill,smoker,age,bmi\nno,perhaps,20,20\n"),
         "test.csv:2: column \"smoker\": \"perhaps\" is not among the known values \"no\", \"yes\"; add it to them, \

@@ -3,8 +3,8 @@
 
 use radmm::curator::NormPolicy;
 use radmm_data::{
-    DataError, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, partition_csv,
-    partition_libsvm, test_set_libsvm,
+    DataError, Format, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, TableStream,
+    partition_csv, partition_libsvm, read_test_set,
 };
 
 fn schema() -> Schema {
@@ -192,7 +192,11 @@ fn a_share_of_rows_is_held_out_and_the_others_are_split_by_sizes() {
 
 #[test]
 fn a_test_file_may_hold_a_single_class() {
-    let held = test_set_libsvm(&b"7 1:1\n? 1:1\n7 9:1\n"[..], "rows.t", &schema()).unwrap();
+    let held = read_test_set(
+        TableStream::new(&b"7 1:1\n? 1:1\n7 9:1\n"[..], "rows.t", Format::Libsvm),
+        &schema(),
+    )
+    .unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (2, 10));
     assert_eq!(held.labels, ["7"]);
 }
@@ -200,7 +204,10 @@ fn a_test_file_may_hold_a_single_class() {
 #[test]
 fn errors_name_the_test_file() {
     let refused = |text: &str| {
-        let held = test_set_libsvm(text.as_bytes(), "rows.t", &schema());
+        let held = read_test_set(
+            TableStream::new(text.as_bytes(), "rows.t", Format::Libsvm),
+            &schema(),
+        );
         held.err().unwrap().to_string()
     };
     assert_eq!(

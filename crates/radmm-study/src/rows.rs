@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use radmm::curator::Shard;
 use radmm_data::{
-    DataError, Format, MemoryTable, Partition, PartitionSpec, TableFile, TestSet, partition_csv,
-    read_partition, read_test_set,
+    DataError, FileOptions, MemoryTable, Partition, PartitionSpec, TableFile, TestSet,
+    partition_csv, read_partition, read_test_set,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -99,7 +99,7 @@ impl StudyRows {
         let (data, spec) = (&study.data, partition_spec(study));
         let partition = match &data.source {
             RowSource::File(name) => {
-                let file = open(folder, name, data.format, "[data] path")?;
+                let file = open(folder, name, data.options, "[data] path")?;
                 read_partition(file, &data.schema, spec)?
             }
             RowSource::Builtin(table) => {
@@ -129,8 +129,8 @@ impl StudyRows {
     ) -> Result<Self, StudyRowsError> {
         let data = &study.data;
         let schema = &data.schema;
-        if let Some(TestRows::File { path, format }) = &data.test {
-            let file = open(folder, path, *format, "[data.test] path")?;
+        if let Some(TestRows::File { path, options }) = &data.test {
+            let file = open(folder, path, *options, "[data.test] path")?;
             let TestSet {
                 shard,
                 positive,
@@ -206,9 +206,9 @@ fn partition_spec(study: &Study) -> PartitionSpec<'_> {
 fn open(
     folder: &Path,
     name: &str,
-    format: Format,
+    options: FileOptions,
     key: &'static str,
 ) -> Result<TableFile, StudyRowsError> {
     let path = folder.join(name);
-    TableFile::open(&path, format).map_err(|cause| StudyRowsError::Open { path, key, cause })
+    TableFile::open(&path, options).map_err(|cause| StudyRowsError::Open { path, key, cause })
 }

@@ -5,15 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use radmm::privacy::{DatasetLimits, InvalidLimits, SiteAccounting};
-use radmm_data::Format;
+use radmm_data::FileOptions;
 
 use crate::error::{Note, StudyError};
 use crate::parse::entry::{Entry, POSITIVE, Range};
 use crate::parse::reader::{Document, KnownNames, Section};
-use crate::parse::{address, data, parties};
+use crate::parse::{address, file_options, parties};
 use crate::{hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
@@ -35,7 +34,14 @@ const KNOWN: KnownNames = KnownNames {
 
 const STUDY: [&str; 1] = ["sha256"];
 
-const DATA: [&str; 4] = ["path", "format", "share", "continues"];
+const DATA: [&str; 6] = [
+    "path",
+    "format",
+    "separator",
+    "decimal",
+    "share",
+    "continues",
+];
 
 const LIMIT: [&str; 4] = ["epsilon", "delta", "pure", "accounting"];
 
@@ -124,8 +130,8 @@ pub enum SiteRows {
     File {
         /// The path as written: relative to the site file.
         path: String,
-        /// The format of the file.
-        format: Format,
+        /// How the file is written.
+        options: FileOptions,
     },
     /// This party's part of the study's own table. For rehearsals.
     Share,
@@ -279,22 +285,19 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let section = top.section("data", &DATA)?;
     let path = section.optional("path", |entry| entry.words())?;
     let share = section.optional("share", |entry| entry.boolean())?;
-    let format = data::written_format(&section)?;
+    file_options::format(&section)?;
     let continues = section.optional("continues", fingerprints)?;
     let shared = section.get("share").filter(|_| share == Some(true));
     let rows = match (path, shared) {
         (Some(path), None) => SiteRows::File {
             path: path.to_owned(),
-            format: format
-                .or_else(|| Format::of(Path::new(path)))
-                .unwrap_or(Format::Csv),
+            options: file_options::read(&section, path, FileOptions::default())?,
         },
-        (None, Some(_)) => match section.get("format") {
-            None => SiteRows::Share,
-            Some(entry) => {
-                return Err(entry.wrong("is that of a file, and share is not one; remove it"));
-            }
-        },
+        (None, Some(_)) => {
+            let advice = "is that of a file, and share is not one; remove it";
+            file_options::refuse(&section, &file_options::KEYS, advice)?;
+            SiteRows::Share
+        }
         (Some(_), Some(entry)) => {
             return Err(entry.wrong("path is given too; keep one of the two"));
         }

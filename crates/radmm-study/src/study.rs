@@ -5,7 +5,7 @@ use std::path::Path;
 use radmm::graph::{Graph, GraphError, Topology};
 use radmm::privacy::{Bound, Mechanism};
 use radmm::problem::{Loss, RowCount};
-use radmm_data::{Builtin, Format, Holdout, Schema, Split};
+use radmm_data::{Builtin, FileOptions, Holdout, Schema, Split};
 use serde::{Serialize, Serializer};
 
 use crate::choice::Choice;
@@ -53,8 +53,8 @@ pub struct Study {
 pub struct DataSection {
     /// The source of the rows.
     pub source: RowSource,
-    /// The format of their file; built-in tables are CSV.
-    pub format: Format,
+    /// How their file is written; built-in tables are CSV.
+    pub options: FileOptions,
     /// The meaning of their columns.
     pub schema: Schema,
     /// Their partition among the nodes.
@@ -73,8 +73,9 @@ pub enum TestRows {
     File {
         /// The path as written: relative to the study file.
         path: String,
-        /// The format of that file.
-        format: Format,
+        /// How that file is written.
+        #[serde(flatten)]
+        options: FileOptions,
     },
 }
 
@@ -267,7 +268,7 @@ impl Study {
             None => parties::read(&top)?,
         };
         let name = name(&top, file, &parties)?;
-        let (source, format, schema) = data::read(&top, &parties, &mut notes)?;
+        let (source, options, schema) = data::read(&top, &parties, &mut notes)?;
         let mut choices = Vec::new();
         let network = match is_alone {
             true => NetworkSection {
@@ -277,7 +278,7 @@ impl Study {
             false => network::read(&top, parties.len(), &mut notes, &mut choices)?,
         };
         let split = split::read(&top, &source, &schema, network.nodes, &mut notes)?;
-        let test = test_rows::read(&top, &source, format, &mut notes)?;
+        let test = test_rows::read(&top, &source, options, &mut notes)?;
         let problem = problem::read(&top, network.nodes, &mut notes, &mut choices)?;
         parties::check_rows(&top, &parties, problem.count)?;
         let public = algorithm::PublicSections {
@@ -303,7 +304,7 @@ impl Study {
             name,
             data: DataSection {
                 source,
-                format,
+                options,
                 schema,
                 split,
                 test,

@@ -80,6 +80,10 @@ fn comments_spacing_order_and_spelling_do_not_change_the_digest() {
         ("recycle = 1\n", ""),
         ("intercept = false\n", ""),
         ("rate = 2.0", "rate = 2.0\nsigma = 3"),
+        (
+            "path = \"rows.csv\"",
+            "path = \"rows.csv\"\nseparator = \",\"\ndecimal = \".\"",
+        ),
     ] {
         assert!(EXAMPLE.contains(old), "{old}");
         assert_eq!(digest(&EXAMPLE.replacen(old, new, 1)), plain, "{new}");
@@ -94,6 +98,14 @@ fn every_key_changes_the_digest() {
         (
             "path = \"rows.csv\"",
             "path = \"rows.csv\"\nformat = \"parquet\"",
+        ),
+        (
+            "path = \"rows.csv\"",
+            "path = \"rows.csv\"\nseparator = \";\"",
+        ),
+        (
+            "path = \"rows.csv\"",
+            "path = \"rows.csv\"\ndecimal = \",\"",
         ),
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
         ("\"outcome\"", "\"result\""),

@@ -108,11 +108,14 @@ fn every_key_is_tested_in_type_and_in_range() {
     let study = [
         (
             "[data]",
-            "path builtin format columns label positive missing rows intercept",
+            "path builtin format separator decimal columns label positive missing rows intercept",
         ),
         ("[data.numeric.age]", "bins bounds"),
         ("[data.split]", "method seed name values alpha sizes"),
-        ("[data.test]", "last share seed path format"),
+        (
+            "[data.test]",
+            "last share seed path format separator decimal",
+        ),
         (
             "[network]",
             "nodes topology edges width probability degree rewire seed",
@@ -134,7 +137,7 @@ fn every_key_is_tested_in_type_and_in_range() {
             "",
             "key party state out listen metrics noise stop_on_suspicion",
         ),
-        ("[data]", "path format share continues"),
+        ("[data]", "path format separator decimal share continues"),
         ("[limit]", "epsilon delta pure accounting"),
         ("[addresses]", "birch"),
     ];

@@ -5,7 +5,10 @@ use radmm::curator::NormPolicy;
 use radmm::graph::Topology;
 use radmm::privacy::{Bound, Mechanism, NoiseDistribution, NoiseScaling};
 use radmm::problem::{Loss, RowCount, RowShape};
-use radmm_data::{Builtin, Categorical, Format, Holdout, Numeric, Schema, Split};
+use radmm_data::{
+    Builtin, Categorical, DecimalMark, FileOptions, Format, Holdout, Numeric, Schema, Separator,
+    Split,
+};
 use radmm_study::{
     AlgorithmSection, DataSection, Method, NetworkSection, Noise, NoiseFamily, NoiseKind,
     PrivacySection, ProblemSection, RowSource, RunSection, Start, Study, TestRows, TotalBudget,
@@ -96,7 +99,7 @@ fn the_example_has_its_meaning() {
         name: "visits".into(),
         data: DataSection {
             source: RowSource::File("rows.csv".into()),
-            format: Format::Csv,
+            options: Format::Csv.into(),
             schema: Schema {
                 label: "outcome".into(),
                 positive: "yes".into(),
@@ -337,7 +340,7 @@ fn every_form_of_test_rows_is_understood() {
         test("path = \"test.csv\""),
         Some(TestRows::File {
             path: "test.csv".into(),
-            format: Format::Csv
+            options: Format::Csv.into()
         })
     );
     assert_eq!(with(&[]).data.test, None);
@@ -707,15 +710,90 @@ fn a_total_replaces_an_amount_of_noise() {
 #[test]
 fn the_format_is_given_or_follows_from_the_extension() {
     for (path, format) in [
-        ("path = \"rows.csv\"", Format::Csv),
-        ("path = \"rows.PARQUET\"", Format::Parquet),
-        ("path = \"rows\"", Format::Csv),
-        ("path = \"rows.txt\"", Format::Csv),
-        ("path = \"rows.txt\"\nformat = \"parquet\"", Format::Parquet),
-        ("path = \"rows.parquet\"\nformat = \"csv\"", Format::Csv),
+        ("path = \"rows.csv\"", Some(Format::Csv)),
+        ("path = \"rows.PARQUET\"", Some(Format::Parquet)),
+        ("path = \"rows.txt\"", Some(Format::Csv)),
+        (
+            "path = \"rows.txt\"\nformat = \"parquet\"",
+            Some(Format::Parquet),
+        ),
+        (
+            "path = \"rows.parquet\"\nformat = \"csv\"",
+            Some(Format::Csv),
+        ),
+        // It may be a folder, whose files tell.
+        ("path = \"rows\"", None),
     ] {
         let (study, _) = read(&EXAMPLE.replace("path = \"rows.csv\"", path));
-        assert_eq!(study.data.format, format, "{path}");
+        let options = FileOptions {
+            format,
+            ..FileOptions::default()
+        };
+        assert_eq!(study.data.options, options, "{path}");
+    }
+}
+
+/// Returns how the rows of the example and those to test on are written, with these lines in place of the path.
+fn written(path: &str, test: &str) -> (FileOptions, FileOptions) {
+    let text = EXAMPLE.replace("path = \"rows.csv\"", path).replace(
+        "[data.split]",
+        &format!("[data.test]\n{test}\n[data.split]"),
+    );
+    let (study, notes) = read(&text);
+    assert_eq!(notes, [""; 0]);
+    match study.data.test {
+        Some(TestRows::File { options, .. }) => (study.data.options, options),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_separator_and_a_decimal_mark_are_kept_where_they_are_not_implied() {
+    let options = |separator, decimal| FileOptions {
+        format: Some(Format::Csv),
+        separator,
+        decimal,
+    };
+    let plain = options(None, None);
+    let semicolons = options(Some(Separator::Semicolon), Some(DecimalMark::Comma));
+    let tabs = options(Some(Separator::Tab), None);
+    for (lines, expected) in [
+        (
+            "path = \"a.csv\"\nseparator = \",\"\ndecimal = \".\"",
+            plain,
+        ),
+        ("path = \"a.tsv\"", plain),
+        ("path = \"a.tsv\"\nseparator = \"\\t\"", plain),
+        ("path = \"a.txt\"\nseparator = \"\\t\"", tabs),
+        ("path = \"a.txt\"\nseparator = \"tab\"", tabs),
+        (
+            "path = \"a.csv\"\nseparator = \";\"\ndecimal = \",\"",
+            semicolons,
+        ),
+        (
+            "path = \"a.tsv\"\nseparator = \",\"",
+            options(Some(Separator::Comma), None),
+        ),
+    ] {
+        assert_eq!(
+            written(lines, "path = \"t.parquet\"").0,
+            expected,
+            "{lines}"
+        );
+    }
+    // A file to test on is written like the rows, unless it says otherwise.
+    let rows = "path = \"a.csv\"\nseparator = \";\"\ndecimal = \",\"";
+    for (test, expected) in [
+        ("path = \"t.csv\"", semicolons),
+        ("path = \"t\"", semicolons),
+        ("path = \"t.tsv\"", options(None, Some(DecimalMark::Comma))),
+        (
+            "path = \"t.csv\"\nseparator = \",\"\ndecimal = \".\"",
+            plain,
+        ),
+        ("path = \"t.parquet\"", Format::Parquet.into()),
+    ] {
+        assert_eq!(written(rows, test).1, expected, "{test}");
     }
 }
 
@@ -728,7 +806,7 @@ fn a_libsvm_file_has_as_many_numbered_columns_as_the_study_says() {
         let (study, notes) = read(&text);
         assert_eq!(notes, [""; 0]);
         let schema = &study.data.schema;
-        assert_eq!(study.data.format, Format::Libsvm);
+        assert_eq!(study.data.options, Format::Libsvm.into());
         assert_eq!((schema.numbered, schema.positive.as_str()), (123, "+1"));
         assert_eq!((schema.rows, schema.intercept), (NormPolicy::Clip, true));
         assert!(schema.numeric.is_empty() && schema.categorical.is_empty());
@@ -740,17 +818,7 @@ fn a_libsvm_file_has_as_many_numbered_columns_as_the_study_says() {
 
 #[test]
 fn a_test_file_has_its_own_format_or_that_of_the_rows() {
-    let test = |path: &str, test: &str| {
-        let (study, notes) = read(&EXAMPLE.replace("path = \"rows.csv\"", path).replace(
-            "[data.split]",
-            &format!("[data.test]\n{test}\n[data.split]"),
-        ));
-        assert_eq!(notes, [""; 0]);
-        match study.data.test {
-            Some(TestRows::File { format, .. }) => format,
-            other => panic!("{other:?}"),
-        }
-    };
+    let test = |path: &str, test: &str| written(path, test).1.format.expect("a format");
     let csv = "path = \"rows.csv\"";
     assert_eq!(test(csv, "path = \"test.parquet\""), Format::Parquet);
     assert_eq!(test(csv, "path = \"adult.test\""), Format::Csv);
@@ -769,7 +837,10 @@ fn a_test_file_has_its_own_format_or_that_of_the_rows() {
         test("builtin = \"clinic\"", "path = \"test.parquet\""),
         Format::Parquet
     );
-    assert_eq!(test("builtin = \"clinic\"", "path = \"test\""), Format::Csv);
+    assert_eq!(
+        test("builtin = \"clinic\"", "path = \"test.txt\""),
+        Format::Csv
+    );
 }
 
 #[test]
@@ -789,7 +860,7 @@ fn a_libsvm_file_is_tested_on_its_own_rows_or_on_another_file() {
             test(&format!("path = {path:?}")),
             Some(TestRows::File {
                 path: path.into(),
-                format: Format::Libsvm
+                options: Format::Libsvm.into()
             })
         );
     }

@@ -82,7 +82,7 @@ fn the_reference_shows_the_example() {
 fn every_party_has_its_own_rows_if_the_study_names_none() {
     let (study, _) = read(&[]);
     assert_eq!(study.data.source, RowSource::Parties);
-    assert_eq!(study.data.format, Format::Csv);
+    assert_eq!(study.data.options, Format::Csv.into());
     assert_eq!((study.run.repetitions, study.run.seed), (1, 0));
     // Rows that the study names are for rehearsals.
     let (rehearsal, _) = read(&[
@@ -99,7 +99,7 @@ fn parties_may_all_have_libsvm_files() {
         ("label = \"outcome\"", "format = \"libsvm\"\ncolumns = 7"),
         ("[data.numeric]\nage = [0, 90]\n", ""),
     ]);
-    assert_eq!(study.data.format, Format::Libsvm);
+    assert_eq!(study.data.options, Format::Libsvm.into());
     assert_eq!(study.data.schema.numbered, 7);
 }
 

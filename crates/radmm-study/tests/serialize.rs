@@ -173,6 +173,15 @@ fn a_study_written_as_toml_parses_to_the_same_study() {
         ),
         ("path = \"rows.csv\"", "path = \"rows.parquet\""),
         ("path = \"rows.csv\"", "path = \"a\"\nformat = \"parquet\""),
+        ("path = \"rows.csv\"", "path = \"rows/\""),
+        (
+            "path = \"rows.csv\"",
+            "path = \"rows.txt\"\nseparator = \"\\t\"\ndecimal = \",\"",
+        ),
+        (
+            "[data.split]",
+            "[data.test]\npath = \"test.csv\"\nseparator = \";\"\ndecimal = \",\"\n[data.split]",
+        ),
         ("\"shuffled\"", "\"round-robin\""),
         ("\"shuffled\"", "\"sizes\"\nsizes = [5, 4, 3, 2, 1.5]"),
         ("\"shuffled\"", "\"column\"\nname = \"clinic\""),

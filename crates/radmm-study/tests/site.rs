@@ -1,7 +1,7 @@
 //! The meaning of every key of a site file.
 
 use radmm::privacy::{DatasetLimits, SiteAccounting};
-use radmm_data::Format;
+use radmm_data::{DecimalMark, FileOptions, Format, Separator};
 use radmm_study::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
 
 const SITE: &str = include_str!("site.toml");
@@ -60,7 +60,7 @@ fn the_example_has_its_meaning() {
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows.csv".into(),
-                format: Format::Csv,
+                options: Format::Csv.into(),
             },
             continues: vec![fingerprint],
         },
@@ -95,7 +95,7 @@ fn missing_keys_have_defaults() {
         data: SiteData {
             rows: SiteRows::File {
                 path: "rows".into(),
-                format: Format::Csv,
+                options: FileOptions::default(),
             },
             continues: Vec::new(),
         },
@@ -140,12 +140,12 @@ fn a_site_may_name_the_study_that_its_owner_approved() {
 #[test]
 fn the_format_is_given_or_follows_from_the_extension() {
     let format = |lines: &str| match with("path = \"rows.csv\"", lines).data.rows {
-        SiteRows::File { format, .. } => format,
+        SiteRows::File { options, .. } => options.format.expect("a format"),
         SiteRows::Share => panic!("a file"),
     };
     assert_eq!(format("path = \"a.parquet\" #"), Format::Csv);
     let format = |line: &str| match read(&LEAST.replace("path = \"rows\"", line)).0.data.rows {
-        SiteRows::File { format, .. } => format,
+        SiteRows::File { options, .. } => options.format.expect("a format"),
         SiteRows::Share => panic!("a file"),
     };
     assert_eq!(format("path = \"a.parquet\""), Format::Parquet);
@@ -156,6 +156,19 @@ fn the_format_is_given_or_follows_from_the_extension() {
         Format::Parquet
     );
     assert_eq!(format("path = \"a.svm\"\nshare = false"), Format::Libsvm);
+}
+
+#[test]
+fn a_file_has_separators_and_decimal_marks_of_its_own() {
+    let lines = "path = \"rows.csv\"\nseparator = \";\"\ndecimal = \",\"";
+    let (site, _) = read(&LEAST.replace("path = \"rows\"", lines));
+    let options = FileOptions {
+        format: Some(Format::Csv),
+        separator: Some(Separator::Semicolon),
+        decimal: Some(DecimalMark::Comma),
+    };
+    let path = "rows.csv".into();
+    assert_eq!(site.data.rows, SiteRows::File { path, options });
 }
 
 #[test]

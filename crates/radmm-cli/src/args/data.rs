@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use radmm_data::Format;
+use radmm_data::{DecimalMark, FileOptions, Format, Separator};
 
 use super::values;
 use crate::inspect::NumericEncoding;
@@ -32,6 +32,32 @@ pub(crate) struct InspectArgs {
     pub json: bool,
 }
 
+/// How a file of rows is written.
+#[derive(clap::Args, Default)]
+pub(crate) struct FileArgs {
+    /// csv, parquet or libsvm [default: by the extension]
+    #[arg(long, value_name = "FORMAT", value_parser = values::format)]
+    pub format: Option<Format>,
+
+    /// The character between the fields of a CSV file: , ; | or tab [default: by the extension]
+    #[arg(long, value_name = "CHAR", value_parser = values::separator)]
+    pub separator: Option<Separator>,
+
+    /// The decimal mark of a CSV file: . or , [default: .]
+    #[arg(long, value_name = "CHAR", value_parser = values::decimal)]
+    pub decimal: Option<DecimalMark>,
+}
+
+impl FileArgs {
+    pub(crate) fn options(&self) -> FileOptions {
+        FileOptions {
+            format: self.format,
+            separator: self.separator,
+            decimal: self.decimal,
+        }
+    }
+}
+
 /// A file of rows with an outcome.
 #[derive(clap::Args)]
 pub(crate) struct LabelledTable {
@@ -46,9 +72,8 @@ pub(crate) struct LabelledTable {
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub positive: Option<String>,
 
-    /// csv, parquet or libsvm [default: by the extension]
-    #[arg(long, value_name = "FORMAT", value_parser = values::format)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub written: FileArgs,
 
     /// The encoding of numbers as columns [default: splines; bins for a pure total]
     #[arg(long, value_name = "HOW", value_enum)]
@@ -132,9 +157,8 @@ pub(crate) struct PredictArgs {
     /// A CSV, Parquet or LIBSVM file with the columns that the model was trained on
     pub data: PathBuf,
 
-    /// csv, parquet or libsvm [default: by the extension]
-    #[arg(long, value_name = "FORMAT", value_parser = values::format)]
-    pub format: Option<Format>,
+    #[command(flatten)]
+    pub written: FileArgs,
 
     /// Predict 1 from this probability on [default: 0.5], or from this score on for models with scores [default: 0]
     #[arg(long, value_name = "P", value_parser = values::finite, allow_negative_numbers = true)]

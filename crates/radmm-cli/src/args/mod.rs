@@ -8,7 +8,7 @@ mod values;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::data::{
-    DataCommand, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
+    DataCommand, FileArgs, InitArgs, InspectArgs, LabelledTable, PredictArgs, StudyTerms,
 };
 pub(crate) use self::party::{
     AdoptArgs, BackupArgs, ExportLedgerArgs, KeyCommand, LedgerCommand, LogFormat, NodeArgs,

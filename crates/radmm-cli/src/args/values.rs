@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use radmm_data::Format;
+use radmm_data::{DecimalMark, Format, Separator};
 use radmm_lab::PriorMethod;
 use radmm_node::runtime::LogLevel;
 use radmm_study::{Override, OverrideError};
@@ -46,6 +46,22 @@ pub(super) fn prior_method(text: &str) -> Result<PriorMethod, String> {
         .into_iter()
         .find(|method| method.name() == text);
     named.ok_or_else(|| "must be dvp, pp or pvp; give other algorithms as studies".into())
+}
+
+pub(super) fn separator(text: &str) -> Result<Separator, String> {
+    // A tab is hard to type in a shell.
+    let text = if text == "tab" { "\t" } else { text };
+    let named = Separator::ALL
+        .into_iter()
+        .find(|separator| separator.text() == text);
+    named.ok_or_else(|| "must be one of \",\", \";\", \"tab\" and \"|\"".into())
+}
+
+pub(super) fn decimal(text: &str) -> Result<DecimalMark, String> {
+    let named = DecimalMark::ALL
+        .into_iter()
+        .find(|mark| mark.text() == text);
+    named.ok_or_else(|| "must be \".\" or \",\"".into())
 }
 
 pub(super) fn format(text: &str) -> Result<Format, String> {

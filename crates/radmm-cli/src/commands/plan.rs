@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use radmm::privacy::{Mechanism, NoiseFamily};
+use radmm_data::FileOptions;
 use radmm_lab::{Forecast, ForecastError, ForecastSource, Forecaster, PublicRows, StudyRows};
 use radmm_study::number_format::{as_typed, count};
 use radmm_study::{Noise, RowSource, Study};
@@ -38,7 +39,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let source = match &args.like {
         None => ForecastSource::Schema,
         Some(path) => {
-            let rows = PublicRows::read(load::table(path, None)?, &loaded.study.data.schema);
+            let rows = PublicRows::read(
+                load::table(path, FileOptions::default())?,
+                &loaded.study.data.schema,
+            );
             ForecastSource::Public(rows.map_err(CommandError::from_scored_rows)?)
         }
     };

@@ -20,9 +20,10 @@ pub(crate) fn run(args: &PredictArgs) -> Result<(), CommandError> {
     let classifier = Classifier::new(&model, args.threshold)?;
     // Only LIBSVM has numbered columns.
     let numbered = model.schema().numbered > 0;
-    let format = args.format.or_else(|| Format::of(&args.data));
-    let format = format.or(numbered.then_some(Format::Libsvm));
-    let table = load::table(&args.data, format)?;
+    let mut options = args.written.options();
+    let known = options.format.or_else(|| Format::of(&args.data));
+    options.format = known.or(numbered.then_some(Format::Libsvm));
+    let table = load::table(&args.data, options)?;
     protect_inputs(args)?;
 
     let mut predicted = None;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use radmm_data::{Format, TableFile};
+use radmm_data::{FileOptions, Format, TableFile};
 use radmm_lab::Experiment;
 use radmm_study::{Override, Study};
 
@@ -140,14 +140,16 @@ impl LoadedStudy {
     }
 }
 
-/// Opens a file of rows, in the given format or the one of its extension.
-pub(crate) fn table(path: &Path, format: Option<Format>) -> Result<TableFile, CommandError> {
-    let format = format.or_else(|| Format::of(path));
-    let format = format.ok_or_else(|| {
+/// Opens a file of rows, whose format is given or follows from its extension.
+pub(crate) fn table(path: &Path, options: FileOptions) -> Result<TableFile, CommandError> {
+    if options.format.or_else(|| Format::of(path)).is_none() {
         let problem = unknown_format(path);
-        CommandError::Inspect(format!("{}: {problem}", path.display()))
-    })?;
-    TableFile::open(path, format).map_err(|cause| CommandError::Unreadable {
+        return Err(CommandError::Inspect(format!(
+            "{}: {problem}",
+            path.display()
+        )));
+    }
+    TableFile::open(path, options).map_err(|cause| CommandError::Unreadable {
         path: path.to_owned(),
         cause,
     })
@@ -158,11 +160,8 @@ fn unknown_format(path: &Path) -> &'static str {
     let extension = path.extension().and_then(OsStr::to_str);
     let extension = extension.map(str::to_ascii_lowercase);
     match extension.as_deref() {
-        Some("gz" | "bz2" | "xz" | "zst" | "zip") => {
-            "compressed files are not supported; decompress it first"
-        }
-        Some("tsv" | "tab") => {
-            "tab-separated files are not supported; save the file with commas, as .csv"
+        Some("bz2" | "xz" | "zip") => {
+            "this compression is not supported; decompress it first, or compress it with gzip or zstd"
         }
         Some("xls" | "xlsx" | "ods") => {
             "spreadsheets are not supported; save the table with commas, as .csv"

@@ -8,7 +8,7 @@ use radmm_data::{MemoryTable, profile};
 use super::binning::NumericEncoding;
 use super::schema_draft::SchemaDraft;
 use super::{WARNING, draft_study, study};
-use crate::args::{LabelledTable, StudyTerms};
+use crate::args::{FileArgs, LabelledTable, StudyTerms};
 
 /// The terms of a study to be drafted from a table in memory.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ pub fn draft_from_memory(
         file: PathBuf::from(table.name()),
         label: terms.label,
         positive: terms.positive,
-        format: None,
+        written: FileArgs::default(),
         numeric: None,
     };
     let terms = StudyTerms {
@@ -77,7 +77,7 @@ pub fn draft_columns(
         file: PathBuf::from(table.name()),
         label: Some(label.to_owned()),
         positive: Some(positive.to_owned()),
-        format: None,
+        written: FileArgs::default(),
         numeric: Some(NumericEncoding::from_str(numeric, false)?),
     };
     let profile = profile(table).map_err(|error| error.to_string())?;

@@ -79,7 +79,7 @@ fn check_parties(table: &LabelledTable, rows: usize, parties: u32) -> Result<(),
 
 /// Profiles a file of rows.
 pub(crate) fn read(table: &LabelledTable) -> Result<TableProfile, CommandError> {
-    Ok(profile(load::table(&table.file, table.format)?)?)
+    Ok(profile(load::table(&table.file, table.written.options())?)?)
 }
 
 /// Drafts the meaning of the columns of a file that was profiled.

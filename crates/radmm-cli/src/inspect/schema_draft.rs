@@ -236,6 +236,12 @@ impl<'a> SchemaDraft<'a> {
                 toml::string(self.profile.format.name())
             );
         }
+        if let Some(separator) = self.profile.separator {
+            let _ = writeln!(text, "separator = {}", toml::string(separator.text()));
+        }
+        if let Some(decimal) = self.profile.decimal {
+            let _ = writeln!(text, "decimal = {}", toml::string(decimal.text()));
+        }
         match self.profile.numbered {
             Some(columns) => {
                 let _ = writeln!(

@@ -1,110 +1,18 @@
 //! Tables in LIBSVM files: a line is a label and the non-zeros of a row, `+1 3:0.5 17:1`.
 //!
 //! Columns are numbered from 1 and ascend along a line. A comment begins with `#`. Blank lines are skipped. Lines end
-//! in LF or CRLF.
+//! in LF or CRLF. Values are taken as they are; only the norm policy bounds a row.
+//!
+//! Labels are compared as numbers if both are numbers, so that `+1`, `1` and `1.0` are one class, and otherwise as
+//! text. A row whose label is one of the schema's missing values is dropped.
 
 use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{FormatError, LineError};
-use crate::ingest::Ingest;
-use crate::ingest::holdout::{TestFile, TestSet};
-use crate::ingest::partition::{Partition, PartitionSpec};
 use crate::ingest::row::Row;
-use crate::schema::{Schema, Split};
+use crate::schema::Schema;
 use crate::scoring::ScoringRow;
-
-/// Reads a table of numbered columns in one pass: holds some rows out and assigns the others to nodes. Values are taken
-/// as they are; only the norm policy bounds a row.
-///
-/// Labels are compared as numbers if both are numbers, so that `+1`, `1` and `1.0` are one class, and otherwise as
-/// text. A row whose label is one of the schema's missing values is dropped. `file` names the source in errors.
-pub fn partition_libsvm(
-    source: impl Read,
-    file: &str,
-    schema: &Schema,
-    spec: PartitionSpec<'_>,
-) -> Result<Partition, DataError> {
-    if matches!(spec.split, Split::Column { .. }) {
-        return Err(DataError::format(file, FormatError::SplitByColumn));
-    }
-    let mut ingest = Ingest::new(file, schema, spec)?;
-    each_row(source, file, schema, |row| ingest.add(row))?;
-    if ingest.read() == 0 {
-        return Err(no_lines(file));
-    }
-    ingest.finish(Vec::new())
-}
-
-/// Reads a table whose rows are all for testing.
-pub fn test_set_libsvm(
-    source: impl Read,
-    file: &str,
-    schema: &Schema,
-) -> Result<TestSet, DataError> {
-    let mut rows = TestFile::new(file, schema);
-    each_row(source, file, schema, |row| rows.add(row.as_deref()))?;
-    rows.finish()?.ok_or_else(|| no_lines(file))
-}
-
-fn no_lines(file: &str) -> DataError {
-    let file = file.to_owned();
-    DataError::NoLines { file }
-}
-
-/// Passes every row to `take`, or `None` for a row whose label is missing.
-fn each_row(
-    source: impl Read,
-    file: &str,
-    schema: &Schema,
-    mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
-) -> Result<(), DataError> {
-    if schema.numbered == 0 || !schema.numeric.is_empty() || !schema.categorical.is_empty() {
-        return Err(DataError::format(file, FormatError::Named));
-    }
-    let mut lines = LibsvmRows::new(source, file).limited(schema.nonzeros);
-    let (positive, intercept) = (PositiveLabel::new(&schema.positive), schema.numbered);
-    let mut row = Row::default();
-    while let Some(line) = lines.next(schema.numbered)? {
-        if schema.missing.iter().any(|value| value == line.label) {
-            take(None)?;
-            continue;
-        }
-        if schema.intercept {
-            line.entries.push((intercept, 1.0));
-        }
-        row.positive = positive.matches(line.label);
-        row.label.clear();
-        row.label.push_str(line.label);
-        // The parser clears its list before it fills it again.
-        std::mem::swap(&mut row.entries, line.entries);
-        take(Some(&mut row))?;
-    }
-    Ok(())
-}
-
-/// Passes every row to be scored to `take`. A line may lack its label.
-pub(crate) fn score<E: From<DataError>>(
-    source: impl Read,
-    file: &str,
-    schema: &Schema,
-    mut take: impl FnMut(ScoringRow<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut lines = LibsvmRows::optionally_labelled(source, file);
-    let positive = PositiveLabel::new(&schema.positive);
-    while let Some(line) = lines.next(schema.numbered)? {
-        if schema.intercept {
-            line.entries.push((schema.numbered, 1.0));
-        }
-        let known =
-            !line.label.is_empty() && schema.missing.iter().all(|value| value != line.label);
-        take(ScoringRow::Complete {
-            entries: line.entries,
-            positive: known.then(|| positive.matches(line.label)),
-        })?;
-    }
-    Ok(())
-}
 
 /// The label of the positive class.
 pub(crate) struct PositiveLabel<'a> {
@@ -152,29 +60,72 @@ pub(crate) struct LibsvmRow<'r> {
 
 impl<'a, R: Read> LibsvmRows<'a, R> {
     pub(crate) fn new(source: R, file: &'a str) -> Self {
-        Self::with(source, file, FirstToken::Label)
-    }
-
-    /// Reads a file in which rows may lack a label and begin with a pair.
-    fn optionally_labelled(source: R, file: &'a str) -> Self {
-        Self::with(source, file, FirstToken::LabelOrPair)
-    }
-
-    fn with(source: R, file: &'a str, first: FirstToken) -> Self {
         Self {
             file,
             source: BufReader::new(source),
             number: 0,
-            first,
+            first: FirstToken::Label,
             nonzeros: None,
             line: Vec::new(),
             entries: Vec::new(),
         }
     }
 
-    /// Rejects lines with more non-zeros than this.
-    fn limited(self, nonzeros: Option<u32>) -> Self {
-        Self { nonzeros, ..self }
+    /// Returns the name of the file in errors.
+    pub(crate) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    /// Passes every row to `take`, or `None` for a row whose label is missing.
+    pub(crate) fn each_row(
+        mut self,
+        schema: &Schema,
+        mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        if schema.numbered == 0 || !schema.numeric.is_empty() || !schema.categorical.is_empty() {
+            return Err(DataError::format(self.file, FormatError::Named));
+        }
+        self.nonzeros = schema.nonzeros;
+        let (positive, intercept) = (PositiveLabel::new(&schema.positive), schema.numbered);
+        let mut row = Row::default();
+        while let Some(line) = self.next(schema.numbered)? {
+            if schema.missing.iter().any(|value| value == line.label) {
+                take(None)?;
+                continue;
+            }
+            if schema.intercept {
+                line.entries.push((intercept, 1.0));
+            }
+            row.positive = positive.matches(line.label);
+            row.label.clear();
+            row.label.push_str(line.label);
+            // The parser clears its list before it fills it again.
+            std::mem::swap(&mut row.entries, line.entries);
+            take(Some(&mut row))?;
+        }
+        Ok(())
+    }
+
+    /// Passes every row to be scored to `take`. A line may lack its label.
+    pub(crate) fn score<E: From<DataError>>(
+        mut self,
+        schema: &Schema,
+        mut take: impl FnMut(ScoringRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.first = FirstToken::LabelOrPair;
+        let positive = PositiveLabel::new(&schema.positive);
+        while let Some(line) = self.next(schema.numbered)? {
+            if schema.intercept {
+                line.entries.push((schema.numbered, 1.0));
+            }
+            let known =
+                !line.label.is_empty() && schema.missing.iter().all(|value| value != line.label);
+            take(ScoringRow::Complete {
+                entries: line.entries,
+                positive: known.then(|| positive.matches(line.label)),
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the next row, or `None` at the end of the file. An index beyond `columns` is an error.

@@ -8,12 +8,9 @@ use std::cell::OnceCell;
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FormatError, LineError};
 use crate::formats::libsvm::{PositiveLabel, check_nonzeros};
-use crate::formats::named_columns::{self, Column, Header, Record, Records};
-use crate::ingest::Ingest;
-use crate::ingest::holdout::{TestFile, TestSet};
-use crate::ingest::partition::{Partition, PartitionSpec};
+use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
 use crate::ingest::row::{Row, SplitValue};
-use crate::schema::{Schema, Split};
+use crate::schema::Schema;
 use crate::scoring::ScoringRow;
 
 /// The number of rows between two checks for an interruption.
@@ -126,9 +123,12 @@ impl<'a> MemoryTable<'a> {
         self.name
     }
 
-    /// Returns whether columns have numbers and no names.
-    pub(crate) fn is_numbered(&self) -> bool {
-        matches!(self.content, MemoryContent::Numbered(_))
+    /// Returns the matrix, if columns have numbers and no names.
+    pub(crate) fn matrix(&self) -> Option<&LabelledMatrix<'a>> {
+        match &self.content {
+            MemoryContent::Numbered(matrix) => Some(matrix),
+            MemoryContent::Named(_) => None,
+        }
     }
 
     /// Returns the number of rows.
@@ -186,46 +186,6 @@ impl<'a> MemoryTable<'a> {
         }
     }
 
-    /// Returns the names of the columns.
-    pub(crate) fn header(&self) -> Header<'a> {
-        let names = self.named().iter().map(|column| column.name.clone());
-        Header {
-            file: self.name,
-            position: FilePosition::Columns,
-            names: names.collect(),
-        }
-    }
-
-    /// Returns the reason why a column cannot be read, if it cannot.
-    pub(crate) fn unreadable(&self, index: usize) -> Option<ColumnError> {
-        let kind = self.named().get(index)?.cells.as_ref().err()?;
-        Some(ColumnError::Type { kind: kind.clone() })
-    }
-
-    /// Returns the rows, of which these columns are read.
-    pub(crate) fn records(&self, used: &[Column<'_>]) -> Result<MemoryRecords<'_>, DataError> {
-        if let Some((column, cause)) = used
-            .iter()
-            .find_map(|column| Some((column, self.unreadable(column.index)?)))
-        {
-            return Err(DataError::Column {
-                file: self.name.to_owned(),
-                column: column.name.to_owned(),
-                cause,
-            });
-        }
-        let mut columns: Vec<Option<&dyn MemoryColumn>> = Vec::new();
-        for column in self.named() {
-            columns.push(column.cells.as_ref().ok().map(|cells| &**cells));
-        }
-        Ok(MemoryRecords {
-            table: self,
-            texts: vec![OnceCell::new(); columns.len()],
-            columns,
-            row: 0,
-        })
-    }
-
     /// Checks for an interruption, now and then.
     fn check_interruption(&self, row: usize) -> Result<(), DataError> {
         match self.is_interrupted {
@@ -237,22 +197,24 @@ impl<'a> MemoryTable<'a> {
             _ => Ok(()),
         }
     }
+}
 
-    /// Passes every row of a sparse matrix to `take`, or `None` for a row whose label is missing.
-    fn each_sparse_row(
+impl LabelledMatrix<'_> {
+    /// Passes every row to `take`, or `None` for a row whose label is missing.
+    pub(crate) fn each_row(
         &self,
-        matrix: &LabelledMatrix<'_>,
+        table: &MemoryTable<'_>,
         schema: &Schema,
         mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
         if schema.numbered == 0 {
-            return Err(DataError::format(self.name, FormatError::Named));
+            return Err(DataError::format(table.name, FormatError::Named));
         }
         let positive = PositiveLabel::new(&schema.positive);
         let mut row = Row::default();
-        for at in 0..self.rows {
-            self.check_interruption(at)?;
-            let label = matrix.labels.as_ref().map(|labels| labels.cell(at));
+        for at in 0..table.rows {
+            table.check_interruption(at)?;
+            let label = self.labels.as_ref().map(|labels| labels.cell(at));
             row.label.clear();
             push_text(label.unwrap_or(CellValue::Missing), &mut row.label);
             let unknown = matches!(label, None | Some(CellValue::Missing));
@@ -260,9 +222,9 @@ impl<'a> MemoryTable<'a> {
                 take(None)?;
                 continue;
             }
-            self.encode_sparse(matrix, schema, at, &mut row.entries)?;
+            self.encode(table, schema, at, &mut row.entries)?;
             row.positive = positive.matches(&row.label);
-            row.split_value = matrix.split_by.as_ref().map(|values| SplitValue {
+            row.split_value = self.split_by.as_ref().map(|values| SplitValue {
                 value: text_of(values.cell(at)),
                 position: FilePosition::Row(at as u64 + 1),
             });
@@ -271,20 +233,44 @@ impl<'a> MemoryTable<'a> {
         Ok(())
     }
 
-    /// Replaces `entries` by those of a row of a sparse matrix.
-    fn encode_sparse(
+    /// Passes every row to be scored to `take`.
+    pub(crate) fn score<E: From<DataError>>(
         &self,
-        matrix: &LabelledMatrix<'_>,
+        table: &MemoryTable<'_>,
+        schema: &Schema,
+        mut take: impl FnMut(ScoringRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let positive = PositiveLabel::new(&schema.positive);
+        let (mut entries, mut label) = (Vec::new(), String::new());
+        for at in 0..table.rows {
+            table.check_interruption(at)?;
+            self.encode(table, schema, at, &mut entries)?;
+            label.clear();
+            let cell = self.labels.as_ref().map(|labels| labels.cell(at));
+            push_text(cell.unwrap_or(CellValue::Missing), &mut label);
+            let known = !label.is_empty() && !schema.missing.contains(&label);
+            take(ScoringRow::Complete {
+                entries: &entries,
+                positive: known.then(|| positive.matches(&label)),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Replaces `entries` by those of a row.
+    fn encode(
+        &self,
+        table: &MemoryTable<'_>,
         schema: &Schema,
         at: usize,
         entries: &mut Vec<(u32, f64)>,
     ) -> Result<(), DataError> {
         let line_error = |cause| DataError::Line {
-            file: self.name.to_owned(),
+            file: table.name.to_owned(),
             position: FilePosition::Row(at as u64 + 1),
             cause,
         };
-        matrix.features.row(at, entries);
+        self.features.row(at, entries);
         let mut last = 0;
         for &(column, value) in entries.iter() {
             let (index, columns) = (column.saturating_add(1), schema.numbered);
@@ -308,68 +294,45 @@ impl<'a> MemoryTable<'a> {
     }
 }
 
-/// Reads a table in memory: encodes its rows, holds some out and assigns the others to nodes.
-pub(crate) fn partition_memory(
-    table: &MemoryTable<'_>,
-    schema: &Schema,
-    spec: PartitionSpec<'_>,
-) -> Result<Partition, DataError> {
-    let MemoryContent::Numbered(matrix) = &table.content else {
-        return named_columns::partition(table.header(), |used| table.records(used), schema, spec);
-    };
-    if matches!(spec.split, Split::Column { .. }) && matrix.split_by.is_none() {
-        return Err(DataError::format(table.name, FormatError::SplitByColumn));
-    }
-    let mut ingest = Ingest::new(table.name, schema, spec)?;
-    table.each_sparse_row(matrix, schema, |row| ingest.add(row))?;
-    match ingest.read() {
-        0 => Err(no_rows(table)),
-        _ => ingest.finish(Vec::new()),
-    }
-}
+impl<'t> NamedTable<'t> for &'t MemoryTable<'t> {
+    type Records = MemoryRecords<'t>;
 
-/// Reads a table in memory whose rows are all for testing.
-pub(crate) fn test_set_memory(
-    table: &MemoryTable<'_>,
-    schema: &Schema,
-) -> Result<TestSet, DataError> {
-    let MemoryContent::Numbered(matrix) = &table.content else {
-        return named_columns::test_set(&table.header(), |used| table.records(used), schema);
-    };
-    let mut rows = TestFile::new(table.name, schema);
-    table.each_sparse_row(matrix, schema, |row| rows.add(row.as_deref()))?;
-    rows.finish()?.ok_or_else(|| no_rows(table))
-}
-
-/// Passes every row to be scored to `take`.
-pub(crate) fn score<E: From<DataError>>(
-    table: &MemoryTable<'_>,
-    schema: &Schema,
-    mut take: impl FnMut(ScoringRow<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let MemoryContent::Numbered(matrix) = &table.content else {
-        return named_columns::score(&table.header(), |used| table.records(used), schema, take);
-    };
-    let positive = PositiveLabel::new(&schema.positive);
-    let (mut entries, mut label) = (Vec::new(), String::new());
-    for at in 0..table.rows {
-        table.check_interruption(at)?;
-        table.encode_sparse(matrix, schema, at, &mut entries)?;
-        label.clear();
-        let cell = matrix.labels.as_ref().map(|labels| labels.cell(at));
-        push_text(cell.unwrap_or(CellValue::Missing), &mut label);
-        let known = !label.is_empty() && !schema.missing.contains(&label);
-        take(ScoringRow::Complete {
-            entries: &entries,
-            positive: known.then(|| positive.matches(&label)),
-        })?;
+    fn header(&self) -> Header<'t> {
+        let names = self.named().iter().map(|column| column.name.clone());
+        Header {
+            file: self.name,
+            position: FilePosition::Columns,
+            names: names.collect(),
+            separator: None,
+        }
     }
-    Ok(())
-}
 
-fn no_rows(table: &MemoryTable<'_>) -> DataError {
-    DataError::NoRows {
-        file: table.name.to_owned(),
+    fn unreadable(&self, index: usize) -> Option<ColumnError> {
+        let kind = self.named().get(index)?.cells.as_ref().err()?;
+        Some(ColumnError::Type { kind: kind.clone() })
+    }
+
+    fn records(self, used: &[Column<'_>]) -> Result<MemoryRecords<'t>, DataError> {
+        if let Some((column, cause)) = used
+            .iter()
+            .find_map(|column| Some((column, self.unreadable(column.index)?)))
+        {
+            return Err(DataError::Column {
+                file: self.name.to_owned(),
+                column: column.name.to_owned(),
+                cause,
+            });
+        }
+        let mut columns: Vec<Option<&dyn MemoryColumn>> = Vec::new();
+        for column in self.named() {
+            columns.push(column.cells.as_ref().ok().map(|cells| &**cells));
+        }
+        Ok(MemoryRecords {
+            table: self,
+            texts: vec![OnceCell::new(); columns.len()],
+            columns,
+            row: 0,
+        })
     }
 }
 

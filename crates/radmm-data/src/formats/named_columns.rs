@@ -2,12 +2,10 @@
 
 use crate::encode::Encoder;
 use crate::error::{DataError, FilePosition, first_few, nearest};
-use crate::error_kinds::{FieldError, FormatError};
-use crate::ingest::Ingest;
-use crate::ingest::holdout::{TestFile, TestSet};
-use crate::ingest::partition::{Partition, PartitionSpec};
+use crate::error_kinds::{ColumnError, FieldError, FormatError};
+use crate::formats::options::{DecimalMark, Separator};
 use crate::ingest::row::{Row, SplitValue};
-use crate::schema::{Schema, Split};
+use crate::schema::Schema;
 use crate::scoring::ScoringRow;
 
 /// A column of the file: its name, and its index among all columns.
@@ -35,6 +33,11 @@ pub(crate) trait Record {
 
     /// Returns a field that the source holds as a number; `None` if it is text, which may be that of a number.
     fn number(&self, _column: Column<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Returns the mark before the fraction of a number, where the user can choose it.
+    fn decimal(&self) -> Option<DecimalMark> {
         None
     }
 
@@ -71,9 +74,21 @@ pub(crate) struct Header<'a> {
     pub(crate) file: &'a str,
     pub(crate) position: FilePosition,
     pub(crate) names: Vec<String>,
+    /// The separator of the fields of a text.
+    pub(crate) separator: Option<Separator>,
 }
 
 impl Header<'_> {
+    /// Returns another separator by which the only name can be cut.
+    pub(crate) fn other_separator(&self) -> Option<Separator> {
+        let ([only], Some(used)) = (&self.names[..], self.separator) else {
+            return None;
+        };
+        let others = Separator::ALL.into_iter().filter(|other| *other != used);
+        // A name with commas is less likely than one with another separator.
+        others.rev().find(|other| only.contains(other.text()))
+    }
+
     /// Finds the one column with a name.
     pub(crate) fn find<'n>(&self, name: &'n str) -> Result<Column<'n>, DataError> {
         let (file, position) = (self.file.to_owned(), self.position);
@@ -86,6 +101,13 @@ impl Header<'_> {
                 position,
                 column,
             }),
+            (None, _) if let Some(separator) = self.other_separator() => {
+                Err(DataError::Separator {
+                    file,
+                    position,
+                    separator,
+                })
+            }
             (None, _) => Err(DataError::NoSuchColumn {
                 file,
                 position,
@@ -110,52 +132,29 @@ impl Header<'_> {
     }
 }
 
-/// Encodes all rows and assigns them to nodes. `open` returns the records, of which the columns passed to it are read.
-pub(crate) fn partition<R: Records>(
-    header: Header<'_>,
-    open: impl FnOnce(&[Column<'_>]) -> Result<R, DataError>,
-    schema: &Schema,
-    spec: PartitionSpec<'_>,
-) -> Result<Partition, DataError> {
-    let mut ingest = Ingest::new(header.file, schema, spec)?;
-    let split_by = match spec.split {
-        Split::Column { column, .. } => Some(column.as_str()),
-        Split::RoundRobin
-        | Split::Shuffled { .. }
-        | Split::Sizes { .. }
-        | Split::Dirichlet { .. } => None,
-    };
-    let ignored = each_row(&header, open, schema, split_by, |row| ingest.add(row))?;
-    if ingest.read() == 0 {
-        return Err(no_rows(&header));
+/// An open table whose columns have names. `'f` is the lifetime of its name in errors.
+pub(crate) trait NamedTable<'f> {
+    type Records: Records;
+
+    fn header(&self) -> Header<'f>;
+
+    /// Returns the reason why a column cannot be read, if it cannot.
+    fn unreadable(&self, _index: usize) -> Option<ColumnError> {
+        None
     }
-    ingest.finish(ignored)
-}
 
-/// Encodes all rows of a file for testing. The column of a split may be missing.
-pub(crate) fn test_set<R: Records>(
-    header: &Header<'_>,
-    open: impl FnOnce(&[Column<'_>]) -> Result<R, DataError>,
-    schema: &Schema,
-) -> Result<TestSet, DataError> {
-    let mut rows = TestFile::new(header.file, schema);
-    each_row(header, open, schema, None, |row| rows.add(row.as_deref()))?;
-    rows.finish()?.ok_or_else(|| no_rows(header))
-}
-
-fn no_rows(header: &Header<'_>) -> DataError {
-    let file = header.file.to_owned();
-    DataError::NoRows { file }
+    /// Returns the rows, of which these columns are read.
+    fn records(self, used: &[Column<'_>]) -> Result<Self::Records, DataError>;
 }
 
 /// Passes every row to `take`, or `None` for a row with a missing value, and returns the names of the unused columns.
-fn each_row<R: Records>(
-    header: &Header<'_>,
-    open: impl FnOnce(&[Column<'_>]) -> Result<R, DataError>,
+pub(crate) fn each_row<'f>(
+    table: impl NamedTable<'f>,
     schema: &Schema,
     split_by: Option<&str>,
     mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
 ) -> Result<Vec<String>, DataError> {
+    let header = table.header();
     if schema.numbered > 0 {
         return Err(DataError::format(header.file, FormatError::Numbered));
     }
@@ -166,7 +165,7 @@ fn each_row<R: Records>(
     let used: Vec<Column<'_>> = used.collect();
     let required = encoder.required().chain([label]).chain(split_by);
     let required: Vec<Column<'_>> = required.collect();
-    let mut records = open(&used)?;
+    let mut records = table.records(&used)?;
     let mut row = Row::default();
     while let Some(record) = records.next()? {
         if is_missing(&record, &required, &schema.missing)? {
@@ -190,12 +189,12 @@ fn each_row<R: Records>(
 }
 
 /// Passes every row to be scored to `take`. The label may be missing, in a row or in the whole file.
-pub(crate) fn score<R: Records, E: From<DataError>>(
-    header: &Header<'_>,
-    open: impl FnOnce(&[Column<'_>]) -> Result<R, DataError>,
+pub(crate) fn score<'f, E: From<DataError>>(
+    table: impl NamedTable<'f>,
     schema: &Schema,
     mut take: impl FnMut(ScoringRow<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let header = table.header();
     let encoder = Encoder::new(schema, |name| header.find(name))?;
     let label = match header.names.contains(&schema.label) {
         true => Some(header.find(&schema.label)?),
@@ -203,7 +202,7 @@ pub(crate) fn score<R: Records, E: From<DataError>>(
     };
     let required: Vec<Column<'_>> = encoder.required().collect();
     let used: Vec<Column<'_>> = encoder.columns().chain(label).collect();
-    let mut records = open(&used)?;
+    let mut records = table.records(&used)?;
     let (mut entries, mut clipped) = (Vec::new(), Vec::new());
     while let Some(record) = records.next()? {
         if is_missing(&record, &required, &schema.missing)? {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use radmm::graph::NodeId;
-use radmm_data::{Format, MemoryTable};
+use radmm_data::{FileOptions, MemoryTable};
 use radmm_study::{
     Limit, NoiseOrigin, SiteData, SiteFile, SiteRows, Study, StudyError, StudyParty,
 };
@@ -101,7 +101,7 @@ impl PartySetup {
             data: SiteData {
                 rows: SiteRows::File {
                     path: config.table.name().to_owned(),
-                    format: Format::Parquet,
+                    options: FileOptions::default(),
                 },
                 // Privacy: everything that was ever asked in this folder counts, on whichever rows.
                 continues: earlier_fingerprints(store).map_err(SetupError::from)?,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use radmm::curator::HeldRows;
 use radmm::graph::NodeId;
 use radmm_data::{
-    DataError, Format, MemoryTable, Partition, PartitionSpec, Split, TableFile, partition_csv,
-    partition_libsvm, read_partition,
+    DataError, FileOptions, Format, MemoryTable, Partition, PartitionSpec, Split, TableFile,
+    TableStream, read_partition,
 };
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -85,7 +85,7 @@ impl LocalRows {
         me: NodeId,
     ) -> Result<Self, RowsError> {
         match site {
-            SiteRows::File { path, format } => {
+            SiteRows::File { path, options } => {
                 let path = folders.site.join(path);
                 let open = |cause| RowsError::Open {
                     path: path.clone(),
@@ -94,12 +94,12 @@ impl LocalRows {
                 let opened = File::open(&path).map_err(open)?;
                 let kind = opened.metadata().map_err(open)?.file_type();
                 if !kind.is_file() && !kind.is_dir() {
-                    let rows = Self::read_once(study, opened, &path, *format)?;
+                    let rows = Self::read_once(study, opened, &path, *options)?;
                     rows.check_declared(study, me, path)?;
                     return Ok(rows);
                 }
                 let hash = hash_of(&path).map_err(open)?;
-                let file = TableFile::open(&path, *format).map_err(open)?;
+                let file = TableFile::open(&path, *options).map_err(open)?;
                 let spec = PartitionSpec::new(&Split::RoundRobin, 1);
                 let partition = read_partition(file, &study.data.schema, spec)?;
                 if hash_of(&path).map_err(open)? != hash {
@@ -118,19 +118,18 @@ impl LocalRows {
         study: &Study,
         source: File,
         path: &Path,
-        format: Format,
+        options: FileOptions,
     ) -> Result<Self, RowsError> {
+        if options.format == Some(Format::Parquet) {
+            return Err(RowsError::ParquetPipe(path.to_owned()));
+        }
         let mut source = HashingReader {
             source,
             hash: Sha256::new(),
         };
-        let (name, schema) = (path.display().to_string(), &study.data.schema);
+        let stream = TableStream::new(&mut source, path.display().to_string(), options);
         let spec = PartitionSpec::new(&Split::RoundRobin, 1);
-        let partition = match format {
-            Format::Csv => partition_csv(&mut source, &name, schema, spec),
-            Format::Libsvm => partition_libsvm(&mut source, &name, schema, spec),
-            Format::Parquet => return Err(RowsError::ParquetPipe(path.to_owned())),
-        }?;
+        let partition = read_partition(stream, &study.data.schema, spec)?;
         let rest = io::copy(&mut source, &mut io::sink());
         rest.map_err(|cause| RowsError::Open {
             path: path.to_owned(),

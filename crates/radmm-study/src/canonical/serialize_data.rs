@@ -1,7 +1,9 @@
 //! `[data]` as it is serialised: with the keys of its file.
 
 use radmm::curator::NormPolicy;
-use radmm_data::{Categorical, Format, Numeric, NumericScale, Schema, Split};
+use radmm_data::{
+    Categorical, DecimalMark, Format, Numeric, NumericScale, Schema, Separator, Split,
+};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -12,15 +14,16 @@ impl Serialize for DataSection {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
             source,
-            format,
+            options,
             schema,
             split,
             test,
         } = self;
-        let format = (!matches!(source, RowSource::Builtin(_))).then_some(*format);
         let section = Written {
             source,
-            meaning: ColumnMeaning::new(format, schema),
+            separator: options.separator,
+            decimal: options.decimal,
+            meaning: ColumnMeaning::new(options.format, schema),
             split: (*source != RowSource::Parties).then_some(split),
             test,
         };
@@ -45,6 +48,10 @@ impl Serialize for RowSource {
 struct Written<'a> {
     #[serde(flatten)]
     source: &'a RowSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    separator: Option<Separator>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decimal: Option<DecimalMark>,
     #[serde(flatten)]
     meaning: ColumnMeaning<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -63,7 +63,7 @@ impl ModelFile {
             study: study.name.clone(),
             study_sha256: study.sha256(),
             loss: study.problem.loss,
-            format: study.data.format,
+            format: study.data.options.format.unwrap_or(Format::Csv),
             schema,
             trained,
         })

@@ -1,21 +1,22 @@
 //! `[data]`: where the rows are and what their columns mean.
 
-use std::path::Path;
-
 use radmm::curator::NormPolicy;
-use radmm_data::{Builtin, Categorical, Format, Schema};
+use radmm_data::{Builtin, Categorical, FileOptions, Format, Schema};
 
 use super::entry::Entry;
 use super::features;
+use super::file_options;
 use super::reader::Section;
 use crate::error::{Note, StudyError};
 use crate::{RowSource, StudyParty};
 
 /// The keys of `[data]`.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 16] = [
     "path",
     "builtin",
     "format",
+    "separator",
+    "decimal",
     "columns",
     "nonzeros",
     "label",
@@ -55,35 +56,35 @@ pub(crate) fn read(
     top: &Section<'_>,
     parties: &[StudyParty],
     notes: &mut Vec<Note>,
-) -> Result<(RowSource, Format, Schema), StudyError> {
+) -> Result<(RowSource, FileOptions, Schema), StudyError> {
     let section = top.section("data", &KEYS)?;
     let source = source(&section, parties)?;
-    let format = format(&section, &source)?;
+    let options = options(&section, &source)?;
     let own = match &source {
         RowSource::File(_) | RowSource::Parties => None,
         RowSource::Builtin(table) => Some(table.schema()),
     };
-    let schema = schema(&section, format, own, notes)?;
-    Ok((source, format, schema))
+    let schema = schema(&section, options.format, own, notes)?;
+    Ok((source, options, schema))
 }
 
 /// Reads the section of a model, which says what columns mean and not where rows are.
 pub(crate) fn read_meaning(top: &Section<'_>) -> Result<(Format, Schema), StudyError> {
     let section = top.section("data", &MEANING)?;
-    let format = written_format(&section)?.unwrap_or(Format::Csv);
-    let schema = schema(&section, format, None, &mut Vec::new())?;
+    let format = file_options::format(&section)?.unwrap_or(Format::Csv);
+    let schema = schema(&section, Some(format), None, &mut Vec::new())?;
     Ok((format, schema))
 }
 
 /// Reads what the columns mean; `own` is the schema of a built-in table.
 fn schema(
     section: &Section<'_>,
-    format: Format,
+    format: Option<Format>,
     own: Option<Schema>,
     notes: &mut Vec<Note>,
 ) -> Result<Schema, StudyError> {
     let columns = section.optional("columns", |entry| entry.integer(1..=MAX_COLUMNS))?;
-    if format == Format::Libsvm {
+    if format == Some(Format::Libsvm) {
         return numbered(section, columns);
     }
     for name in ["columns", "nonzeros"] {
@@ -326,26 +327,23 @@ pub(crate) fn note_idle(
     Ok(())
 }
 
-/// The format that is given, or that of the file's extension; a file with another extension is CSV.
-fn format(section: &Section<'_>, source: &RowSource) -> Result<Format, StudyError> {
-    let written = written_format(section)?;
-    match (source, section.get("format")) {
-        (RowSource::Builtin(_), Some(entry)) => {
-            Err(entry.wrong("is that of a file, and builtin is not one; remove it"))
+/// Reads how the file is written. Where every party has a file of its own, only the format is common to them.
+fn options(section: &Section<'_>, source: &RowSource) -> Result<FileOptions, StudyError> {
+    match source {
+        RowSource::File(path) => file_options::read(section, path, FileOptions::default()),
+        RowSource::Builtin(_) => {
+            let advice = "is that of a file, and builtin is not one; remove it";
+            file_options::format(section)?;
+            file_options::refuse(section, &file_options::KEYS, advice)?;
+            Ok(FileOptions::default())
         }
-        (RowSource::Builtin(_), None) => Ok(Format::Csv),
-        (RowSource::File(name), _) => {
-            let format = written.or_else(|| Format::of(Path::new(name)));
-            Ok(format.unwrap_or(Format::Csv))
+        RowSource::Parties => {
+            let advice = "describes a file, and the study names none; every party gives it in [data] of its site file";
+            file_options::refuse(section, &file_options::TEXT_KEYS, advice)?;
+            let format = file_options::format(section)?;
+            Ok(format.unwrap_or(Format::Csv).into())
         }
-        (RowSource::Parties, _) => Ok(written.unwrap_or(Format::Csv)),
     }
-}
-
-/// Reads the format that a section gives, if it does.
-pub(crate) fn written_format(section: &Section<'_>) -> Result<Option<Format>, StudyError> {
-    let formats = Format::ALL.map(|format| (format.name(), format));
-    section.optional("format", |entry| entry.choice(&formats))
 }
 
 fn source(section: &Section<'_>, parties: &[StudyParty]) -> Result<RowSource, StudyError> {

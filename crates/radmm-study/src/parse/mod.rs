@@ -8,6 +8,7 @@ pub(crate) mod algorithm;
 pub(crate) mod data;
 pub(crate) mod entry;
 pub(crate) mod features;
+pub(crate) mod file_options;
 pub(crate) mod network;
 pub(crate) mod parties;
 pub(crate) mod privacy;

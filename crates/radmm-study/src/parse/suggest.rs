@@ -3,11 +3,13 @@
 /// Returns the known name that was probably meant.
 pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let name = name.to_lowercase();
-    let slips = 1 + name.chars().count() / 4;
+    let letters = name.chars().count();
+    let slips = 1 + letters / 4;
     known
         .iter()
         .map(|known| (strsim::damerau_levenshtein(&name, known), *known))
-        .filter(|(distance, _)| *distance <= slips)
+        // Nothing is left of a single letter that is replaced.
+        .filter(|(distance, _)| *distance <= slips && *distance < letters)
         // Of two that are equally near, the one that starts alike: "radmm" is r-admm rather than admm.
         .min_by(|(a, left), (b, right)| {
             let alike = |known| strsim::jaro_winkler(&name, known);

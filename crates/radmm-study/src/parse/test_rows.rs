@@ -2,27 +2,35 @@
 
 use std::path::Path;
 
-use radmm_data::{Format, Holdout};
+use radmm_data::{FileOptions, Format, Holdout};
 
-use super::data;
 use super::entry::{Range, SEEDS};
 use super::reader::Section;
+use super::{data, file_options};
 use crate::error::{Note, StudyError};
 use crate::{RowSource, TestRows};
 
-const KEYS: [&str; 5] = ["last", "share", "seed", "path", "format"];
+const KEYS: [&str; 7] = [
+    "last",
+    "share",
+    "seed",
+    "path",
+    "format",
+    "separator",
+    "decimal",
+];
 
 const SHARES: Range = Range {
     holds: |x| x > 0.0 && x < 1.0,
     needed: "above 0 and below 1",
 };
 
-/// Reads the section. `source` and `rows` are the source and the format of the rows that are trained on. Where every party
+/// Reads the section. `source` and `rows` are the source of the rows that are trained on and how they are written. Where every party
 /// has its own rows it is checked and noted, and has no effect.
 pub(crate) fn read(
     top: &Section<'_>,
     source: &RowSource,
-    rows: Format,
+    rows: FileOptions,
     notes: &mut Vec<Note>,
 ) -> Result<Option<TestRows>, StudyError> {
     if *source != RowSource::Parties {
@@ -36,7 +44,7 @@ pub(crate) fn read(
 fn read_test_set(
     top: &Section<'_>,
     source: &RowSource,
-    rows: Format,
+    rows: FileOptions,
     notes: &mut Vec<Note>,
 ) -> Result<Option<TestRows>, StudyError> {
     let section = top.section("data", &data::KEYS)?.section("test", &KEYS)?;
@@ -47,7 +55,7 @@ fn read_test_set(
     let share = section.optional("share", |entry| entry.number(SHARES))?;
     let seed = section.optional("seed", |entry| entry.integer(SEEDS))?;
     let path = section.optional("path", |entry| entry.words())?;
-    let format = data::written_format(&section)?;
+    file_options::format(&section)?;
 
     let given = ["last", "share", "path"].map(|name| section.get(name));
     let mut given = given.into_iter().flatten();
@@ -67,11 +75,10 @@ fn read_test_set(
             Ok(Some(TestRows::Held(Holdout::Share { share, seed })))
         }
         (.., Some(path)) => {
-            section.note_all_but(&["path", "format"], "path", notes);
-            // A file without a given format or a known extension has the format of the rows.
-            let format = format.or_else(|| Format::of(Path::new(path)));
-            let format = format.unwrap_or(rows);
-            check(&section, rows, format)?;
+            let used = ["path", "format", "separator", "decimal"];
+            section.note_all_but(&used, "path", notes);
+            let options = file_options::read(&section, path, rows)?;
+            check(&section, rows.format, options.format)?;
             // The same with and without a leading `./`.
             let place = |path: &str| Path::new(".").join(path);
             if matches!(source, RowSource::File(rows) if place(rows) == place(path)) {
@@ -79,7 +86,7 @@ fn read_test_set(
                 notes.extend(section.get("path").map(|entry| entry.note(remark)));
             }
             let path = path.to_owned();
-            Ok(Some(TestRows::File { path, format }))
+            Ok(Some(TestRows::File { path, options }))
         }
         (None, None, None) => Err(section.missing(
             "last",
@@ -89,8 +96,12 @@ fn read_test_set(
 }
 
 /// Checks that columns have numbers in both files, or names in both.
-fn check(section: &Section<'_>, rows: Format, format: Format) -> Result<(), StudyError> {
-    let numbered = |format| format == Format::Libsvm;
+fn check(
+    section: &Section<'_>,
+    rows: Option<Format>,
+    format: Option<Format>,
+) -> Result<(), StudyError> {
+    let numbered = |format| format == Some(Format::Libsvm);
     let advice = match (numbered(rows), numbered(format)) {
         (true, false) => {
             "must be LIBSVM like the rows that are trained on: their columns have numbers, and here they have names"

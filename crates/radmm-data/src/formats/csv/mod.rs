@@ -1,61 +1,70 @@
 //! Tables in CSV files.
+//!
+//! The first line names the columns. Fields are separated by commas or another character, quoted as in RFC 4180, and
+//! trimmed.
 
 mod records;
+mod sniff;
 
 use std::io::Read;
 
 use self::records::{CsvRecord, CsvRecords};
+pub(crate) use self::sniff::sniff;
 use crate::error::{DataError, FilePosition};
-use crate::formats::named_columns::{self, Header, Records};
-use crate::ingest::holdout::TestSet;
-use crate::ingest::partition::{Partition, PartitionSpec};
-use crate::schema::Schema;
+use crate::formats::named_columns::{Column, Header, NamedTable, Records};
+use crate::formats::options::{CsvDialect, Separator};
 
-/// Reads a table in one pass: encodes its rows, holds some out and assigns the others to nodes.
-///
-/// The first line names the columns. Fields are separated by commas, quoted as in RFC 4180, and trimmed. Columns that
-/// neither the schema nor the split names are ignored; a row with a missing value in one of the others is dropped.
-/// `file` names the source in errors.
-pub fn partition_csv(
-    source: impl Read,
-    file: &str,
-    schema: &Schema,
-    spec: PartitionSpec<'_>,
-) -> Result<Partition, DataError> {
-    let (header, rows) = open(source, file)?;
-    named_columns::partition(header, |_| Ok(rows), schema, spec)
+/// An open CSV file, whose header has been read.
+pub(crate) struct CsvTable<'f, R> {
+    file: &'f str,
+    position: FilePosition,
+    names: Vec<String>,
+    separator: Separator,
+    records: CsvRecords<'f, R>,
 }
 
-/// Reads a table whose rows are all for testing. The column of a split may be missing.
-pub fn test_set_csv(source: impl Read, file: &str, schema: &Schema) -> Result<TestSet, DataError> {
-    let (header, rows) = open(source, file)?;
-    named_columns::test_set(&header, |_| Ok(rows), schema)
+impl<'f, R: Read> CsvTable<'f, R> {
+    /// Reads the header.
+    pub(crate) fn open(source: R, file: &'f str, dialect: CsvDialect) -> Result<Self, DataError> {
+        let mut records = CsvRecords::new(source, file, dialect)?;
+        let Some(first) = records.next()? else {
+            let file = file.to_owned();
+            return Err(DataError::Empty { file });
+        };
+        let line = first.line();
+        let names = first.texts().map_err(|index| DataError::HeaderNotUtf8 {
+            file: file.to_owned(),
+            line,
+            number: index + 1,
+        })?;
+        Ok(Self {
+            file,
+            position: FilePosition::Line(line),
+            names: names.into_iter().map(str::to_owned).collect(),
+            separator: dialect.separator,
+            records,
+        })
+    }
 }
 
-/// Reads the header, and returns it with the records below it.
-pub(crate) fn open<R: Read>(
-    source: R,
-    file: &str,
-) -> Result<(Header<'_>, CsvRows<'_, R>), DataError> {
-    let mut records = CsvRecords::new(source, file)?;
-    let Some(first) = records.next()? else {
-        let file = file.to_owned();
-        return Err(DataError::Empty { file });
-    };
-    let line = first.line();
-    let names = first.texts().map_err(|index| DataError::HeaderNotUtf8 {
-        file: file.to_owned(),
-        line,
-        number: index + 1,
-    })?;
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    let width = names.len();
-    let header = Header {
-        file,
-        position: FilePosition::Line(line),
-        names,
-    };
-    Ok((header, CsvRows { records, width }))
+impl<'f, R: Read> NamedTable<'f> for CsvTable<'f, R> {
+    type Records = CsvRows<'f, R>;
+
+    fn header(&self) -> Header<'f> {
+        Header {
+            file: self.file,
+            position: self.position,
+            names: self.names.clone(),
+            separator: Some(self.separator),
+        }
+    }
+
+    fn records(self, _: &[Column<'_>]) -> Result<CsvRows<'f, R>, DataError> {
+        Ok(CsvRows {
+            records: self.records,
+            width: self.names.len(),
+        })
+    }
 }
 
 /// The records of a CSV file, checked to be as wide as the header.
@@ -84,7 +93,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::encode::Encoder;
     use crate::formats::named_columns::{Record, is_missing};
-    use crate::schema::{Categorical, Numeric};
+    use crate::schema::{Categorical, Numeric, Schema};
+
     /// A schema with age within [0, 100], smoker yes or no, and an intercept; the label is ill or not.
     pub(crate) fn schema() -> Schema {
         Schema {
@@ -98,10 +108,12 @@ pub(crate) mod tests {
 
     /// Returns the complete rows of a table as a shard would get them.
     pub(crate) fn encoded(text: &str, schema: &Schema) -> Vec<(Vec<(u32, f64)>, bool)> {
-        let (header, mut records) = open(text.as_bytes(), "rows.csv").unwrap();
+        let table = CsvTable::open(text.as_bytes(), "rows.csv", CsvDialect::default()).unwrap();
+        let header = table.header();
         let encoder = Encoder::new(schema, |name| header.find(name)).unwrap();
         let label = header.find(&schema.label).unwrap();
         let used: Vec<_> = encoder.columns().chain([label]).collect();
+        let mut records = table.records(&used).unwrap();
         let mut rows = Vec::new();
         while let Some(record) = records.next().unwrap() {
             if !is_missing(&record, &used, &schema.missing).unwrap() {

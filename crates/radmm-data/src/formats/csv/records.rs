@@ -18,6 +18,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::FieldError;
 use crate::formats::named_columns::{Column, Record};
+use crate::formats::options::{CsvDialect, DecimalMark};
 
 /// The control character that once marked the end of a text file. A text file must not contain it.
 const END: u8 = 0x1a;
@@ -25,11 +26,15 @@ const END: u8 = 0x1a;
 /// A line break, because the last line may lack its own, and the end mark on a line.
 const TAIL: &[u8] = &[b'\n', END, b'\n'];
 
+/// The number of bytes that are read at a time.
+const BUFFER: usize = 1 << 16;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The records of a CSV file, read one at a time into the same memory.
 pub(crate) struct CsvRecords<'a, R> {
     file: &'a str,
+    decimal: DecimalMark,
     reader: Reader<Text<R>>,
     fields: ByteRecord,
 }
@@ -40,12 +45,17 @@ type Text<R> = Chain<LfLines<Chain<Cursor<Vec<u8>>, R>>, &'static [u8]>;
 /// The record read last. Neither `Debug` nor `Clone`, because it is a row.
 pub(crate) struct CsvRecord<'r> {
     file: &'r str,
+    decimal: DecimalMark,
     fields: &'r ByteRecord,
     next_line: u64,
 }
 
 impl<'a, R: Read> CsvRecords<'a, R> {
-    pub(crate) fn new(mut source: R, file: &'a str) -> Result<Self, DataError> {
+    pub(crate) fn new(
+        mut source: R,
+        file: &'a str,
+        dialect: CsvDialect,
+    ) -> Result<Self, DataError> {
         let mut start = Vec::new();
         source
             .by_ref()
@@ -63,9 +73,12 @@ impl<'a, R: Read> CsvRecords<'a, R> {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
+            .delimiter(dialect.separator.byte())
+            .buffer_capacity(BUFFER)
             .from_reader(lines.chain(TAIL));
         Ok(Self {
             file,
+            decimal: dialect.decimal,
             reader,
             fields: ByteRecord::new(),
         })
@@ -93,6 +106,7 @@ impl<'a, R: Read> CsvRecords<'a, R> {
         }
         Ok(Some(CsvRecord {
             file: self.file,
+            decimal: self.decimal,
             fields: &self.fields,
             next_line: self.reader.position().line(),
         }))
@@ -134,6 +148,10 @@ impl Record for CsvRecord<'_> {
             Some(text) => Ok(Some(text)),
             None => Err(self.field_error(column, FieldError::NotUtf8)),
         }
+    }
+
+    fn decimal(&self) -> Option<DecimalMark> {
+        Some(self.decimal)
     }
 
     fn position(&self) -> FilePosition {
@@ -204,7 +222,7 @@ mod tests {
     }
 
     fn collect(source: impl Read) -> Vec<(u64, Vec<String>)> {
-        let mut records = CsvRecords::new(source, "rows.csv").unwrap();
+        let mut records = CsvRecords::new(source, "rows.csv", CsvDialect::default()).unwrap();
         let mut found = Vec::new();
         while let Some(record) = records.next().unwrap() {
             let texts = record.texts().unwrap();
@@ -265,7 +283,8 @@ mod tests {
             "a,b\r\n\r\n1,\"2\r\n3,4",
             "a,b\n\n\"1",
         ] {
-            let mut records = CsvRecords::new(text.as_bytes(), "rows.csv").unwrap();
+            let mut records =
+                CsvRecords::new(text.as_bytes(), "rows.csv", CsvDialect::default()).unwrap();
             assert!(records.next().unwrap().is_some());
             let error = records.next().err().unwrap();
             assert_eq!(

@@ -40,9 +40,10 @@ pub(super) fn leaf(metadata: &ParquetMetaData, index: usize) -> Result<(usize, b
             | Compression::SNAPPY
             | Compression::GZIP(_)
             | Compression::LZ4
-            | Compression::LZ4_RAW => {}
-            Compression::LZO | Compression::BROTLI(_) | Compression::ZSTD(_) => {
-                // From `ZSTD(ZstdLevel(1))`: a reader does not need the level.
+            | Compression::LZ4_RAW
+            | Compression::ZSTD(_) => {}
+            Compression::LZO | Compression::BROTLI(_) => {
+                // From `BROTLI(BrotliLevel(1))`: a reader does not need the level.
                 let codec = format!("{codec:?}").to_lowercase();
                 let name = codec.split('(').next().unwrap_or_default().to_owned();
                 return Err(ColumnError::Codec { codec: name });

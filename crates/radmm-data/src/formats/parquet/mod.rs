@@ -2,7 +2,8 @@
 //!
 //! A value is converted to the text that a CSV file would hold for it, so that both formats mean the same: an integer
 //! as `-7`, a boolean as `true` or `false`, a float as the shortest decimal that parses to it. Row groups are read
-//! one after the other, in batches of rows of the needed columns.
+//! one after the other, in batches of rows of the needed columns. Columns are found by their names and hold integers,
+//! floats, booleans or text. A NULL is a missing value.
 
 mod footer;
 
@@ -18,33 +19,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FieldError};
 use crate::formats::catch_panic::catch_panic;
-use crate::formats::named_columns::{self, Column, Header, Record, Records};
-use crate::ingest::holdout::TestSet;
-use crate::ingest::partition::{Partition, PartitionSpec};
-use crate::schema::Schema;
+use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
 
 /// The number of rows decoded at a time.
 const BATCH: usize = 1024;
-
-/// Reads a table in one pass over the needed columns: encodes its rows, holds some out and assigns the others to nodes.
-///
-/// Columns are found by their names and hold integers, floats, booleans or text. A NULL is a missing value. `file`
-/// names the source in errors.
-pub fn partition_parquet(
-    source: File,
-    file: &str,
-    schema: &Schema,
-    spec: PartitionSpec<'_>,
-) -> Result<Partition, DataError> {
-    let table = ParquetTable::open(source, file)?;
-    named_columns::partition(table.header(), |used| table.rows(used), schema, spec)
-}
-
-/// Reads a table whose rows are all for testing. The column of a split may be missing.
-pub fn test_set_parquet(source: File, file: &str, schema: &Schema) -> Result<TestSet, DataError> {
-    let table = ParquetTable::open(source, file)?;
-    named_columns::test_set(&table.header(), |used| table.rows(used), schema)
-}
 
 /// An open Parquet file.
 pub(crate) struct ParquetTable<'a> {
@@ -65,19 +43,27 @@ impl<'a> ParquetTable<'a> {
             }
         }
     }
+}
 
-    pub(crate) fn header(&self) -> Header<'a> {
+impl<'f> NamedTable<'f> for ParquetTable<'f> {
+    type Records = ParquetRows<'f>;
+
+    fn header(&self) -> Header<'f> {
         let schema = self.reader.metadata().file_metadata().schema();
         let fields = schema.get_fields().iter();
         Header {
             file: self.file,
             position: FilePosition::Columns,
             names: fields.map(|field| field.name().to_owned()).collect(),
+            separator: None,
         }
     }
 
-    /// Returns the rows, of which these columns are read.
-    pub(crate) fn rows(&self, used: &[Column<'_>]) -> Result<ParquetRows<'_>, DataError> {
+    fn unreadable(&self, index: usize) -> Option<ColumnError> {
+        footer::leaf(self.reader.metadata(), index).err()
+    }
+
+    fn records(self, used: &[Column<'_>]) -> Result<ParquetRows<'f>, DataError> {
         let mut slots = Vec::new();
         let mut chunks: Vec<ColumnChunk> = Vec::new();
         for column in used {
@@ -105,7 +91,7 @@ impl<'a> ParquetTable<'a> {
         }
         Ok(ParquetRows {
             file: self.file,
-            reader: &self.reader,
+            reader: self.reader,
             slots,
             chunks,
             next_group: 0,
@@ -115,17 +101,12 @@ impl<'a> ParquetTable<'a> {
             row: 0,
         })
     }
-
-    /// Returns why a column cannot be read, if it cannot.
-    pub(crate) fn unreadable(&self, index: usize) -> Option<ColumnError> {
-        footer::leaf(self.reader.metadata(), index).err()
-    }
 }
 
 /// The rows of a Parquet file, decoded in batches.
 pub(crate) struct ParquetRows<'a> {
     file: &'a str,
-    reader: &'a SerializedFileReader<File>,
+    reader: SerializedFileReader<File>,
     /// The index into `chunks` by the index of a column.
     slots: Vec<Option<usize>>,
     chunks: Vec<ColumnChunk>,
