@@ -35,9 +35,12 @@ const KNOWN: KnownNames = KnownNames {
 
 const STUDY: [&str; 1] = ["sha256"];
 
-const DATA: [&str; 4] = ["path", "format", "share", "continues"];
+const DATA: [&str; 5] = ["path", "command", "format", "share", "continues"];
 
 const LIMIT: [&str; 4] = ["epsilon", "delta", "pure", "accounting"];
+
+/// The path that stands for stdin.
+const STDIN: &str = "-";
 
 /// The folder of results, unless given.
 const OUT: &str = "results";
@@ -127,8 +130,29 @@ pub enum SiteRows {
         /// The format of the file.
         format: Format,
     },
+    /// All rows that a command prints.
+    Command {
+        /// The command.
+        command: RowCommand,
+        /// The format of what it prints: a text format.
+        format: Format,
+    },
+    /// All rows that come through stdin.
+    Stdin {
+        /// Their format: a text format.
+        format: Format,
+    },
     /// This party's part of the study's own table. For rehearsals.
     Share,
+}
+
+/// A command that prints a party's rows. It is run without a shell, in the folder of the site file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCommand {
+    /// The program: a name that is looked up on the path, or a path, relative to the site file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
 }
 
 /// The limit of what may ever be spent on a party's rows, by all studies together.
@@ -274,28 +298,39 @@ fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyE
 fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let section = top.section("data", &DATA)?;
     let path = section.optional("path", |entry| entry.words())?;
+    let command = section.optional("command", row_command)?;
     let share = section.optional("share", |entry| entry.boolean())?;
     let format = data::written_format(&section)?;
     let continues = section.optional("continues", fingerprints)?;
     let shared = section.get("share").filter(|_| share == Some(true));
-    let rows = match (path, shared) {
-        (Some(path), None) => SiteRows::File {
+    // The command comes first, so that no error shows it: it may hold a password.
+    let given = [section.get("command"), section.get("path"), shared];
+    let mut given = given.into_iter().flatten();
+    if let (Some(one), Some(other)) = (given.next(), given.next()) {
+        return Err(other.wrong(format!("{} is given too; keep one of the two", one.name)));
+    }
+    let rows = match (path, command, share) {
+        (Some(STDIN), ..) => SiteRows::Stdin {
+            format: text_format(&section, format)?,
+        },
+        (Some(path), ..) => SiteRows::File {
             path: path.to_owned(),
             format: format
                 .or_else(|| Format::of(Path::new(path)))
                 .unwrap_or(Format::Csv),
         },
-        (None, Some(_)) => match section.get("format") {
+        (None, Some(command), _) => SiteRows::Command {
+            command,
+            format: text_format(&section, format)?,
+        },
+        (None, None, Some(true)) => match section.get("format") {
             None => SiteRows::Share,
             Some(entry) => {
                 return Err(entry.wrong("is that of a file, and share is not one; remove it"));
             }
         },
-        (Some(_), Some(entry)) => {
-            return Err(entry.wrong("path is given too; keep one of the two"));
-        }
-        (None, None) => {
-            let meaning = "the file of this party's rows, relative to the site file (or share = true, this party's share of the study's own table)";
+        (None, None, _) => {
+            let meaning = "the file of this party's rows, relative to the site file (or command, a program that prints them, or share = true, this party's share of the study's own table)";
             return Err(section.missing("path", meaning));
         }
     };
@@ -303,6 +338,42 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
         rows,
         continues: continues.unwrap_or_default(),
     })
+}
+
+fn row_command(entry: &Entry<'_>) -> Result<RowCommand, StudyError> {
+    if !entry.is_array() {
+        return Err(entry.wrong_hidden(
+            "must be an array of the program and its arguments, without a shell, such as [\"psql\", \"-c\", \"copy (select … order by id) to stdout (format csv, header)\"]",
+        ));
+    }
+    let mut words = Vec::new();
+    for element in entry.elements()? {
+        let word = element.string()?;
+        if word.contains('\0') {
+            return Err(
+                element.wrong_hidden("has the character U+0000, which no argument can have")
+            );
+        }
+        words.push(word.to_owned());
+    }
+    let mut words = words.into_iter();
+    match words.next() {
+        Some(program) if !program.trim().is_empty() => Ok(RowCommand {
+            program,
+            arguments: words.collect(),
+        }),
+        _ => Err(entry.wrong("must begin with the program to run")),
+    }
+}
+
+/// Returns the format of rows that are read once, from the first to the last byte.
+fn text_format(section: &Section<'_>, format: Option<Format>) -> Result<Format, StudyError> {
+    match (format, section.get("format")) {
+        (Some(Format::Parquet), Some(entry)) => Err(entry.wrong(
+            "is read from its end, and these rows come once, from the first to the last; let them come as CSV, or save them in a file",
+        )),
+        (format, _) => Ok(format.unwrap_or(Format::Csv)),
+    }
 }
 
 fn fingerprints(entry: &Entry<'_>) -> Result<Vec<[u8; 32]>, StudyError> {
