@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use radmm_data::{Format, TableFile};
@@ -128,13 +128,40 @@ impl LoadedStudy {
     }
 }
 
-/// Opens a file of rows, in the given format or the one of its extension.
+/// Returns whether a path stands for stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Opens a file of rows, in the given format or the one of its extension. A path `-` is stdin, with CSV unless a format is given.
 pub(crate) fn table(path: &Path, format: Option<Format>) -> Result<TableFile, CommandError> {
+    if is_stdin(path) {
+        return stdin(format.unwrap_or(Format::Csv));
+    }
     let format = format.or_else(|| Format::of(path));
     let format = format.ok_or_else(|| {
         let problem = unknown_format(path);
         CommandError::Inspect(format!("{}: {problem}", path.display()))
     })?;
+    TableFile::open(path, format).map_err(|cause| CommandError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+fn stdin(format: Format) -> Result<TableFile, CommandError> {
+    if format == Format::Parquet {
+        return Err(CommandError::Inspect(
+            "-: a Parquet file is read from its end, and stdin cannot be; give the path of the file, or CSV".to_owned(),
+        ));
+    }
+    if io::stdin().is_terminal() {
+        return Err(CommandError::Inspect(
+            "-: the rows come through stdin, which is a terminal; give them, as in psql … | radmm …, or give the path of their file"
+                .to_owned(),
+        ));
+    }
+    let path = Path::new("/dev/stdin");
     TableFile::open(path, format).map_err(|cause| CommandError::Unreadable {
         path: path.to_owned(),
         cause,
