@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test wheel test-python test-page bench instructions tables compare-python figures reproduce mutants book deb test-deb test-service static container
+.PHONY: run test wheel test-python test-page test-postgres bench instructions tables compare-python figures reproduce mutants book deb test-deb test-service static container
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -32,6 +32,10 @@ test-python: wheel ## checks the Python package in a fresh virtual environment: 
 test-page: ## drives the pages of nodes in a real Chromium; PICTURES=folder keeps pictures of them
 	@for program in chromium chromedriver; do command -v $$program > /dev/null || { echo "error: $$program is not installed; install it with: apt-get install chromium chromium-driver" >&2; exit 2; }; done
 	$(if $(PICTURES),mkdir -p $(PICTURES) && RADMM_PICTURES=$(abspath $(PICTURES))) cargo test -p radmm-cli --test page_in_browser -- --ignored --test-threads 1
+
+test-postgres: ## goes from a PostgreSQL server of its own to a model: the commands of docs/database.md, word for word
+	@PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; for program in psql initdb postgres; do command -v $$program > /dev/null || { echo "error: $$program is not installed; install it with: apt-get install postgresql" >&2; exit 2; }; done
+	cargo test -p radmm-cli --test postgres -- --ignored
 
 bench: ## makes all measurements and writes them into docs/benchmarks.md and docs/scale.md; ONLY="steps scale" makes some, and writes docs/scale.md alone
 	cargo bench -p radmm-table --bench table -- $(ONLY)

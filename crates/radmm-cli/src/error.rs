@@ -15,7 +15,7 @@ use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
 use radmm_node::local_network::LocalNetworkError;
 use radmm_node::runtime::{Health, NodeError};
-use radmm_node::setup::{RowsError, SetupError};
+use radmm_node::setup::{RowCommandError, RowCommandFailure, RowsError, SetupError};
 use radmm_node::store::StoreError;
 use radmm_node::transport::TransportError;
 use radmm_paper::accuracy::AccuracyError;
@@ -130,6 +130,12 @@ pub(crate) enum CommandError {
         "the rows cannot be read; run radmm node --check on the terminal of somebody who may see rows: it reports where and why"
     )]
     RowsUnreadable,
+    #[error(
+        "{site}: [data] command printed other bytes when it was run again, so that a node that is started again would find other rows and \
+         refuse to resume. Add order by with a unique column to the query, and leave out what changes by itself (random(), now()); if \
+         somebody writes to the rows meanwhile, read a copy of them"
+    )]
+    UnstableRows { site: String },
     #[error("{site}: {key} = \"{address}\": {cause}; choose another address or port")]
     Address {
         site: String,
@@ -179,8 +185,11 @@ impl From<StoreError> for CommandError {
 }
 
 impl CommandError {
-    /// Returns 2 for wrong use, which the user can correct in the arguments or files, and 1 for all other failures.
+    /// Returns 2 for wrong use, which the user can correct in the arguments or files, 130 for a signal, and 1 for all other failures.
     pub(crate) fn exit_code(&self) -> u8 {
+        if let Some(RowCommandFailure::Cancelled) = self.row_command_failure() {
+            return 130;
+        }
         let wrong_use = match self {
             Self::Study(_)
             | Self::Unreadable { .. }
@@ -208,6 +217,7 @@ impl CommandError {
             | Self::ResultsFolder { .. }
             | Self::StateFolder { .. }
             | Self::OtherResults { .. }
+            | Self::UnstableRows { .. }
             | Self::Address { .. }
             | Self::NoPage { .. }
             | Self::LocalNetwork(LocalNetworkError::Other(_))
@@ -226,11 +236,24 @@ impl CommandError {
     /// Returns whether the message may quote values of a row.
     pub(crate) fn quotes_rows(&self) -> bool {
         match self {
-            Self::Node(NodeError::Setup(SetupError::Rows(error))) => matches!(
-                **error,
-                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_))
-            ),
+            Self::Node(NodeError::Setup(SetupError::Rows(error))) => match &**error {
+                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_)) => true,
+                // A command that has not run has said nothing.
+                RowsError::Command(error) => !matches!(error.cause, RowCommandFailure::Start(_)),
+                _ => false,
+            },
             _ => false,
+        }
+    }
+
+    /// Returns how the command that prints the rows failed, if it did.
+    fn row_command_failure(&self) -> Option<&RowCommandFailure> {
+        match self {
+            Self::Node(NodeError::Setup(SetupError::Rows(error))) => match &**error {
+                RowsError::Command(error) => Some(&error.cause),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -290,6 +313,11 @@ fn is_wrong_use_of_node(error: &NodeError) -> bool {
                 **error,
                 RowsError::Open { .. }
                     | RowsError::ParquetPipe(_)
+                    | RowsError::Terminal
+                    | RowsError::Command(RowCommandError {
+                        cause: RowCommandFailure::Start(_),
+                        ..
+                    })
                     | RowsError::Table(StudyRowsError::Open { .. })
             ),
             _ => true,

@@ -1,43 +1,16 @@
 //! The commands of the operator's guide, docs/node.md, run word for word, and their results can be verified and continued.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "support/guide.rs"]
+mod guide;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use guide::{commands, shell};
 
 const GUIDE: &str = include_str!("../../../docs/node.md");
-
-/// Returns all commands of the guide, in order.
-fn commands() -> String {
-    let mut inside = false;
-    let mut script = "set -e\n".to_owned();
-    for line in GUIDE.lines() {
-        match line {
-            "```sh" => inside = true,
-            "```" => inside = false,
-            _ if inside => script += &format!("{line}\n"),
-            _ => {}
-        }
-    }
-    // Word for word except the ports, which another program may use; below the range that the system assigns.
-    let first = 12_000 + std::process::id() % 6_000 * 3;
-    for k in 0..3 {
-        script = script.replace(&format!("741{}", k + 1), &(first + k).to_string());
-    }
-    script
-}
-
-fn shell(folder: &Path, script: &str) -> Output {
-    let program = Path::new(env!("CARGO_BIN_EXE_radmm"));
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", program.parent().unwrap().display());
-    Command::new("bash")
-        .args(["-c", script])
-        .current_dir(folder)
-        .env("PATH", path)
-        .output()
-        .unwrap()
-}
 
 fn all_output(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -53,7 +26,7 @@ fn radmm(folder: &Path, arguments: &str) -> (String, i32) {
 #[test]
 fn the_guide_runs_word_for_word() {
     let folder = tempfile::tempdir().unwrap();
-    let output = shell(folder.path(), &commands());
+    let output = shell(folder.path(), &commands(GUIDE));
     assert!(output.status.success(), "{}", all_output(&output));
     let all = all_output(&output);
     for words in [

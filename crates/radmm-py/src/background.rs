@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use radmm_node::setup::{ReadingObserver, StillReading};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::failure::Failure;
@@ -62,6 +63,14 @@ impl Work {
         let message = self.message.lock();
         let message = message.map_or(String::new(), |text| text.clone());
         progress.call1(py, (steps, total, message)).map(|_| ())
+    }
+}
+
+impl ReadingObserver for Work {
+    fn still_reading(&self, _: StillReading) {}
+
+    fn is_cancelled(&self) -> bool {
+        self.is_interrupted()
     }
 }
 

@@ -20,11 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use radmm::graph::NodeId;
+use radmm_data::MemoryTable;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
 use radmm_node::runtime::forbid_core_dumps;
-use radmm_node::setup::{Folders, PartySetup};
+use radmm_node::setup::{Folders, PartySetup, ReadingObserver};
 use radmm_study::SiteFile;
 use rayon::ThreadPool;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -126,17 +127,24 @@ impl PartyMachine {
         // Privacy: before the key is read. The rows are in this process already.
         forbid_core_dumps();
         let (site, _) = SiteFile::parse(site, site_name)?;
-        let folders = Folders {
-            study: study.folder(),
-            site: &site_folder,
-        };
-        let names = (study.file_name(), site_name);
+        let names = (study.file_name().to_owned(), site_name.to_owned());
+        let study_folder = study.folder().to_owned();
         let study = study.study().clone();
+        let read = move |table: Option<&MemoryTable<'_>>, observer: &dyn ReadingObserver| {
+            let folders = Folders {
+                study: &study_folder,
+                site: &site_folder,
+            };
+            let names = (names.0.as_str(), names.1.as_str());
+            match table {
+                Some(rows) => PartySetup::with_rows(study, site, folders, names, rows),
+                None => PartySetup::observed(study, site, folders, names, observer),
+            }
+        };
         let setup = match table {
-            Some(table) => table.read(py, |rows| {
-                PartySetup::with_rows(study, site, folders, names, Some(rows))
-            })?,
-            None => guarded(py, || Ok(PartySetup::new(study, site, folders, names)?))?,
+            Some(table) => table.read(py, |rows| read(Some(rows), &()))?,
+            // A command may take long, and Ctrl-C ends it.
+            None => background::run(py, threads, None, move |work| Ok(read(None, work)?))?,
         };
         let pool = background::threads(threads)?;
         let facts = setup.public_facts();

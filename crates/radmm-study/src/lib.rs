@@ -94,7 +94,7 @@ pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
 pub use noise::{Noise, NoiseKind, TotalBudget};
 pub use overrides::{Override, OverrideError};
 pub use radmm::privacy::NoiseFamily;
-pub use site::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
+pub use site::{Limit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
 pub use study::{
     AlgorithmSection, DataSection, NetworkSection, PrivacySection, ProblemSection, RowSource,
     RunSection, Start, Study, StudyParty, TestRows,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use radmm::privacy::{DatasetLimits, InvalidLimits, SiteAccounting};
-use radmm_data::FileOptions;
+use radmm_data::{FileOptions, Format};
 
 use crate::error::{Note, StudyError};
 use crate::parse::entry::{Entry, POSITIVE, Range};
@@ -34,8 +34,9 @@ const KNOWN: KnownNames = KnownNames {
 
 const STUDY: [&str; 1] = ["sha256"];
 
-const DATA: [&str; 6] = [
+const DATA: [&str; 7] = [
     "path",
+    "command",
     "format",
     "separator",
     "decimal",
@@ -44,6 +45,9 @@ const DATA: [&str; 6] = [
 ];
 
 const LIMIT: [&str; 4] = ["epsilon", "delta", "pure", "accounting"];
+
+/// The path that stands for stdin.
+const STDIN: &str = "-";
 
 /// The folder of results, unless given.
 const OUT: &str = "results";
@@ -133,8 +137,29 @@ pub enum SiteRows {
         /// How the file is written.
         options: FileOptions,
     },
+    /// All rows that a command prints.
+    Command {
+        /// The command.
+        command: RowCommand,
+        /// How what it prints is written: as text.
+        options: FileOptions,
+    },
+    /// All rows that come through stdin.
+    Stdin {
+        /// How they are written: as text.
+        options: FileOptions,
+    },
     /// This party's part of the study's own table. For rehearsals.
     Share,
+}
+
+/// A command that prints a party's rows. It is run without a shell, in the folder of the site file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCommand {
+    /// The program: a name that is looked up on the path, or a path, relative to the site file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
 }
 
 /// The limit of what may ever be spent on a party's rows, by all studies together.
@@ -284,25 +309,35 @@ fn noise(top: &Section<'_>, notes: &mut Vec<Note>) -> Result<NoiseOrigin, StudyE
 fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let section = top.section("data", &DATA)?;
     let path = section.optional("path", |entry| entry.words())?;
+    let command = section.optional("command", row_command)?;
     let share = section.optional("share", |entry| entry.boolean())?;
-    file_options::format(&section)?;
     let continues = section.optional("continues", fingerprints)?;
     let shared = section.get("share").filter(|_| share == Some(true));
-    let rows = match (path, shared) {
-        (Some(path), None) => SiteRows::File {
+    // The command comes first, so that no error shows it: it may hold a password.
+    let given = [section.get("command"), section.get("path"), shared];
+    let mut given = given.into_iter().flatten();
+    if let (Some(one), Some(other)) = (given.next(), given.next()) {
+        return Err(other.wrong(format!("{} is given too; keep one of the two", one.name)));
+    }
+    let rows = match (path, command, share) {
+        (Some(STDIN), ..) => SiteRows::Stdin {
+            options: stream_options(&section)?,
+        },
+        (Some(path), ..) => SiteRows::File {
             path: path.to_owned(),
             options: file_options::read(&section, path, FileOptions::default())?,
         },
-        (None, Some(_)) => {
+        (None, Some(command), _) => SiteRows::Command {
+            command,
+            options: stream_options(&section)?,
+        },
+        (None, None, Some(true)) => {
             let advice = "is that of a file, and share is not one; remove it";
             file_options::refuse(&section, &file_options::KEYS, advice)?;
             SiteRows::Share
         }
-        (Some(_), Some(entry)) => {
-            return Err(entry.wrong("path is given too; keep one of the two"));
-        }
-        (None, None) => {
-            let meaning = "the file of this party's rows, relative to the site file (or share = true, this party's share of the study's own table)";
+        (None, None, _) => {
+            let meaning = "the file of this party's rows, relative to the site file (or command, a program that prints them, or share = true, this party's share of the study's own table)";
             return Err(section.missing("path", meaning));
         }
     };
@@ -310,6 +345,42 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
         rows,
         continues: continues.unwrap_or_default(),
     })
+}
+
+fn row_command(entry: &Entry<'_>) -> Result<RowCommand, StudyError> {
+    if !entry.is_array() {
+        return Err(entry.wrong_hidden(
+            "must be an array of the program and its arguments, without a shell, such as [\"psql\", \"-c\", \"copy (select … order by id) to stdout (format csv, header)\"]",
+        ));
+    }
+    let mut words = Vec::new();
+    for element in entry.elements()? {
+        let word = element.string()?;
+        if word.contains('\0') {
+            return Err(
+                element.wrong_hidden("has the character U+0000, which no argument can have")
+            );
+        }
+        words.push(word.to_owned());
+    }
+    let mut words = words.into_iter();
+    match words.next() {
+        Some(program) if !program.trim().is_empty() => Ok(RowCommand {
+            program,
+            arguments: words.collect(),
+        }),
+        _ => Err(entry.wrong("must begin with the program to run")),
+    }
+}
+
+/// Reads how rows are written that are read once, from the first to the last byte.
+fn stream_options(section: &Section<'_>) -> Result<FileOptions, StudyError> {
+    match (file_options::format(section)?, section.get("format")) {
+        (Some(Format::Parquet), Some(entry)) => Err(entry.wrong(
+            "is read from its end, and these rows come once, from the first to the last; let them come as CSV, or save them in a file",
+        )),
+        _ => file_options::read(section, STDIN, Format::Csv.into()),
+    }
 }
 
 fn fingerprints(entry: &Entry<'_>) -> Result<Vec<[u8; 32]>, StudyError> {

@@ -2,7 +2,7 @@
 
 use radmm::privacy::{DatasetLimits, SiteAccounting};
 use radmm_data::{DecimalMark, FileOptions, Format, Separator};
-use radmm_study::{Limit, NoiseOrigin, SiteData, SiteFile, SiteRows};
+use radmm_study::{Limit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
 
 const SITE: &str = include_str!("site.toml");
 
@@ -141,12 +141,12 @@ fn a_site_may_name_the_study_that_its_owner_approved() {
 fn the_format_is_given_or_follows_from_the_extension() {
     let format = |lines: &str| match with("path = \"rows.csv\"", lines).data.rows {
         SiteRows::File { options, .. } => options.format.expect("a format"),
-        SiteRows::Share => panic!("a file"),
+        _ => panic!("a file"),
     };
     assert_eq!(format("path = \"a.parquet\" #"), Format::Csv);
     let format = |line: &str| match read(&LEAST.replace("path = \"rows\"", line)).0.data.rows {
         SiteRows::File { options, .. } => options.format.expect("a format"),
-        SiteRows::Share => panic!("a file"),
+        _ => panic!("a file"),
     };
     assert_eq!(format("path = \"a.parquet\""), Format::Parquet);
     assert_eq!(format("path = \"a.svm\""), Format::Libsvm);
@@ -169,6 +169,45 @@ fn a_file_has_separators_and_decimal_marks_of_its_own() {
     };
     let path = "rows.csv".into();
     assert_eq!(site.data.rows, SiteRows::File { path, options });
+}
+
+#[test]
+fn rows_come_from_a_command_or_through_stdin() {
+    let rows = |lines: &str| read(&LEAST.replace("path = \"rows\"", lines)).0.data.rows;
+    let command = RowCommand {
+        program: "psql".into(),
+        arguments: vec!["-c".into(), "copy (select 1) to stdout".into()],
+    };
+    let line = "command = [\"psql\", \"-c\", \"copy (select 1) to stdout\"]";
+    let csv = FileOptions::from(Format::Csv);
+    assert_eq!(
+        rows(line),
+        SiteRows::Command {
+            command: command.clone(),
+            options: csv
+        }
+    );
+    assert_eq!(
+        rows("path = \"-\"\nshare = false"),
+        SiteRows::Stdin { options: csv }
+    );
+    let tabs = FileOptions {
+        separator: Some(Separator::Tab),
+        ..csv
+    };
+    assert_eq!(
+        rows("path = \"-\"\nseparator = \"tab\""),
+        SiteRows::Stdin { options: tabs }
+    );
+    let options = FileOptions::from(Format::Libsvm);
+    assert_eq!(
+        rows(&format!("{line}\nformat = \"libsvm\"")),
+        SiteRows::Command { command, options }
+    );
+    assert_eq!(
+        rows("path = \"-\"\nformat = \"libsvm\""),
+        SiteRows::Stdin { options }
+    );
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub const NODE_EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "130",
-        "A second signal stopped the node at once. Nothing is lost.",
+        "A second signal stopped the node at once, or the first one while a command printed the rows. Nothing is lost.",
     ),
 ];
 

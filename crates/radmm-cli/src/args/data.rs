@@ -22,7 +22,8 @@ pub(crate) enum DataCommand {
 #[command(after_help = "Examples:
   radmm data inspect rows.csv > study.toml
   radmm data inspect rows.parquet --label income --positive '>50K'
-  radmm data inspect a9a --format libsvm --json | jq .numbered")]
+  radmm data inspect a9a --format libsvm --json | jq .numbered
+  psql -c 'copy (select …) to stdout (format csv, header)' | radmm data inspect -")]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub table: LabelledTable,
@@ -61,7 +62,7 @@ impl FileArgs {
 /// A file of rows with an outcome.
 #[derive(clap::Args)]
 pub(crate) struct LabelledTable {
-    /// A CSV, Parquet or LIBSVM file
+    /// A CSV, Parquet or LIBSVM file; - for stdin, with data inspect
     pub file: PathBuf,
 
     /// The column that holds the outcome [default: a column with two values]
@@ -149,12 +150,13 @@ pub(crate) struct StudyTerms {
   radmm predict model.json rows.csv > predictions.csv
   radmm predict model.json rows.parquet --out predictions.csv     complete, or not written if a row is invalid
   radmm predict model.json rows.csv --threshold 0.2               accept more false alarms
-  radmm predict model.json rows.csv --json | jq .summary.quality")]
+  radmm predict model.json rows.csv --json | jq .summary.quality
+  psql -c 'copy (select …) to stdout (format csv, header)' | radmm predict model.json - > predictions.csv")]
 pub(crate) struct PredictArgs {
     /// A model.json written by radmm node or radmm run --out
     pub model: PathBuf,
 
-    /// A CSV, Parquet or LIBSVM file with the columns that the model was trained on
+    /// A CSV, Parquet or LIBSVM file with the columns that the model was trained on; - for CSV or LIBSVM through stdin
     pub data: PathBuf,
 
     #[command(flatten)]

@@ -10,6 +10,7 @@ use radmm_study::{Noise, Study};
 
 use crate::args::InitArgs;
 use crate::error::CommandError;
+use crate::input::load;
 use crate::input::relative_path::relative_to;
 use crate::inspect;
 use crate::output::tables::paragraph;
@@ -19,6 +20,13 @@ use crate::output::{files, stderr};
 const MOST_FORECAST_COLUMNS: usize = 1000;
 
 pub(crate) fn run(args: &InitArgs) -> Result<(), CommandError> {
+    if load::is_stdin(&args.table.file) {
+        return Err(CommandError::Inspect(
+            "-: the study that is written names the file of its rows, and stdin has them only once; save the rows in a file, or draft the columns \
+             with: radmm data inspect -"
+                .to_owned(),
+        ));
+    }
     if args.out.exists() && !args.force {
         return Err(CommandError::Exists(args.out.clone()));
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use radmm_data::{FileOptions, Format, TableFile};
@@ -140,8 +140,16 @@ impl LoadedStudy {
     }
 }
 
-/// Opens a file of rows, whose format is given or follows from its extension.
+/// Returns whether a path stands for stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Opens a file of rows, whose format is given or follows from its extension. A path `-` is stdin, with CSV unless a format is given.
 pub(crate) fn table(path: &Path, options: FileOptions) -> Result<TableFile, CommandError> {
+    if is_stdin(path) {
+        return stdin(options);
+    }
     if options.format.or_else(|| Format::of(path)).is_none() {
         let problem = unknown_format(path);
         return Err(CommandError::Inspect(format!(
@@ -149,6 +157,25 @@ pub(crate) fn table(path: &Path, options: FileOptions) -> Result<TableFile, Comm
             path.display()
         )));
     }
+    TableFile::open(path, options).map_err(|cause| CommandError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    })
+}
+
+fn stdin(options: FileOptions) -> Result<TableFile, CommandError> {
+    if options.format == Some(Format::Parquet) {
+        return Err(CommandError::Inspect(
+            "-: a Parquet file is read from its end, and stdin cannot be; give the path of the file, or CSV".to_owned(),
+        ));
+    }
+    if io::stdin().is_terminal() {
+        return Err(CommandError::Inspect(
+            "-: the rows come through stdin, which is a terminal; give them, as in psql … | radmm …, or give the path of their file"
+                .to_owned(),
+        ));
+    }
+    let path = Path::new("/dev/stdin");
     TableFile::open(path, options).map_err(|cause| CommandError::Unreadable {
         path: path.to_owned(),
         cause,

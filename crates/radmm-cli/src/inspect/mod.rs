@@ -10,6 +10,8 @@ mod schema_draft;
 mod study_draft;
 mod toml_writer;
 
+use std::path::Path;
+
 use radmm_data::{Format, TableProfile, profile};
 
 pub(crate) use self::binning::NumericEncoding;
@@ -30,7 +32,13 @@ pub(crate) fn run(args: &InspectArgs) -> Result<(), CommandError> {
         true => files::print(&draft.json()),
         false => {
             let agreement = Agreement::usual(profile.rows);
-            files::print(&study(&draft, &args.table.file, &agreement))
+            let path = match (load::is_stdin(&args.table.file), profile.format) {
+                (false, _) => &args.table.file,
+                // A study cannot name stdin: its rows are read again and again.
+                (true, Format::Libsvm) => Path::new("rows.svm"),
+                (true, _) => Path::new("rows.csv"),
+            };
+            files::print(&study(&draft, path, &agreement))
         }
     }
 }
@@ -87,7 +95,11 @@ pub(crate) fn draft<'a>(
     table: &LabelledTable,
     profile: &'a TableProfile,
 ) -> Result<SchemaDraft<'a>, CommandError> {
-    let draft = SchemaDraft::new(&table.file, profile, table).map_err(CommandError::Inspect)?;
+    let path = match load::is_stdin(&table.file) {
+        true => Path::new("stdin"),
+        false => &table.file,
+    };
+    let draft = SchemaDraft::new(path, profile, table).map_err(CommandError::Inspect)?;
     if let Some(reason) = draft.no_features() {
         return Err(CommandError::NoFeatures(reason));
     }

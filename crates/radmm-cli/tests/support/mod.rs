@@ -12,6 +12,7 @@ pub fn command(folder: &Path, args: &[&str]) -> Command {
 }
 
 /// Runs `radmm` in a folder.
+#[allow(dead_code, reason = "some tests start it by `command` alone")]
 pub fn radmm(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_radmm"))
         .current_dir(folder)

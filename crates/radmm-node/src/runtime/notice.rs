@@ -57,6 +57,13 @@ pub struct Suspicion {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notice {
+    /// A command is still printing the rows.
+    ReadingRows {
+        /// The time since its start, in seconds.
+        seconds: u64,
+        /// The time since it last printed something, in seconds.
+        silent: u64,
+    },
     /// The party has started or resumed.
     Started {
         /// The study's name.
@@ -184,7 +191,8 @@ impl Notice {
             | Self::Suspicious(_)
             | Self::Late { .. }
             | Self::LeftOut { .. } => LogLevel::Warning,
-            Self::Started { .. }
+            Self::ReadingRows { .. }
+            | Self::Started { .. }
             | Self::Connected { .. }
             | Self::Finished { .. }
             | Self::Stopping { .. }
@@ -210,6 +218,14 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ReadingRows { seconds, silent } => {
+                write!(f, "still reading the rows of the command, for {seconds} s")?;
+                match silent {
+                    // It is reported every few seconds.
+                    0..5 => Ok(()),
+                    _ => write!(f, "; it has printed nothing for {silent} s; Ctrl-C ends it"),
+                }
+            }
             Self::Started {
                 study,
                 party,

@@ -130,13 +130,15 @@ pub enum SetupError {
     Start(#[from] InvalidStart),
     /// The rows are not those of the account.
     #[error(
-        "the rows are not those that this state folder accounts for (fingerprint {found} now, {before} before). If they are the same people's rows in a later state, add [data] continues = [\"{before}\"] to the site file, and what was spent on them still counts. If they are other people's rows, use another state folder"
+        "the rows are not those that this state folder accounts for (fingerprint {found} now, {before} before). If they are the same people's rows in a later state, add [data] continues = [\"{before}\"] to the site file, and what was spent on them still counts. If they are other people's rows, use another state folder{hint}"
     )]
     OtherRows {
         /// The fingerprint of the rows as they are.
         found: RowFingerprint,
         /// The fingerprint of rows that were charged.
         before: RowFingerprint,
+        /// A reason that the place of the rows suggests, or nothing.
+        hint: &'static str,
     },
     /// A rehearsal asked the rows with noise that protects nobody.
     #[error(

@@ -3,6 +3,7 @@
 mod alone;
 mod balance;
 mod bill;
+mod command;
 mod data_check;
 mod error;
 mod identify;
@@ -19,7 +20,7 @@ use radmm::curator::HeldRows;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
 use radmm_data::MemoryTable;
-use radmm_study::{Identity, NoiseOrigin, SiteFile, Study, hex};
+use radmm_study::{Identity, NoiseOrigin, SiteFile, SiteRows, Study, hex};
 
 use crate::key::SecretKey;
 use crate::machine::Peer;
@@ -28,6 +29,9 @@ pub use alone::{OnePartyConfig, OnePartyError};
 pub use balance::{Balance, BalanceTotal};
 pub use bill::PartyBill;
 pub(crate) use bill::plan_party;
+pub use command::{
+    LastMessages, ReadingObserver, RowCommandError, RowCommandFailure, StillReading,
+};
 pub use data_check::{DataCheck, LabelCount};
 pub use error::SetupError;
 pub use identify::IdentifyError;
@@ -77,17 +81,43 @@ impl PartySetup {
         folders: Folders<'_>,
         names: (&str, &str),
     ) -> Result<Self, SetupError> {
-        Self::with_rows(study, site, folders, names, None)
+        Self::observed(study, site, folders, names, &())
     }
 
-    /// Brings everything together, with the rows of a table in memory if there is one, in place of those that the site file
-    /// names.
+    /// Does the same as [`new`](Self::new) while an observer sees how a command prints the rows.
+    pub fn observed(
+        study: Study,
+        site: SiteFile,
+        folders: Folders<'_>,
+        names: (&str, &str),
+        observer: &dyn ReadingObserver,
+    ) -> Result<Self, SetupError> {
+        Self::bring_together(study, site, folders, names, |study, site, me| {
+            LocalRows::read(study, &site.data.rows, folders, me, observer)
+        })
+    }
+
+    /// Does the same as [`new`](Self::new) with the rows of a table in memory, in place of those that the site file names.
     pub fn with_rows(
         study: Study,
         site: SiteFile,
         folders: Folders<'_>,
         names: (&str, &str),
-        table: Option<&MemoryTable<'_>>,
+        table: &MemoryTable<'_>,
+    ) -> Result<Self, SetupError> {
+        Self::bring_together(study, site, folders, names, |study, _, me| {
+            let rows = LocalRows::from_memory(study, table)?;
+            rows.check_declared(study, me, table.name().into())?;
+            Ok(rows)
+        })
+    }
+
+    fn bring_together(
+        study: Study,
+        site: SiteFile,
+        folders: Folders<'_>,
+        names: (&str, &str),
+        read: impl FnOnce(&Study, &SiteFile, NodeId) -> Result<LocalRows, RowsError>,
     ) -> Result<Self, SetupError> {
         let (study_name, site_name) = names;
         if study.parties.is_empty() {
@@ -126,14 +156,7 @@ impl PartySetup {
         if site.limit.is_none() && site.noise == NoiseOrigin::Secret {
             return Err(SetupError::NoLimit);
         }
-        let rows = match table {
-            Some(table) => {
-                let rows = LocalRows::from_memory(&study, table)?;
-                rows.check_declared(&study, me, table.name().into())?;
-                rows
-            }
-            None => LocalRows::read(&study, &site.data.rows, folders, me)?,
-        };
+        let rows = read(&study, &site, me)?;
         Self::assemble(Parts {
             study,
             study_name,
@@ -219,6 +242,20 @@ impl PartySetup {
     // Privacy: only for people who may see the rows.
     pub fn data_check(&self) -> Option<&DataCheck> {
         self.data_check.as_ref()
+    }
+
+    /// Runs the command that prints the rows once more, and returns whether it prints the same; `None` if the rows come from elsewhere.
+    ///
+    /// A node that is started again reads its rows again, and resumes if they are the same, in the same order.
+    pub fn command_repeats(
+        &self,
+        observer: &dyn ReadingObserver,
+    ) -> Result<Option<bool>, SetupError> {
+        let SiteRows::Command { command, .. } = &self.site.data.rows else {
+            return Ok(None);
+        };
+        let hash = rows::hash_of_command(command, &self.site_folder, observer)?;
+        Ok(Some(hash == self.hash))
     }
 
     /// Returns the path of the key file.

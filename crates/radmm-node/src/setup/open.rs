@@ -7,8 +7,8 @@ use radmm::curator::{ChargedAnswer, Curator, CuratorConfig, NoiseKey, WarmStart}
 use radmm::exec::ChunkExecutor;
 use radmm::node::{Node, NodeConfig};
 use radmm::privacy::Ledger;
-use radmm_study::NoiseOrigin;
 use radmm_study::instantiate::{self, Instance};
+use radmm_study::{NoiseOrigin, SiteRows};
 use rayon::prelude::*;
 
 use super::{PartyBill, PartySetup, SetupError};
@@ -148,6 +148,7 @@ impl PartySetup {
             return Err(SetupError::OtherRows {
                 found: rows,
                 before: other.rows,
+                hint: self.order_hint(),
             });
         }
         // Privacy: everybody who knows the seed can subtract the noise, so that an answer with seeded noise has no finite price.
@@ -180,12 +181,23 @@ impl PartySetup {
             )));
         }
         if started.fingerprint != rows.to_string() {
-            return Err(differently("on other rows"));
+            return Err(differently(&format!("on other rows{}", self.order_hint())));
         }
         match (started.seeded, self.site.noise) {
             (true, NoiseOrigin::Secret) => Err(differently("with noise = \"seeded\"")),
             (false, NoiseOrigin::Seeded) => Err(differently("with noise = \"secret\"")),
             _ => Ok(Some(started)),
+        }
+    }
+
+    /// Returns what makes the same rows look like others, if they come from where no order is kept.
+    fn order_hint(&self) -> &'static str {
+        match self.site.data.rows {
+            SiteRows::Command { .. } | SiteRows::Stdin { .. } => {
+                " (the same rows in another order count as others: a query without order by, or by a column that is not unique, may \
+                 change their order; radmm node --check runs a command twice and compares)"
+            }
+            _ => "",
         }
     }
 }

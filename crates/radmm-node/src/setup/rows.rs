@@ -1,7 +1,7 @@
 //! The rows of a party, read from its own file or from the study's table.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,19 +13,23 @@ use radmm_data::{
 };
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
-use radmm_study::{RowSource, SiteRows, Study};
+use radmm_study::{RowCommand, RowSource, SiteRows, Study};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::DataCheck;
+use super::command::{CommandOutput, ReadingObserver, RowCommandError};
 
 /// The number of bytes that are hashed at a time.
 const HASH_BLOCK: usize = 1 << 16;
 
+/// The first bytes of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
+
 /// The rows of a party.
 pub(super) struct LocalRows {
     pub rows: HeldRows,
-    /// The hash of the file, or of the study's table and the party's share of it.
+    /// The hash of the file, of what a command printed, or of the study's table and the party's share of it.
     pub hash: [u8; 32],
     /// Counts over the party's own file, for the people who may see it.
     pub data_check: Option<DataCheck>,
@@ -45,6 +49,14 @@ pub enum RowsError {
     /// The rows come through a pipe, in a format whose index is at the end of the file.
     #[error("{}: a Parquet file is read from its end, and a pipe cannot be; give a file, or CSV", .0.display())]
     ParquetPipe(PathBuf),
+    /// The command that prints the rows failed.
+    #[error(transparent)]
+    Command(#[from] RowCommandError),
+    /// The rows are to come through stdin, and stdin is a terminal.
+    #[error(
+        "[data] path = \"-\": the rows come through stdin, which is a terminal; give them, as in radmm node … < rows.csv, or give the path of their file"
+    )]
+    Terminal,
     /// The rows changed while they were read.
     #[error("{}: the rows changed while they were read; start again when nothing writes to them", .0.display())]
     Changed(PathBuf),
@@ -83,6 +95,7 @@ impl LocalRows {
         site: &SiteRows,
         folders: Folders<'_>,
         me: NodeId,
+        observer: &dyn ReadingObserver,
     ) -> Result<Self, RowsError> {
         match site {
             SiteRows::File { path, options } => {
@@ -94,9 +107,7 @@ impl LocalRows {
                 let opened = File::open(&path).map_err(open)?;
                 let kind = opened.metadata().map_err(open)?.file_type();
                 if !kind.is_file() && !kind.is_dir() {
-                    let rows = Self::read_once(study, opened, &path, *options)?;
-                    rows.check_declared(study, me, path)?;
-                    return Ok(rows);
+                    return Self::read_once(study, me, opened, &path, *options);
                 }
                 let hash = hash_of(&path).map_err(open)?;
                 let file = TableFile::open(&path, *options).map_err(open)?;
@@ -109,33 +120,54 @@ impl LocalRows {
                 rows.check_declared(study, me, path)?;
                 Ok(rows)
             }
+            SiteRows::Command { command, options } => {
+                let mut output = CommandOutput::start(command, folders.site, observer)?;
+                let name = format!("the output of {}", output.program());
+                let rows = Self::read_once(study, me, &mut output, Path::new(&name), *options);
+                // Rows that end where the command failed are not what is wrong.
+                match output.take_failure() {
+                    Some(failure) => Err(failure.into()),
+                    None => rows,
+                }
+            }
+            SiteRows::Stdin { .. } if io::stdin().is_terminal() => Err(RowsError::Terminal),
+            SiteRows::Stdin { options } => {
+                let (stdin, name) = (io::stdin().lock(), Path::new("stdin"));
+                Self::read_once(study, me, stdin, name, *options)
+            }
             SiteRows::Share => Self::share(study, folders, me),
         }
     }
 
-    /// Reads the rows from a pipe or device, which yields its bytes once.
+    /// Reads the rows from a source that yields its bytes once; `path` is its name in messages.
     fn read_once(
         study: &Study,
-        source: File,
+        me: NodeId,
+        mut source: impl Read,
         path: &Path,
         options: FileOptions,
     ) -> Result<Self, RowsError> {
-        if options.format == Some(Format::Parquet) {
+        let failed = |cause| RowsError::Open {
+            path: path.to_owned(),
+            cause,
+        };
+        let mut start = Vec::new();
+        let first = source.by_ref().take(PARQUET.len() as u64);
+        { first }.read_to_end(&mut start).map_err(failed)?;
+        if start == PARQUET || options.format == Some(Format::Parquet) {
             return Err(RowsError::ParquetPipe(path.to_owned()));
         }
         let mut source = HashingReader {
-            source,
+            source: Cursor::new(start).chain(source),
             hash: Sha256::new(),
         };
         let stream = TableStream::new(&mut source, path.display().to_string(), options);
         let spec = PartitionSpec::new(&Split::RoundRobin, 1);
         let partition = read_partition(stream, &study.data.schema, spec)?;
-        let rest = io::copy(&mut source, &mut io::sink());
-        rest.map_err(|cause| RowsError::Open {
-            path: path.to_owned(),
-            cause,
-        })?;
-        Self::new(study, partition, source.hash.finalize().into())
+        io::copy(&mut source, &mut io::sink()).map_err(failed)?;
+        let rows = Self::new(study, partition, source.hash.finalize().into())?;
+        rows.check_declared(study, me, path.to_owned())?;
+        Ok(rows)
     }
 
     /// Reads the rows of a table in memory.
@@ -215,13 +247,36 @@ impl LocalRows {
     }
 }
 
+/// Runs a command once more, and returns the hash of what it prints.
+pub(super) fn hash_of_command(
+    command: &RowCommand,
+    folder: &Path,
+    observer: &dyn ReadingObserver,
+) -> Result<[u8; 32], RowsError> {
+    let mut output = HashingReader {
+        source: CommandOutput::start(command, folder, observer)?,
+        hash: Sha256::new(),
+    };
+    match (
+        io::copy(&mut output, &mut io::sink()),
+        output.source.take_failure(),
+    ) {
+        (_, Some(failure)) => Err(failure.into()),
+        (Err(cause), None) => Err(RowsError::Open {
+            path: PathBuf::from(&command.program),
+            cause,
+        }),
+        (Ok(_), None) => Ok(output.hash.finalize().into()),
+    }
+}
+
 /// A reader that hashes what is read.
-struct HashingReader {
-    source: File,
+struct HashingReader<R> {
+    source: R,
     hash: Sha256,
 }
 
-impl Read for HashingReader {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.hash.update(&buffer[..count]);

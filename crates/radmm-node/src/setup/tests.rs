@@ -419,7 +419,7 @@ fn changed_rows_are_rejected_until_the_site_file_says_that_they_continue() {
     site.write_rows(41);
     let rejection = site.rejection();
     assert!(
-        matches!(&rejection, SetupError::OtherRows { before: named, found }
+        matches!(&rejection, SetupError::OtherRows { before: named, found, .. }
             if *named == before && *found != before),
         "{rejection}"
     );

@@ -57,6 +57,12 @@ pub(crate) fn read(
     parties: &[StudyParty],
     notes: &mut Vec<Note>,
 ) -> Result<(RowSource, FileOptions, Schema), StudyError> {
+    if let Some(entry) = top.open_section("data")?.get("command") {
+        // Privacy: others write the study, and nobody runs what others wrote.
+        return Err(entry.wrong_hidden(
+            "is for the site file of a party: a study runs no program on anybody's machine; remove it",
+        ));
+    }
     let section = top.section("data", &KEYS)?;
     let source = source(&section, parties)?;
     let options = options(&section, &source)?;
@@ -348,6 +354,9 @@ fn options(section: &Section<'_>, source: &RowSource) -> Result<FileOptions, Stu
 
 fn source(section: &Section<'_>, parties: &[StudyParty]) -> Result<RowSource, StudyError> {
     match (section.get("path"), section.get("builtin")) {
+        (Some(path), None) if path.words()? == "-" => Err(path.wrong(
+            "is stdin, which gives its rows once; save them in a file, and give its path",
+        )),
         (Some(path), None) => Ok(RowSource::File(path.words()?.to_owned())),
         (None, Some(builtin)) => {
             let tables = Builtin::ALL.map(|table| (table.name(), table));

@@ -12,6 +12,7 @@ use radmm_study::number_format::{as_typed, brief, count, delta, epsilon, thousan
 use serde::Serialize;
 
 use super::check_results_folder;
+use super::reading::Reading;
 use crate::args::NodeArgs;
 use crate::error::CommandError;
 use crate::output::files;
@@ -29,6 +30,9 @@ struct CheckReport<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     running: bool,
     neighbours: Vec<NeighbourReport<'a>>,
+    /// Whether the command that prints the rows prints the same twice; absent if they come from elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_repeat: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     private: Option<PrivateCounts<'a>>,
 }
@@ -48,7 +52,11 @@ struct NeighbourReport<'a> {
     reached: &'a ProbeResult,
 }
 
-pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandError> {
+pub(super) fn check(
+    args: &NodeArgs,
+    setup: &PartySetup,
+    reading: &Reading,
+) -> Result<(), CommandError> {
     let store = setup.read_store()?;
     let bill = setup.bill(store.as_ref())?;
     let state = setup.path(&setup.site().state);
@@ -66,6 +74,7 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
             probe(setup)?
         }
     };
+    let repeats = reading.during(|observer| setup.command_repeats(observer))?;
     match args.json {
         true => {
             let neighbours = neighbours.iter();
@@ -80,6 +89,7 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
                 neighbours: neighbours
                     .map(|(name, reached)| NeighbourReport { name, reached })
                     .collect(),
+                rows_repeat: repeats,
                 private: { setup.data_check() }.map(|data_check| PrivateCounts {
                     note: PRIVATE,
                     data_check,
@@ -87,7 +97,12 @@ pub(super) fn check(args: &NodeArgs, setup: &PartySetup) -> Result<(), CommandEr
             };
             files::print(&files::json(&report))?;
         }
-        false => files::print(&page(setup, &bill, running, &neighbours))?,
+        false => files::print(&page(setup, &bill, running, &neighbours, repeats))?,
+    }
+    if repeats == Some(false) {
+        return Err(CommandError::UnstableRows {
+            site: args.site.display().to_string(),
+        });
     }
     let disagreement = |(name, reached)| match reached {
         ProbeResult::Wrong(difference) => Some(CommandError::PeerDisagrees { name, difference }),
@@ -120,6 +135,7 @@ fn page(
     bill: &PartyBill,
     running: bool,
     neighbours: &[(String, ProbeResult)],
+    repeats: Option<bool>,
 ) -> String {
     let study = setup.study();
     let mut lines = vec![
@@ -143,7 +159,16 @@ fn page(
                 ),
             }
         ),
-        format!("rows: {}", count(bill.rows, "row", "rows")),
+        format!(
+            "rows: {}{}",
+            count(bill.rows, "row", "rows"),
+            match repeats {
+                None => "",
+                Some(true) => "; the command was run twice, and printed the same",
+                Some(false) =>
+                    "; the command was run twice, AND PRINTED OTHER BYTES THE SECOND TIME",
+            }
+        ),
         format!(
             "queries: {} over {}, {} recycled",
             count(bill.data_steps, "data step", "data steps"),

@@ -2,6 +2,7 @@
 
 mod check;
 mod pages;
+mod reading;
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use radmm_node::runtime::{
 use radmm_node::setup::{BalanceTotal, Folders, PartySetup};
 use radmm_node::utc_time::UtcTime;
 use radmm_study::number_format::{self, as_typed, count, epsilon};
-use radmm_study::{Limit, SiteFile, Study};
+use radmm_study::{Limit, SiteFile, SiteRows, Study};
 use serde::Serialize;
 
 use crate::args::{LogFormat, NodeArgs};
@@ -23,22 +24,28 @@ use crate::error::CommandError;
 use crate::input::load::SourceText;
 use crate::output::progress::NodeProgress;
 use crate::output::{files, stderr};
+use reading::Reading;
 
 pub(crate) fn run(args: &NodeArgs) -> Result<(), CommandError> {
     // Privacy: before the key and the rows are read.
     forbid_core_dumps();
     let format = args.log;
     stderr::never_block(move |messages| dropped_line(format, messages));
-    let setup = match load_setup(args) {
+    let reading = Reading::new(args);
+    let done = load_setup(args, &reading).and_then(|setup| match args.check {
+        true => check::check(args, &setup, &reading),
+        false => {
+            // From here on a signal stops the party.
+            reading.hand_over();
+            run_party(args, setup)
+        }
+    });
+    match done {
         // Privacy: logs must not reveal anything about rows, and errors in rows quote them.
         Err(error) if args.log == LogFormat::Json && error.quotes_rows() => {
-            return Err(CommandError::RowsUnreadable);
+            Err(CommandError::RowsUnreadable)
         }
-        setup => setup?,
-    };
-    match args.check {
-        true => check::check(args, &setup),
-        false => run_party(args, setup),
+        done => done,
     }
 }
 
@@ -52,7 +59,7 @@ fn log_level(args: &NodeArgs) -> LogLevel {
     }
 }
 
-fn load_setup(args: &NodeArgs) -> Result<PartySetup, CommandError> {
+fn load_setup(args: &NodeArgs, reading: &Reading) -> Result<PartySetup, CommandError> {
     let study_text = SourceText::read(&args.study)?;
     let site_text = SourceText::read(&args.site)?;
     let (study, mut notes) = Study::parse(&study_text.text, &study_text.name)?;
@@ -64,7 +71,10 @@ fn load_setup(args: &NodeArgs) -> Result<PartySetup, CommandError> {
         site: &site_text.folder,
     };
     let names = (study_text.name.as_str(), site_text.name.as_str());
-    Ok(PartySetup::new(study, site, folders, names)?)
+    if let SiteRows::Command { .. } = site.data.rows {
+        reading.end_on_signal()?;
+    }
+    reading.during(|observer| PartySetup::observed(study, site, folders, names, observer))
 }
 
 fn run_party(args: &NodeArgs, setup: PartySetup) -> Result<(), CommandError> {

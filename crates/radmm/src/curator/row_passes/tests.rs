@@ -7,7 +7,8 @@ use super::*;
 use crate::curator::rows::chunk::CHUNK_ROWS;
 use crate::curator::solver::double_double::Point;
 use crate::curator::{
-    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NormPolicy, Refusal, Shard, ShardBuilder,
+    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NoiseSecret, NormPolicy, Refusal, Shard,
+    ShardBuilder,
 };
 use crate::exec::Sequential;
 use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, PrivacyEvent};
@@ -352,7 +353,7 @@ fn curator(
         problem: Problem::new(Loss::Logistic, 2).with_weight(2e4),
         mechanism,
         ledger,
-        noise: NoiseKey::secret([5; 32]),
+        noise: NoiseKey::secret(NoiseSecret::copy_of(&[5; 32])),
     };
     Curator::new(rows, config).unwrap()
 }
