@@ -12,8 +12,8 @@ use radmm_node::store::Store;
 use radmm_study::SiteFile;
 use radmm_study::number_format::{as_typed, brief, brief_up, count, delta, epsilon, thousands};
 
-use super::state;
 use crate::args::{ExportLedgerArgs, LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
+use crate::commands::state;
 use crate::error::CommandError;
 use crate::input::load::SourceText;
 use crate::output::files;
