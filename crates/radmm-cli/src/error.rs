@@ -23,6 +23,8 @@ use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
 
+use crate::output::sqlite::RowTooLong;
+
 /// The reason why a command failed, or did less than it was asked for.
 #[derive(Debug, Error)]
 pub(crate) enum CommandError {
@@ -147,6 +149,12 @@ pub(crate) enum CommandError {
     NoFeatures(String),
     #[error("{}: this file exists; choose another with --out, or overwrite it with --force", .0.display())]
     Exists(PathBuf),
+    #[error("{}: this file exists, and is not overwritten; choose another, or remove it", .0.display())]
+    NotOverwritten(PathBuf),
+    #[error("{}: {cause}; the account was not exported", path.display())]
+    NotExported { path: PathBuf, cause: io::Error },
+    #[error("the account does not fit into a file of SQLite: {0}; --csv has no such limit")]
+    NotForSqlite(#[from] RowTooLong),
     #[error("the run stopped early: {0}")]
     StoppedEarly(String),
     #[error("the threads could not be started: {0}")]
@@ -201,6 +209,7 @@ impl CommandError {
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
             | Self::NotVouched(_)
             | Self::Inspect(_)
+            | Self::NotOverwritten(_)
             | Self::Exists(_) => true,
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
             Self::Node(error) => is_wrong_use_of_node(error),
