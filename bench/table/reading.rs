@@ -184,10 +184,8 @@ fn write_libsvm(path: &Path) {
 
 fn schema(format: Format) -> Schema {
     let named = format != Format::Libsvm;
-    let vocabulary = |name: &str, letter: char| Categorical {
-        missing_category: false,
-        name: name.into(),
-        values: (0..WARDS).map(|k| format!("{letter}{k}")).collect(),
+    let vocabulary = |name: &str, letter: char| {
+        Categorical::new(name, (0..WARDS).map(|k| format!("{letter}{k}")))
     };
     let mut schema = Schema {
         label: "ill".into(),

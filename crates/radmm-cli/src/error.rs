@@ -8,7 +8,7 @@ use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
-    BillError, CertifyError, CollectError, CompareError, ForecastError, PrepareError,
+    BillError, CertifyError, CollectError, CompareError, ForecastError, GridError, PrepareError,
     StudyRowsError, UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
@@ -23,6 +23,8 @@ use radmm_study::foreign_text::{MAX_FOREIGN_TEXT, visible};
 use radmm_study::number_format::count;
 use radmm_study::{ModelError, StudyError};
 use thiserror::Error;
+
+use crate::output::sqlite::RowTooLong;
 
 /// The reason why a command failed, or did less than it was asked for.
 #[derive(Debug, Error)]
@@ -64,6 +66,8 @@ pub(crate) enum CommandError {
     PlannedRows(&'static str),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("{0}")]
+    Grid(#[from] GridError),
     #[error("{0}")]
     Collect(#[from] CollectError),
     #[error("{}: no run could be collected of {found} found", folder.display())]
@@ -164,6 +168,12 @@ pub(crate) enum CommandError {
     NoFeatures(String),
     #[error("{}: this file exists; choose another with --out, or overwrite it with --force", .0.display())]
     Exists(PathBuf),
+    #[error("{}: this file exists, and is not overwritten; choose another, or remove it", .0.display())]
+    NotOverwritten(PathBuf),
+    #[error("{}: {cause}; the account was not exported", path.display())]
+    NotExported { path: PathBuf, cause: io::Error },
+    #[error("the account does not fit into a file of SQLite: {0}; --csv has no such limit")]
+    NotForSqlite(#[from] RowTooLong),
     #[error("the run stopped early: {0}")]
     StoppedEarly(String),
     #[error("the threads could not be started: {0}")]
@@ -206,6 +216,7 @@ impl CommandError {
             | Self::NothingToSet
             | Self::Delta(_)
             | Self::Compare(_)
+            | Self::Grid(_)
             | Self::Collect(CollectError::Folder { .. })
             | Self::AccuracyWithFigures
             | Self::Model(_)
@@ -224,6 +235,7 @@ impl CommandError {
             | Self::Ledger(AccountError::Store(StoreError::Missing(_)))
             | Self::NotVouched(_)
             | Self::Inspect(_)
+            | Self::NotOverwritten(_)
             | Self::Exists(_) => true,
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
             Self::Node(error) => is_wrong_use_of_node(error),

@@ -280,7 +280,7 @@ fn charges_are_exported_with_all_their_digits() {
     for (line, charge) in lines.iter().zip(&charges) {
         assert_eq!(line.len(), names.len(), "{line:?}");
         let column = |name: &str| line[names.iter().position(|other| *other == name).unwrap()];
-        assert_eq!((column("study"), column("name")), ("0", "\"finished\""));
+        assert_eq!((column("study"), column("name")), ("0", "finished"));
         assert_eq!(
             (column("released"), column("noise")),
             ("minimiser", "gaussian")
@@ -298,6 +298,113 @@ fn charges_are_exported_with_all_their_digits() {
     // One format must be named.
     let args = ["ledger", "export", "--state", "maple/state"];
     assert_eq!(radmm(folder.path(), &args).status.code(), Some(2));
+    let both = [&args[..], &["--csv", "--sqlite", "account.db"]].concat();
+    assert_eq!(radmm(folder.path(), &both).status.code(), Some(2));
+}
+
+/// Prints the tables of a database as one JSON object, after a check of its integrity.
+const READ_DATABASE: &str = "
+import json, sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+assert database.execute('PRAGMA integrity_check').fetchall() == [('ok',)]
+database.row_factory = sqlite3.Row
+names = [name for (name,) in database.execute('SELECT name FROM sqlite_schema')]
+print(json.dumps({name: [dict(row) for row in database.execute(f'SELECT * FROM {name}')] for name in names}))
+";
+
+#[test]
+fn the_account_is_exported_as_a_database() {
+    let _alone = alone();
+    let folder = run_study(&[]);
+    let site = "key = \"site.key\"\nstate = \"state\"\n[data]\nshare = true\n[limit]\nepsilon = 500\ndelta = 1e-4\n";
+    fs::write(folder.path().join("maple/site.toml"), site).unwrap();
+    let export = |file: &str| {
+        let args = ["ledger", "export", "--sqlite", file];
+        radmm(
+            folder.path(),
+            &[&args[..], &["--site", "maple/site.toml"]].concat(),
+        )
+    };
+    let read = |file: &str| fs::read(folder.path().join(file)).unwrap();
+    // Beside a process that uses the state.
+    let held = Store::open(&folder.path().join("maple/state")).unwrap();
+    let exported = export("account.db");
+    assert_eq!(
+        exported.status.code(),
+        Some(0),
+        "{}",
+        text(&exported.stderr)
+    );
+    assert!(text(&exported.stderr).contains("account.db"));
+    assert!(exported.stdout.is_empty());
+    drop(held);
+    let bytes = read("account.db");
+    assert!(bytes.starts_with(b"SQLite format 3\0") && bytes.len() % 4096 == 0);
+    assert!(export("again.db").status.success());
+    assert!(read("again.db") == bytes, "the same account, other bytes");
+    // A file that exists stays, whatever it holds.
+    fs::write(folder.path().join("again.db"), "mine").unwrap();
+    let refused = export("again.db");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("again.db: this file exists"));
+    assert_eq!(read("again.db"), b"mine");
+    let nowhere = export("missing/account.db");
+    assert_eq!(nowhere.status.code(), Some(1));
+    let words = text(&nowhere.stderr);
+    assert!(
+        words.contains("missing/account.db: No such file"),
+        "{words}"
+    );
+
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("python3 is not installed: the database was not read by SQLite");
+        return;
+    }
+    let mut python = Command::new("python3");
+    let path = folder.path().join("account.db");
+    let output = python.args(["-c", READ_DATABASE]).arg(path);
+    let output = output.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let tables: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let args = ["ledger", "show", "--site", "maple/site.toml", "--json"];
+    let shown: Value = serde_json::from_slice(&radmm(folder.path(), &args).stdout).unwrap();
+    let study = &tables["studies"][0];
+    let expected = &shown["studies"][0];
+    for key in ["number", "name", "sha256", "node", "rows", "fingerprint"] {
+        assert_eq!(study[key], expected[key], "{key}");
+    }
+    assert_eq!(
+        (&study["finished"], &study["seeded"], &study["charges"]),
+        (&1.into(), &0.into(), &3.into())
+    );
+    let charges = expected["charges"].as_array().unwrap();
+    assert_eq!(tables["charges"].as_array().unwrap().len(), charges.len());
+    for (at, charge) in charges.iter().enumerate() {
+        let row = &tables["charges"][at];
+        for key in ["iteration", "amount", "sensitivity", "spread", "slack"] {
+            assert_eq!(row[key], charge[key], "{key}: {row}");
+        }
+        assert_eq!(
+            (&row["name"], &row["noise"]),
+            (&"finished".into(), &"gaussian".into())
+        );
+    }
+    let [own, all] = [&tables["totals"][0], &tables["totals"][1]];
+    assert_eq!(own["epsilon"], expected["totals"][0]["epsilon"]);
+    assert_eq!(
+        (&own["study"], &own["epsilon_limit"]),
+        (&0.into(), &Value::Null)
+    );
+    assert_eq!(all["epsilon"], shown["site"]["totals"][0]["epsilon"]);
+    assert_eq!(
+        (&all["study"], &all["epsilon_limit"], &all["delta"]),
+        (&Value::Null, &500.0.into(), &1e-4.into())
+    );
+    assert_eq!(all["relation"], "one row of one party replaced");
+    assert_eq!(
+        tables["about"][0]["last_record"].as_str().unwrap().len(),
+        64
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::fs;
 use std::process::Output;
 
 use party_processes::{PartyProcesses, clinic, replace_once};
-use radmm_node::http::client;
+use radmm_node::http::client::{self, PageLink};
 use serde_json::Value;
 use support::{radmm, text};
 
@@ -57,12 +57,17 @@ fn status_and_page_are_shown_beside_a_running_node() {
 
     let link = beside(&parties, &["page"]);
     assert!(link.status.success());
-    let (address, token) = client::parse_link(text(&link.stdout)).unwrap();
-    let (code, body) = client::get(address, &token, "/").unwrap();
+    let link = PageLink::parse(text(&link.stdout)).unwrap();
+    let (code, body) = link.get("").unwrap();
     assert!(code == 200 && body.starts_with("<!doctype html>"));
-    let open = client::get(address, "", &format!("/open?token={token}"));
-    assert_eq!(open.unwrap().0, 303);
-    assert_eq!(client::get(address, "", "/").unwrap().0, 401);
+    let without_token = |page: &str| {
+        let path = format!("{}{page}", link.path);
+        client::get(link.address, "", &path).unwrap().0
+    };
+    assert_eq!(without_token(&format!("open?token={}", link.token)), 303);
+    assert_eq!(without_token(""), 401);
+    let elsewhere = client::get(link.address, &link.token, "/");
+    assert_eq!(elsewhere.unwrap().0, 401);
 
     parties.kill(ALDER);
     for command in ["status", "page"] {

@@ -8,18 +8,22 @@ mod party_processes;
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use std::{fs, thread};
 
 use browser::{Browser, DESKTOP, PHONE, Window, link_of};
-use party_processes::{PartyProcesses, TIMEOUT, clinic};
+use party_processes::{PartyProcesses, TIMEOUT, clinic, replace_once};
 use radmm::graph::NodeId;
-use radmm_node::http::client;
+use radmm_node::http::client::PageLink;
 use radmm_node::machine::LinkEvent;
 use radmm_node::transport::{PeerEndpoint, Transport, TransportConfig, event_queue};
 use serde_json::Value;
+
+/// How long a server of a test waits for a connection that says nothing.
+const IDLE: Duration = Duration::from_millis(200);
 
 const ALDER: usize = 0;
 const BIRCH: usize = 1;
@@ -50,9 +54,10 @@ fn the_page_follows_a_run_in_which_a_neighbour_is_killed_and_comes_back() {
     let browser = Browser::start();
     browser.resize(DESKTOP);
     browser.open(&link(&parties, ALDER));
-    // The link is gone from the address, and scripts do not see the cookie.
+    // The token is gone from the address, and scripts do not see the cookie.
     let place = browser.run("return location.pathname + location.search + document.cookie");
-    assert_eq!(place, "/");
+    let link = PageLink::parse(&link(&parties, ALDER)).unwrap();
+    assert_eq!(place, link.path);
     browser.wait_for("#health", "waiting for birch, rowan");
     browser.wait_for("#banner", "REHEARSAL");
     browser.wait_for("#party", "alder");
@@ -159,16 +164,22 @@ fn the_page_is_shown_to_nobody_without_its_link() {
     let mut parties = PartyProcesses::new(&clinic(6));
     parties.start(ALDER);
     let link = link(&parties, ALDER);
-    let (address, token) = client::parse_link(&link).unwrap();
+    let PageLink {
+        address,
+        path,
+        token,
+    } = PageLink::parse(&link).unwrap();
     let browser = Browser::start();
     let code = "return performance.getEntriesByType('navigation')[0].responseStatus";
-    browser.open(&format!("http://{address}/"));
-    assert_eq!(browser.run(code), 401);
-    browser.open(&format!("http://{address}/open?token=0{}", &token[1..]));
-    assert_eq!(
-        browser.run(code),
-        if token.starts_with('0') { 200 } else { 403 }
-    );
+    for (path, expected) in [
+        ("/", 401),
+        (path.as_str(), 401),
+        (&format!("/open?token={token}"), 401),
+        (&format!("{path}open?token=0"), 403),
+    ] {
+        browser.open(&format!("http://{address}{path}"));
+        assert_eq!(browser.run(code), expected, "{path}");
+    }
     // A name that leads here, as an attacker's own name could.
     browser.open(&format!(
         "http://attacker.localhost:{}/health",
@@ -178,24 +189,13 @@ fn the_page_is_shown_to_nobody_without_its_link() {
     browser.open(&link);
     browser.wait_for("#party", "alder");
     // A page on another port, with links here; the browser has the cookie.
-    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
-    let foreign = elsewhere.local_addr().unwrap();
     let body = format!(
-        "<a id=page href='http://{address}/'>page</a><a id=link href='{link}'>link</a><iframe src='http://{address}/health'></iframe>"
+        "<a id=page href='http://{address}{path}'>page</a><a id=link href='{link}'>link</a><iframe src='http://{address}/health'></iframe>"
     );
-    thread::spawn(move || {
-        for mut stream in elsewhere.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            let length = body.len();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            );
-        }
-    });
+    let foreign = OtherServer::start(body).address;
     browser.open(&format!("http://{foreign}/"));
     let asked = format!(
-        "return fetch('http://{address}/api/status', {{ credentials: 'include' }}).then(() => 'read', () => 'refused')"
+        "return fetch('http://{address}{path}api/status', {{ credentials: 'include' }}).then(() => 'read', () => 'refused')"
     );
     assert_eq!(browser.run(&asked), "refused");
     browser.run("document.getElementById('page').click()");
@@ -205,6 +205,57 @@ fn the_page_is_shown_to_nobody_without_its_link() {
     browser.open(&format!("http://{foreign}/"));
     browser.run("document.getElementById('link').click()");
     browser.wait_for("#party", "alder");
+}
+
+#[test]
+#[ignore = "needs Chromium: make test-page"]
+fn a_server_on_another_port_learns_nothing_of_the_cookie() {
+    let mut parties = PartyProcesses::new(&clinic(6));
+    parties.start(ALDER);
+    let link = link(&parties, ALDER);
+    let browser = Browser::start();
+    browser.open(&link);
+    browser.wait_for("#party", "alder");
+    let other = OtherServer::start(
+        "<title>other</title><img src='/p/image'><iframe src='/p/'></iframe>".to_owned(),
+    );
+    let PageLink {
+        address,
+        path,
+        token,
+    } = PageLink::parse(&link).unwrap();
+    for visited in ["/", "/p", "/p/", "/p/api/status", "/p/0/", "/open"] {
+        browser.open(&format!("http://{}{visited}", other.address));
+        browser.wait_until("the other server is asked", || {
+            other.heads().iter().any(|head| asks_for(head, visited))
+        });
+    }
+    let fetch = "return fetch('/p/fetched', { credentials: 'include' }).then(() => 'read')";
+    assert_eq!(browser.run(fetch), "read");
+    for head in other.heads() {
+        assert!(!head.to_lowercase().contains("\r\ncookie:"), "{head}");
+        assert!(!head.contains(&path) && !head.contains(&token), "{head}");
+    }
+    // It is the place that keeps the cookie back: who knew it would be sent the token.
+    browser.open(&format!("http://{}{path}", other.address));
+    browser.wait_until("the cookie is sent", || {
+        let heads = other.heads();
+        heads
+            .iter()
+            .any(|head| asks_for(head, &path) && head.contains(&token))
+    });
+    // The page is there as before, and the place of a node that is started again is another one.
+    browser.open(&link);
+    browser.wait_for("#party", "alder");
+    parties.kill(ALDER);
+    browser.wait_for("#lost", "The node does not answer");
+    let site = fs::read_to_string(parties.site(ALDER)).unwrap();
+    let site = replace_once(&site, "127.0.0.1:0", &address.to_string());
+    fs::write(parties.site(ALDER), site).unwrap();
+    parties.start(ALDER);
+    browser.wait_for("#lost", "The node was started again");
+    let after = PageLink::parse(&link_of(&parties.home(ALDER).join("state"))).unwrap();
+    assert!(after.path != path && after.token != token);
 }
 
 #[test]
@@ -260,6 +311,47 @@ fn the_page_of_all_parties_plays_the_run() {
     );
     assert!(up.0.wait().unwrap().success());
     reader.join().unwrap();
+}
+
+/// A server of somebody else's on this host, which answers everything with one page, and keeps what it is asked.
+struct OtherServer {
+    address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl OtherServer {
+    fn start(body: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let kept = heads.clone();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut head = [0; 8192];
+                // A browser also opens connections in advance.
+                stream.set_read_timeout(Some(IDLE)).unwrap();
+                let count = stream.read(&mut head).unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..count]).into_owned();
+                kept.lock().unwrap().push(head);
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        Self { address, heads }
+    }
+
+    /// Returns the heads of all requests so far.
+    fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+/// Returns whether a head asks for this path.
+fn asks_for(head: &str, path: &str) -> bool {
+    head.starts_with(&format!("GET {path} HTTP/1.1\r\n"))
 }
 
 /// A process that does not outlive its test.

@@ -3,8 +3,8 @@
 //! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, or, if it is centred,
 //! `(min(max(v, a), b) − (a + b)/2) / ((b − a)/2)`; both are within [−1, 1]. With public bins it is encoded one-hot, as a
 //! one in the column of its bin. A categorical field is encoded one-hot, as a one in the column of its value. A missing value
-//! is a one in the last column of its feature, where the schema has a category for it. The intercept is a one. The norm policy
-//! is applied later, by the shard.
+//! is a one in the last column of its feature, where the schema has a category for it. A value that cannot be encoded counts as
+//! missing where the schema says so, and is an error elsewhere. The intercept is a one. The norm policy is applied later, by the shard.
 
 use std::collections::HashMap;
 
@@ -75,38 +75,58 @@ impl<'a> Encoder<'a> {
         numeric.chain(categorical)
     }
 
-    /// Returns the columns of the file in which a missing value drops its row.
-    pub(crate) fn required(&self) -> impl Iterator<Item = Column<'a>> {
-        let numeric = self.numeric.iter();
-        let numeric = numeric.filter(|(_, numeric)| !numeric.schema.missing_category);
-        let categorical = self.categorical.iter();
-        let categorical = categorical.filter(|(_, one_hot)| !one_hot.schema.missing_category);
-        let numeric = numeric.map(|(column, _)| *column);
-        numeric.chain(categorical.map(|(column, _)| *column))
+    /// Returns whether a record lacks a value without which it is dropped. Its other fields may be invalid.
+    pub(crate) fn is_incomplete(&self, record: &impl Record) -> Result<bool, DataError> {
+        for (column, NumericFeature { schema, .. }) in &self.numeric {
+            if !schema.missing_category
+                && (record.is_missing(*column, self.missing)?
+                    || schema.other_is_missing && number(record, *column)?.is_err())
+            {
+                return Ok(true);
+            }
+        }
+        for (column, one_hot) in &self.categorical {
+            let schema = one_hot.schema;
+            if !schema.missing_category
+                && (record.is_missing(*column, self.missing)?
+                    || schema.other_is_missing
+                        && !one_hot.codes.contains_key(record.field(*column)?))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// Replaces `entries` by those of the record, in ascending order of their columns: one for each used column of the
-    /// file, zero or not, and the intercept. Replaces `clipped` by the numeric columns with values beyond their bounds,
-    /// as indices into the schema.
+    /// Replaces `entries` by those of a record that is not incomplete, in ascending order of their columns: one for each used column
+    /// of the file, zero or not, and the intercept. Replaces `noted` by what is to be counted: the numeric columns with values beyond
+    /// their bounds, as indices into the schema, and the features whose value counts as missing because it cannot be encoded, as
+    /// indices that follow on those.
     pub(crate) fn encode(
         &self,
         record: &impl Record,
         entries: &mut Vec<(u32, f64)>,
-        clipped: &mut Vec<u32>,
+        noted: &mut Vec<u32>,
     ) -> Result<(), DataError> {
         entries.clear();
-        clipped.clear();
+        noted.clear();
+        let others = self.numeric.len() as u32;
         for (k, (column, numeric)) in (0..).zip(&self.numeric) {
             let NumericFeature { schema, first } = numeric;
+            let missing = (first + schema.width() - 1, 1.0);
             if schema.missing_category && record.is_missing(*column, self.missing)? {
-                entries.push((first + schema.width() - 1, 1.0));
+                entries.push(missing);
                 continue;
             }
-            let number = match record.number(*column) {
-                Some(number) => check_finite(number, || number.to_string()),
-                None => parse(record.field(*column)?, record.decimal()),
+            let number = match number(record, *column)? {
+                Ok(number) => number,
+                Err(_) if schema.missing_category && schema.other_is_missing => {
+                    entries.push(missing);
+                    noted.push(others + k);
+                    continue;
+                }
+                Err(cause) => return Err(record.field_error(*column, cause)),
             };
-            let number = number.map_err(|cause| record.field_error(*column, cause))?;
             let [low, high] = match schema.scale {
                 NumericScale::Bins { ref edges } => {
                     entries.push((first + bin(number, edges), 1.0));
@@ -132,19 +152,24 @@ impl<'a> Encoder<'a> {
             // Below geometric bounds is a column of its own, where nothing is clipped.
             let has_bin_below = schema.has_bin_below();
             if (number < low && !has_bin_below) || number > high {
-                clipped.push(k);
+                noted.push(k);
             }
         }
-        for (column, one_hot) in &self.categorical {
-            if one_hot.schema.missing_category && record.is_missing(*column, self.missing)? {
+        for (k, (column, one_hot)) in (2 * others..).zip(&self.categorical) {
+            let schema = one_hot.schema;
+            if schema.missing_category && record.is_missing(*column, self.missing)? {
                 entries.push((one_hot.last, 1.0));
                 continue;
             }
             let value = record.field(*column)?;
-            let Some(code) = one_hot.codes.get(value) else {
-                return Err(record.field_error(*column, one_hot.unknown(value)));
-            };
-            entries.push((*code, 1.0));
+            match one_hot.codes.get(value) {
+                Some(code) => entries.push((*code, 1.0)),
+                None if schema.missing_category && schema.other_is_missing => {
+                    entries.push((one_hot.last, 1.0));
+                    noted.push(k);
+                }
+                None => return Err(record.field_error(*column, one_hot.unknown(value))),
+            }
         }
         entries.extend(self.intercept.map(|at| (at, 1.0)));
         Ok(())
@@ -158,6 +183,14 @@ impl OneHot<'_> {
             known: first_few(self.schema.values.iter().map(String::as_str)),
         }
     }
+}
+
+/// Returns the number in a field, or the reason why it is none.
+fn number(record: &impl Record, column: Column<'_>) -> Result<Result<f64, FieldError>, DataError> {
+    Ok(match record.number(column) {
+        Some(number) => check_finite(number, || number.to_string()),
+        None => parse(record.field(column)?, record.decimal()),
+    })
 }
 
 fn scaled(number: f64, low: f64, high: f64) -> f64 {

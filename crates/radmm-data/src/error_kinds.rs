@@ -43,7 +43,7 @@ pub enum FieldError {
     },
     /// The value is not in the vocabulary of the study.
     #[error(
-        "{value:?} is not among the known values {}; add it to them, or list it under missing to drop such rows",
+        "{value:?} is not among the known values {}; add it to them, list it under missing to drop such rows, or count such values as missing with other = \"missing\"",
         list(known)
     )]
     UnknownCategory {

@@ -11,7 +11,8 @@ pub struct Schema {
     pub label: String,
     /// The label of the positive class; every other label is of the negative class.
     pub positive: String,
-    /// Field values that mean "not known"; a row with one in a used column is dropped, unless the column has a category for it.
+    /// Field values that mean "not known"; a row with one in a used column is dropped, unless the column has a category for it. A
+    /// column may also count what it cannot encode as missing.
     pub missing: Vec<String>,
     /// The norm policy of the rows.
     pub rows: NormPolicy,
@@ -86,6 +87,8 @@ pub struct Numeric {
     pub scale: NumericScale,
     /// Whether a missing value has a column of its own beside the bins; if not, its row is dropped. Columns without bins have none.
     pub missing_category: bool,
+    /// Whether a value that is not a finite number counts as missing; if not, it is an error.
+    pub other_is_missing: bool,
 }
 
 /// The map from the values of a numeric column to numbers within [−1, 1]. Serialised as in a study file.
@@ -154,6 +157,7 @@ impl Numeric {
             name: name.into(),
             scale: NumericScale::Bounds { low, high },
             missing_category: false,
+            other_is_missing: false,
         }
     }
 
@@ -164,6 +168,7 @@ impl Numeric {
             name: name.into(),
             scale: NumericScale::Centred { bounds },
             missing_category: false,
+            other_is_missing: false,
         }
     }
 
@@ -174,6 +179,7 @@ impl Numeric {
             name: name.into(),
             scale: NumericScale::Bins { edges },
             missing_category: false,
+            other_is_missing: false,
         }
     }
 
@@ -192,6 +198,7 @@ impl Numeric {
                 spacing,
             },
             missing_category: false,
+            other_is_missing: false,
         }
     }
 
@@ -293,10 +300,12 @@ pub const MISSING_CATEGORY: &str = "missing";
 pub struct Categorical {
     /// The column's name.
     pub name: String,
-    /// Every value that may occur, in order.
+    /// The values that have a column each, in order.
     pub values: Vec<String>,
     /// Whether a missing value is a category of its own, the last; if not, its row is dropped.
     pub missing_category: bool,
+    /// Whether a value that is not one of these counts as missing; if not, it is an error.
+    pub other_is_missing: bool,
 }
 
 impl Categorical {
@@ -309,6 +318,7 @@ impl Categorical {
             name: name.into(),
             values: values.into_iter().map(Into::into).collect(),
             missing_category: false,
+            other_is_missing: false,
         }
     }
 

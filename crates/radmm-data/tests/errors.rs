@@ -176,7 +176,7 @@ fn a_number_must_be_finite() {
 fn a_value_must_be_in_its_vocabulary() {
     assert_eq!(
         message("age,smoker,ill\n20,Yes,yes\n"),
-        "rows.csv:2: column \"smoker\": \"Yes\" is not among the known values \"yes\", \"no\"; add it to them, or list it under missing to drop such rows"
+        "rows.csv:2: column \"smoker\": \"Yes\" is not among the known values \"yes\", \"no\"; add it to them, list it under missing to drop such rows, or count such values as missing with other = \"missing\""
     );
     let mut many = schema();
     many.categorical[0].values = (0..1000).map(|n| n.to_string()).collect();

@@ -97,7 +97,7 @@ fn rows_held_out_are_checked_like_others() {
     assert_eq!(
         message(partition(&text, &by_ward(), &Holdout::Last { rows: 3 })),
         "rows.csv:10: column \"smoker\": \"perhaps\" is not among the known values \"no\", \"yes\"; \
-         add it to them, or list it under missing to drop such rows"
+         add it to them, list it under missing to drop such rows, or count such values as missing with other = \"missing\""
     );
 }
 
@@ -177,7 +177,7 @@ fn errors_name_the_test_file() {
     assert_eq!(
         refused("ill,smoker,age,bmi\nno,perhaps,20,20\n"),
         "test.csv:2: column \"smoker\": \"perhaps\" is not among the known values \"no\", \"yes\"; add it to them, \
-         or list it under missing to drop such rows"
+         list it under missing to drop such rows, or count such values as missing with other = \"missing\""
     );
     assert_eq!(
         refused("ill,smoker,age,bmi\nno,no,20\n"),

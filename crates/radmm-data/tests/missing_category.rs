@@ -1,8 +1,9 @@
-//! Missing values drop their row, unless their column has a category for them.
+//! Missing values drop their row, unless their column has a category for them. Other values may count as missing.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use radmm_data::{
-    Categorical, Format, Numeric, PartitionSpec, Schema, Split, TableFile, partition_csv,
-    score_each,
+    Categorical, DataError, EncodedRow, Format, Numeric, PartitionSpec, Schema, Split, TableFile,
+    partition_csv, score_each,
 };
 
 const TEXT: &str = "age,smoker,dose,ill\n\
@@ -41,6 +42,24 @@ fn counts(missing_category: bool) -> (usize, usize) {
     }
 }
 
+/// Returns the encoded columns that each row fills; `None` for a row that is dropped.
+fn filled(text: &str, schema: &Schema) -> Result<Vec<Option<Vec<u32>>>, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    std::fs::write(&path, text).unwrap();
+    let table = TableFile::open(&path, Format::Csv).unwrap();
+    let mut filled: Vec<Option<Vec<u32>>> = Vec::new();
+    score_each(table, schema, |row| {
+        let columns = |row: EncodedRow<'_>| {
+            let entries = row.entries().iter();
+            entries.map(|(column, _)| *column).collect()
+        };
+        filled.push(row.map(columns));
+        Ok::<(), DataError>(())
+    })?;
+    Ok(filled)
+}
+
 #[test]
 fn a_row_is_kept_where_its_missing_values_have_a_category() {
     // Dropped: a missing dose, which has no bins, and a missing label.
@@ -49,21 +68,7 @@ fn a_row_is_kept_where_its_missing_values_have_a_category() {
 
 #[test]
 fn a_missing_value_is_a_one_in_the_last_column_of_its_feature() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows.csv");
-    std::fs::write(&path, TEXT).unwrap();
-    let table = TableFile::open(&path, Format::Csv).unwrap();
-    let schema = schema(true);
-    let mut filled: Vec<Option<Vec<u32>>> = Vec::new();
-    score_each(table, &schema, |row| {
-        let columns = |row: radmm_data::EncodedRow<'_>| {
-            let entries = row.entries().iter();
-            entries.map(|(column, _)| *column).collect()
-        };
-        filled.push(row.map(columns));
-        Ok::<(), radmm_data::DataError>(())
-    })
-    .unwrap();
+    let filled = filled(TEXT, &schema(true)).unwrap();
     // age<40, age≥40, age=missing, dose, smoker=yes, smoker=no, smoker=missing; a dose of 2 is zero.
     let expected: [Option<Vec<u32>>; 6] = [
         Some(vec![1, 3, 4]),
@@ -74,4 +79,54 @@ fn a_missing_value_is_a_one_in_the_last_column_of_its_feature() {
         Some(vec![1, 3, 5]),
     ];
     assert_eq!(filled, expected);
+}
+
+/// Rows whose values cannot be encoded, in the order age, smoker, dose, and their labels.
+const ODD: &str = "age,smoker,dose,ill\n\
+    71,yes,1,yes\n\
+    seventy,no,2,no\n\
+    34,sometimes,3,no\n\
+    inf,,4,yes\n\
+    50,no,two,no\n\
+    60,yes,NA,no\n";
+
+fn with_others(missing_category: bool) -> Schema {
+    let mut schema = schema(missing_category);
+    for column in &mut schema.numeric {
+        column.other_is_missing = true;
+    }
+    schema.categorical[0].other_is_missing = true;
+    schema
+}
+
+#[test]
+fn a_value_that_cannot_be_encoded_counts_as_missing_where_the_schema_says_so() {
+    let expected: [Option<Vec<u32>>; 6] = [
+        Some(vec![1, 3, 4]),
+        Some(vec![2, 3, 5]),
+        Some(vec![0, 3, 6]),
+        Some(vec![2, 3, 6]),
+        // A dose has no bins.
+        None,
+        None,
+    ];
+    assert_eq!(filled(ODD, &with_others(true)).unwrap(), expected);
+    // Without a category for missing values the row is dropped.
+    let kept = filled(ODD, &with_others(false)).unwrap();
+    assert_eq!(kept.iter().flatten().count(), 1);
+    // It is an error everywhere else.
+    let error = filled(ODD, &schema(true)).unwrap_err().to_string();
+    assert!(error.contains("invalid number \"seventy\""), "{error}");
+    let words = ODD.replace("seventy", "70").replace("inf", "70");
+    let error = filled(&words, &schema(true)).unwrap_err().to_string();
+    assert!(error.contains("other = \"missing\""), "{error}");
+}
+
+#[test]
+fn values_that_count_as_missing_are_counted_by_column() {
+    let spec = PartitionSpec::new(&Split::RoundRobin, 2);
+    let partition = partition_csv(ODD.as_bytes(), "rows.csv", &with_others(true), spec).unwrap();
+    let others = [("age", 2), ("smoker", 1)].map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(partition.others, others);
+    assert_eq!((partition.dropped, partition.clipped.len()), (2, 0));
 }

@@ -239,7 +239,7 @@ fn an_invalid_value_is_reported_with_its_row() {
     schema.categorical[0].values = vec!["no".into()];
     assert_eq!(
         refusal(&path, &schema),
-        "rows.parquet: row 3: column \"smoker\": \"yes\" is not among the known values \"no\"; add it to them, or list it under missing to drop such rows"
+        "rows.parquet: row 3: column \"smoker\": \"yes\" is not among the known values \"no\"; add it to them, list it under missing to drop such rows, or count such values as missing with other = \"missing\""
     );
     schema.categorical[0].name = "smokr".into();
     assert_eq!(

@@ -77,13 +77,10 @@ fn schema() -> Schema {
     let bounds = |name: &str| Numeric::within(name, 0.0, 100.0);
     Schema {
         numeric: ["a", "b", "c"].map(bounds).into(),
-        categorical: vec![Categorical {
-            missing_category: false,
-            name: "ward".into(),
-            values: ["north", "south", "east", "west", "hill", "lake", "wood"]
-                .map(str::to_owned)
-                .into(),
-        }],
+        categorical: vec![Categorical::new(
+            "ward",
+            ["north", "south", "east", "west", "hill", "lake", "wood"],
+        )],
         ..Schema::new("ill", "yes")
     }
 }

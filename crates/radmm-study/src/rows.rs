@@ -45,6 +45,9 @@ pub struct RowCounts {
     pub labels: Vec<String>,
     /// The number of values beyond its bounds for each numeric column that has any.
     pub clipped: BTreeMap<String, usize>,
+    /// The number of values that count as missing because they cannot be encoded, for each column that has any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, usize>,
 }
 
 /// One party's rows.
@@ -180,6 +183,7 @@ impl StudyRows {
                 ignored_columns: partition.ignored,
                 labels: partition.labels,
                 clipped: partition.clipped.into_iter().collect(),
+                others: partition.others.into_iter().collect(),
             },
         }
     }

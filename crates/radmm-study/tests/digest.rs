@@ -120,6 +120,14 @@ fn every_key_changes_the_digest() {
             "\"hours per week\" = [1, 99]\nage = [0, 90]",
         ),
         ("[\"Female\", \"Male\"]", "[\"Male\", \"Female\"]"),
+        (
+            "[\"Female\", \"Male\"]",
+            "{ values = [\"Female\", \"Male\"], other = \"missing\" }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [0, 90], other = \"missing\" }",
+        ),
         ("\"shuffled\"", "\"round-robin\""),
         ("\"shuffled\"", "\"dirichlet\"\nalpha = 1"),
         ("seed = 7", "seed = 8"),

@@ -129,6 +129,14 @@ fn every_kind_of_schema_is_read_back() {
         ("age = [0, 90]", "age = [-1e-300, 1e300]"),
         (
             "age = [0, 90]",
+            "age = { bounds = [0, 90], other = \"missing\" }",
+        ),
+        (
+            "sex = [\"Female\", \"Male\"]",
+            "sex = { values = [\"Female\"], missing = \"category\", other = \"missing\" }",
+        ),
+        (
+            "age = [0, 90]",
             "\"a.ge \\\"\\\\\\t\\u007F\\u202E = é\" = [0, 90]",
         ),
         ("\"Female\"", "\"\", \"Fe\\nmale\\b\\u0001\""),

@@ -113,16 +113,8 @@ fn the_example_has_its_meaning() {
                     Numeric::within("hours per week", 1.0, 99.0),
                 ],
                 categorical: vec![
-                    Categorical {
-                        missing_category: false,
-                        name: "sex".into(),
-                        values: words(&["Female", "Male"]),
-                    },
-                    Categorical {
-                        missing_category: false,
-                        name: "clinic".into(),
-                        values: words(&["north", "south", "east", "west", "centre"]),
-                    },
+                    Categorical::new("sex", ["Female", "Male"]),
+                    Categorical::new("clinic", ["north", "south", "east", "west", "centre"]),
                 ],
             },
             split: Split::Shuffled { seed: 7 },
@@ -910,4 +902,26 @@ fn missing_values_may_be_a_category_of_their_own() {
     );
     let expected = ["x<40", "x≥40", "x=missing", "c=yes", "c=no", "c=missing"];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn other_values_may_count_as_missing_and_have_no_column_of_their_own() {
+    let text = |other: &str| {
+        format!(
+            "[data]\npath = \"rows.csv\"\nlabel = \"ill\"\npositive = \"yes\"\n[data.numeric]\nx = {{ bins = [40]{other} }}\n\
+             y = {{ bounds = [0, 1]{other} }}\n[data.categorical]\nc = {{ values = [\"a\", \"b\"]{other} }}\n[network]\nnodes = 2\n"
+        )
+    };
+    for (other, expected) in [
+        ("", false),
+        (", other = \"error\"", false),
+        (", other = \"missing\"", true),
+    ] {
+        let (study, _) = Study::parse(&text(other), "study.toml").unwrap();
+        let schema = &study.data.schema;
+        let numeric = schema.numeric.iter().map(|column| column.other_is_missing);
+        let all = numeric.chain([schema.categorical[0].other_is_missing]);
+        assert_eq!(all.collect::<Vec<_>>(), [expected; 3], "{other}");
+        assert_eq!(schema.columns(), ["x<40", "x≥40", "y", "c=a", "c=b"]);
+    }
 }

@@ -158,6 +158,14 @@ fn a_study_written_as_toml_parses_to_the_same_study() {
         ("path = \"rows.csv\"", "builtin = \"clinic\""),
         ("age = [0, 90]", "age = { bins = [25, 35.5] }"),
         ("age = [0, 90]", "age = { bounds = [0, 1], bins = 3 }"),
+        (
+            "age = [0, 90]",
+            "age = { bins = [25], missing = \"category\", other = \"missing\" }",
+        ),
+        (
+            "[\"Female\", \"Male\"]",
+            "{ values = [\"Female\"], other = \"missing\" }",
+        ),
         ("[data.split]", "[data.test]\nlast = 9\n[data.split]"),
         (
             "[data.split]",

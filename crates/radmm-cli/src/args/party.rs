@@ -192,13 +192,8 @@ pub(crate) enum LedgerCommand {
   radmm ledger show --state state --charges --delta 1e-6
   radmm ledger show --state state --json | jq .site.totals")]
 pub(crate) struct ShowLedgerArgs {
-    /// The state folder that the site file names
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-
-    /// The site file instead of --state: it names the state folder and the limit
-    #[arg(long, value_name = "FILE")]
-    pub site: Option<PathBuf>,
+    #[command(flatten)]
+    pub folder: StateFolderArgs,
 
     /// The δ at which totals of Gaussian noise are stated [default: the limit's, with --site; otherwise 1e-5]
     #[arg(long, value_parser = values::delta, allow_negative_numbers = true)]
@@ -226,18 +221,29 @@ pub(crate) struct VerifyLedgerArgs {
     pub state: PathBuf,
 }
 
-/// Print every charge of a site's account, for a spreadsheet or another program
+/// Export every charge of a site's account, for a spreadsheet, a database or another program
+///
+/// With --csv, one line a charge is printed. With --sqlite, a database is written, which sqlite3 opens, with the tables studies, charges,
+/// totals (each ε at its δ, of a study or of all of them, with the limit if --site is given) and about. Nothing is changed in the state
+/// folder: it works beside a running node.
 #[derive(clap::Args)]
 #[command(group(ArgGroup::new("account").required(true).args(["state", "site"])))]
-#[command(after_help = "Example:
-  radmm ledger export --csv --site site.toml > charges.csv")]
+#[command(group(ArgGroup::new("format").required(true).args(["csv", "sqlite"])))]
+#[command(after_help = "Examples:
+  radmm ledger export --csv --site site.toml > charges.csv
+  radmm ledger export --sqlite account.db --site site.toml
+  sqlite3 account.db 'SELECT name, count(*) FROM charges GROUP BY study'")]
 pub(crate) struct ExportLedgerArgs {
     #[command(flatten)]
     pub folder: StateFolderArgs,
 
     /// Print CSV, one line a charge
-    #[arg(long, required = true)]
+    #[arg(long)]
     pub csv: bool,
+
+    /// Write a database of SQLite; a file that exists is not overwritten
+    #[arg(long, value_name = "FILE")]
+    pub sqlite: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 
-use radmm_node::http::client::{get, parse_link};
+use radmm_node::http::client::PageLink;
 use radmm_node::runtime::link_file;
 use radmm_study::SiteFile;
 
@@ -17,15 +16,15 @@ use crate::output::files;
 pub(crate) fn run(args: &PageArgs) -> Result<(), CommandError> {
     let node = RunningNode::find(&args.site)?;
     // The link of a node that has ended leads nowhere.
-    node.get("/health")?;
-    files::print(&node.link)
+    node.status()?;
+    files::print(&node.text)
 }
 
 /// A node that serves its page on this machine.
 pub(super) struct RunningNode {
-    link: String,
-    address: SocketAddr,
-    token: String,
+    /// The link as it is written.
+    text: String,
+    link: PageLink,
 }
 
 impl RunningNode {
@@ -37,16 +36,12 @@ impl RunningNode {
             return Err(CommandError::NoPage { site: source.name });
         }
         let path = link_file(&source.folder.join(site.state));
-        let link = match fs::read_to_string(&path) {
-            Ok(link) => link,
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
             Err(cause) => return Err(CommandError::NoPageLink { path, cause }),
         };
-        match parse_link(&link) {
-            Some((address, token)) => Ok(Self {
-                link,
-                address,
-                token,
-            }),
+        match PageLink::parse(&text) {
+            Some(link) => Ok(Self { text, link }),
             None => Err(CommandError::NoPageLink {
                 path,
                 cause: io::Error::other("it holds no link"),
@@ -54,13 +49,12 @@ impl RunningNode {
         }
     }
 
-    /// Reads a page of the node.
-    pub(super) fn get(&self, path: &str) -> Result<String, CommandError> {
-        let address = self.address;
+    /// Reads the report of the node, as JSON.
+    pub(super) fn status(&self) -> Result<String, CommandError> {
+        let address = self.link.address;
         let failed = |cause| CommandError::NoNode { address, cause };
-        match get(address, &self.token, path).map_err(failed)? {
-            // Health is told by the code as well.
-            (200 | 503, body) => Ok(body),
+        match self.link.get("api/status").map_err(failed)? {
+            (200, body) => Ok(body),
             (code, _) => {
                 let words = format!("another program, or an earlier node's file (code {code})");
                 Err(failed(io::Error::other(words)))

@@ -19,7 +19,7 @@ const SHOWN_MESSAGES: usize = 5;
 
 pub(crate) fn run(args: &StatusArgs) -> Result<(), CommandError> {
     let node = RunningNode::find(&args.site)?;
-    let text = node.get("/api/status")?;
+    let text = node.status()?;
     let report: StatusReport = serde_json::from_str(&text)
         .map_err(|error| CommandError::Print(io::Error::other(format!("the report: {error}"))))?;
     files::print(&match args.json {

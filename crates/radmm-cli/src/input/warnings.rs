@@ -4,7 +4,7 @@ use radmm_lab::Experiment;
 use radmm_study::foreign_text::quoted;
 use radmm_study::number_format::as_typed;
 
-/// The share of clipped values above which the bounds are probably in other units than the rows.
+/// The share of values outside of their bounds or vocabulary above which these probably mean other values than the rows have.
 const SUSPICIOUS_SHARE: f64 = 0.1;
 
 /// Returns the notes, one line each.
@@ -27,6 +27,14 @@ pub(crate) fn on_rows(experiment: &Experiment) -> Vec<String> {
         if clipped as f64 > SUSPICIOUS_SHARE * rows as f64 {
             notes.push(format!(
                 "column {}: {clipped} of {rows} values are outside the bounds in [data.numeric] and were clipped",
+                quoted(column)
+            ));
+        }
+    }
+    for (column, &others) in &table.counts.others {
+        if others as f64 > SUSPICIOUS_SHARE * rows as f64 {
+            notes.push(format!(
+                "column {}: {others} of {rows} values are no numbers, or are not in the vocabulary, and count as missing",
                 quoted(column)
             ));
         }

@@ -5,5 +5,6 @@ mod message_queue;
 pub(crate) mod metrics;
 pub(crate) mod prediction_writer;
 pub(crate) mod progress;
+pub(crate) mod sqlite;
 pub(crate) mod stderr;
 pub(crate) mod tables;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use radmm_node::http::client;
+use radmm_node::http::client::{self, PageLink};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -260,8 +260,8 @@ pub fn link_of(state: &Path) -> String {
     let begun = Instant::now();
     loop {
         let link = fs::read_to_string(&path).unwrap_or_default();
-        let served = client::parse_link(&link).is_some_and(|(address, token)| {
-            client::get(address, &token, "/health").is_ok_and(|(code, _)| code == 200)
+        let served = PageLink::parse(&link).is_some_and(|link| {
+            client::get(link.address, "", "/health").is_ok_and(|(code, _)| code == 200)
         });
         if served {
             return link.trim_end().to_owned();

@@ -163,16 +163,15 @@ pub(crate) fn each_row<'f>(
     let split_by = split_by.map(|name| header.find(name)).transpose()?;
     let used = encoder.columns().chain([label]).chain(split_by);
     let used: Vec<Column<'_>> = used.collect();
-    let required = encoder.required().chain([label]).chain(split_by);
-    let required: Vec<Column<'_>> = required.collect();
+    let required: Vec<Column<'_>> = [label].into_iter().chain(split_by).collect();
     let mut records = table.records(&used)?;
     let mut row = Row::default();
     while let Some(record) = records.next()? {
-        if is_missing(&record, &required, &schema.missing)? {
+        if encoder.is_incomplete(&record)? || is_missing(&record, &required, &schema.missing)? {
             take(None)?;
             continue;
         }
-        encoder.encode(&record, &mut row.entries, &mut row.clipped)?;
+        encoder.encode(&record, &mut row.entries, &mut row.noted)?;
         row.label.clear();
         row.label.push_str(record.field(label)?);
         row.positive = row.label == schema.positive;
@@ -200,16 +199,15 @@ pub(crate) fn score<'f, E: From<DataError>>(
         true => Some(header.find(&schema.label)?),
         false => None,
     };
-    let required: Vec<Column<'_>> = encoder.required().collect();
     let used: Vec<Column<'_>> = encoder.columns().chain(label).collect();
     let mut records = table.records(&used)?;
-    let (mut entries, mut clipped) = (Vec::new(), Vec::new());
+    let (mut entries, mut noted) = (Vec::new(), Vec::new());
     while let Some(record) = records.next()? {
-        if is_missing(&record, &required, &schema.missing)? {
+        if encoder.is_incomplete(&record)? {
             take(ScoringRow::Incomplete)?;
             continue;
         }
-        encoder.encode(&record, &mut entries, &mut clipped)?;
+        encoder.encode(&record, &mut entries, &mut noted)?;
         let known = match label {
             Some(label) if !is_missing(&record, &[label], &schema.missing)? => Some(label),
             _ => None,
@@ -224,8 +222,7 @@ pub(crate) fn score<'f, E: From<DataError>>(
     Ok(())
 }
 
-/// Returns whether a used field is missing. It is called before fields are parsed, so that others of the row may be
-/// invalid.
+/// Returns whether one of these fields is missing.
 pub(crate) fn is_missing(
     record: &impl Record,
     used: &[Column<'_>],

@@ -15,8 +15,9 @@ pub(crate) struct RowCounts {
     pub(crate) labels: Vec<String>,
     /// The number of training rows with each of these labels.
     pub(crate) label_counts: Vec<usize>,
-    /// The number of values beyond their bounds, by numeric column.
-    clipped: Vec<usize>,
+    /// The number of values beyond their bounds, by numeric column, and then of those that count as missing because they cannot be
+    /// encoded, by feature.
+    noted: Vec<usize>,
 }
 
 impl RowCounts {
@@ -28,7 +29,7 @@ impl RowCounts {
             positive: 0,
             labels: Vec::new(),
             label_counts: Vec::new(),
-            clipped: vec![0; schema.numeric.len()],
+            noted: vec![0; 2 * schema.numeric.len() + schema.categorical.len()],
         }
     }
 
@@ -40,8 +41,8 @@ impl RowCounts {
             self.label_counts.resize(self.labels.len(), 0);
             self.label_counts[index] += 1;
         }
-        for column in &row.clipped {
-            self.clipped[*column as usize] += 1;
+        for note in &row.noted {
+            self.noted[*note as usize] += 1;
         }
     }
 
@@ -69,10 +70,25 @@ impl RowCounts {
 
     /// Returns the numeric columns with values beyond their bounds, and how many.
     pub(crate) fn clipped(&self, schema: &Schema) -> Vec<(String, usize)> {
-        let names = schema.numeric.iter().map(|column| column.name.clone());
-        let clipped = names.zip(self.clipped.iter().copied());
-        clipped.filter(|(_, count)| *count > 0).collect()
+        let names = schema.numeric.iter().map(|column| &column.name);
+        named(names, &self.noted)
     }
+
+    /// Returns the features with values that count as missing because they cannot be encoded, and how many.
+    pub(crate) fn others(&self, schema: &Schema) -> Vec<(String, usize)> {
+        let numeric = schema.numeric.iter().map(|column| &column.name);
+        let categorical = schema.categorical.iter().map(|column| &column.name);
+        named(
+            numeric.chain(categorical),
+            &self.noted[schema.numeric.len()..],
+        )
+    }
+}
+
+/// Returns the counts that are not zero, with the names of their columns.
+fn named<'a>(names: impl Iterator<Item = &'a String>, counts: &[usize]) -> Vec<(String, usize)> {
+    let counts = names.cloned().zip(counts.iter().copied());
+    counts.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Checks that a row is left of `read` rows of which `dropped` are incomplete.

@@ -104,6 +104,7 @@ impl<'a> Ingest<'a> {
             positive: counts.positive,
             ignored,
             clipped: counts.clipped(schema),
+            others: counts.others(schema),
             labels: counts.labels,
             label_counts: counts.label_counts,
         })

@@ -65,6 +65,9 @@ pub struct Partition {
     /// The numeric columns with values beyond their bounds, and how many. Many suggest that the bounds are in other
     /// units.
     pub clipped: Vec<(String, usize)>,
+    /// The columns with values that count as missing because they cannot be encoded, and how many. Many suggest that they are written
+    /// otherwise than in the schema.
+    pub others: Vec<(String, usize)>,
 }
 
 impl Partition {

@@ -18,10 +18,10 @@ pub(crate) struct TailBuffer {
     /// The first few different labels.
     labels: Vec<String>,
     label_indices: BlockQueue<u8>,
-    /// The number of clipped values of each row.
-    clip_counts: BlockQueue<u32>,
-    /// The columns of the clipped values.
-    clipped: BlockQueue<u32>,
+    /// The number of noted values of each row.
+    note_counts: BlockQueue<u32>,
+    /// The notes on the values.
+    noted: BlockQueue<u32>,
     /// The different split values, each with the position of its first row.
     split_values: Vec<(String, FilePosition)>,
     /// The index of each split value.
@@ -39,10 +39,8 @@ impl TailBuffer {
         let label = self.label_index(&row.label);
         self.label_indices.push(label);
         // Columns are numbered in 32 bits.
-        self.clip_counts.push(row.clipped.len() as u32);
-        row.clipped
-            .iter()
-            .for_each(|column| self.clipped.push(*column));
+        self.note_counts.push(row.noted.len() as u32);
+        row.noted.iter().for_each(|column| self.noted.push(*column));
         if let Some(split_value) = &row.split_value {
             let index = self.intern(split_value);
             self.split_value_indices.push(index);
@@ -59,9 +57,9 @@ impl TailBuffer {
         let label = self.label_indices.pop();
         let label = label.and_then(|label| self.labels.get(usize::from(label)));
         row.label.push_str(label.map_or("", String::as_str));
-        row.clipped.clear();
-        for _ in 0..self.clip_counts.pop().unwrap_or(0) {
-            row.clipped.extend(self.clipped.pop());
+        row.noted.clear();
+        for _ in 0..self.note_counts.pop().unwrap_or(0) {
+            row.noted.extend(self.noted.pop());
         }
         row.split_value = self.split_value_indices.pop().map(|index| {
             let (value, position) = self.split_values[index as usize].clone();
@@ -102,7 +100,7 @@ mod tests {
             entries: vec![(n, 1.0), (n + 1, -0.5)],
             positive: n.is_multiple_of(3),
             label: format!("label {}", n % 7),
-            clipped: (0..n % 4).collect(),
+            noted: (0..n % 4).collect(),
             split_value: Some(SplitValue {
                 value: format!("ward {}", n % 5),
                 // The first row of the ward.
@@ -118,10 +116,10 @@ mod tests {
             entries,
             positive,
             label,
-            clipped,
+            noted,
             ..
         } = row;
-        format!("{entries:?} {positive} {label} {clipped:?} {split_value:?}")
+        format!("{entries:?} {positive} {label} {noted:?} {split_value:?}")
     }
 
     #[test]

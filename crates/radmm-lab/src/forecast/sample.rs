@@ -96,6 +96,7 @@ impl Sample {
                 ignored_columns: Vec::new(),
                 labels: Vec::new(),
                 clipped: Default::default(),
+                others: Default::default(),
             },
             parties,
             test: Some(Arc::new(shard(&self.test, schema)?)),

@@ -3,6 +3,14 @@
 //! Any program and any web page that this machine's browser shows can send requests to a loopback address. So a request must name
 //! this host, or another site's name that resolves to this machine could read the answer; it must not come from another site's page;
 //! and it must bring the token of this process, which only those can read who can read its folder.
+//!
+//! ```text
+//! http://127.0.0.1:9411/p/PLACE/open?token=TOKEN    the link: sets the cookie TOKEN for /p/PLACE/, and leads there
+//! http://127.0.0.1:9411/p/PLACE/                    the page, for whom sends the cookie, or the token as a bearer
+//! ```
+//!
+//! Browsers send a cookie to every port of its host, and so to servers of other users of this machine. The cookie's path keeps it from
+//! them: it is sent only to addresses below a place that is drawn at each start like the token, and that nobody else knows.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,8 +25,9 @@ pub trait Routes: Send + Sync {
     /// Returns a page that needs no token, or `None` if there is none at this path.
     fn open(&self, request: &HttpRequest) -> Option<HttpResponse>;
 
-    /// Returns a page that needs the token, or `None` if there is none at this path.
-    fn guarded(&self, request: &HttpRequest) -> Option<HttpResponse>;
+    /// Returns a page that needs the token by its path below the place of the pages, which is empty for the first; `None` if there is
+    /// none at this path.
+    fn guarded(&self, page: &str, request: &HttpRequest) -> Option<HttpResponse>;
 }
 
 /// The checks of requests to one server.
@@ -27,18 +36,24 @@ pub struct Access {
     address: SocketAddr,
     /// The values of the header `Host` that are accepted, in lower case.
     hosts: Vec<String>,
+    /// The segment of the path below which the pages are.
+    place: String,
     token: String,
 }
+
+/// The path before the place.
+const PREFIX: &str = "/p/";
+
+/// The name of the cookie. Every server has its own path, so that one name is enough.
+const COOKIE: &str = "radmm";
 
 const UNAUTHORISED: (u16, &str) = (401, "Unauthorized");
 const FORBIDDEN: (u16, &str) = (403, "Forbidden");
 
 impl Access {
-    /// Draws a token for the server at an address. `names` are further hosts by which it may be asked, with or without a port.
-    /// `None` if the operating system has no randomness.
+    /// Draws a place and a token for the server at an address. `names` are further hosts by which it may be asked, with or without a
+    /// port. `None` if the operating system has no randomness.
     pub fn new(address: SocketAddr, names: &[String]) -> Option<Self> {
-        let mut random = [0; 32];
-        SystemRandom::new().fill(&mut random).ok()?;
         let port = address.port();
         let own = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
@@ -49,13 +64,20 @@ impl Access {
         Some(Self {
             address,
             hosts: local.into_iter().chain(named).collect(),
-            token: hex::encode(&random),
+            place: random_text()?,
+            token: random_text()?,
         })
     }
 
     /// Returns the link that lets a browser in.
     pub fn link(&self) -> String {
-        format!("http://{}/open?token={}", self.address, self.token)
+        let Self { address, token, .. } = self;
+        format!("http://{address}{}open?token={token}", self.path())
+    }
+
+    /// Returns the path of the first page, below which the others are.
+    fn path(&self) -> String {
+        format!("{PREFIX}{}/", self.place)
     }
 
     /// Returns the response to a request.
@@ -80,10 +102,14 @@ impl Access {
                 request.header("sec-fetch-site"),
                 Some("none" | "same-origin")
             );
-        if request.path() == "/open" {
-            return match request.query("token") {
-                Some(token) if self.is_token(token) => self.let_in(is_foreign),
-                _ => HttpResponse::text(
+        let below = request.path().strip_prefix(PREFIX);
+        let (place, page) = below.and_then(|path| path.split_once('/')).unzip();
+        let is_place = place.is_some_and(|place| is_same(place, &self.place));
+        if page == Some("open") {
+            let token = request.query("token").unwrap_or_default();
+            return match is_place & is_same(token, &self.token) {
+                true => self.let_in(is_foreign),
+                false => HttpResponse::text(
                     FORBIDDEN,
                     "this link is not valid any more: a new one is printed by radmm page",
                 ),
@@ -95,13 +121,14 @@ impl Access {
                 "another site's page may not ask; type the link into the address bar",
             );
         }
-        if !self.is_known(request) {
+        // A wrong place and a missing token are told alike: the answer says nothing of the place.
+        let (Some(page), true) = (page, is_place & self.is_known(request)) else {
             return HttpResponse::text(
                 UNAUTHORISED,
-                "open the link that radmm page prints; without it there are /health and /metrics",
+                "there is no page here without its link, which is new after each start: radmm page prints it; /health and /metrics need none",
             );
-        }
-        let response = routes.guarded(request);
+        };
+        let response = routes.guarded(page, request);
         response.unwrap_or_else(|| HttpResponse::text((404, "Not Found"), "not found"))
     }
 
@@ -109,40 +136,39 @@ impl Access {
     /// our own, since a request that is redirected still counts as that page's.
     fn let_in(&self, is_foreign: bool) -> HttpResponse {
         let cookie = format!(
-            "{}={}; HttpOnly; SameSite=Strict; Path=/",
-            self.cookie_name(),
-            self.token
+            "{COOKIE}={}; HttpOnly; SameSite=Strict; Path={}",
+            self.token,
+            self.path()
         );
+        let words = "the page is next to its link, at ./";
         let see = match is_foreign {
-            true => HttpResponse::text((200, "OK"), "the page is at /").with("Refresh", "0; url=/"),
-            false => {
-                let other = HttpResponse::text((303, "See Other"), "the page is at /");
-                other.with("Location", "/")
-            }
+            true => HttpResponse::text((200, "OK"), words).with("Refresh", "0; url=./"),
+            false => HttpResponse::text((303, "See Other"), words).with("Location", "./"),
         };
         see.with("Set-Cookie", cookie)
-    }
-
-    /// Returns the name of the cookie. Browsers send a cookie to all ports of a host, so that each port needs its own.
-    fn cookie_name(&self) -> String {
-        format!("radmm-{}", self.address.port())
     }
 
     fn is_known(&self, request: &HttpRequest) -> bool {
         let bearer = request.header("authorization");
         if let Some(token) = bearer.and_then(|value| value.strip_prefix("Bearer ")) {
-            return self.is_token(token);
+            return is_same(token, &self.token);
         }
-        let name = self.cookie_name();
         let cookies = request.header("cookie").unwrap_or_default().split(';');
         let mut pairs = cookies.filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(key, value)| key == name && self.is_token(value))
+        pairs.any(|(name, value)| name == COOKIE && is_same(value, &self.token))
     }
+}
 
-    /// Compares hashes: the time that it takes says nothing of the token.
-    fn is_token(&self, token: &str) -> bool {
-        Sha256::digest(token) == Sha256::digest(&self.token)
-    }
+/// Returns 256 random bits as hexadecimal digits; `None` if the operating system has no randomness.
+fn random_text() -> Option<String> {
+    let mut random = [0; 32];
+    SystemRandom::new().fill(&mut random).ok()?;
+    Some(hex::encode(&random))
+}
+
+/// Compares hashes: the time that it takes says nothing of a secret.
+fn is_same(text: &str, secret: &str) -> bool {
+    Sha256::digest(text) == Sha256::digest(secret)
 }
 
 #[cfg(test)]
@@ -156,8 +182,9 @@ mod tests {
             (request.path() == "/health").then(|| HttpResponse::ok("text/plain", "ready"))
         }
 
-        fn guarded(&self, request: &HttpRequest) -> Option<HttpResponse> {
-            (request.path() == "/").then(|| HttpResponse::ok("text/plain", "page"))
+        fn guarded(&self, page: &str, _: &HttpRequest) -> Option<HttpResponse> {
+            page.is_empty()
+                .then(|| HttpResponse::ok("text/plain", "page"))
         }
     }
 
@@ -208,33 +235,74 @@ mod tests {
     #[test]
     fn a_page_needs_the_token_of_this_process() {
         let access = access();
-        let token = access.token.clone();
-        let cookie = format!("Cookie: a=b; radmm-9411={token}");
+        let (path, token) = (access.path(), &access.token);
+        let cookie = format!("Cookie: a=b; radmm={token}");
         let bearer = format!("Authorization: Bearer {token}");
         let other = Access::new(access.address, &[]).unwrap().token;
         for (line, expected) in [
             (cookie.as_str(), 200),
             (bearer.as_str(), 200),
+            // A server on another port can set cookies of this name, too.
+            (&format!("Cookie: radmm={other}; radmm={token}"), 200),
             ("A: b", 401),
-            ("Cookie: radmm-9411=", 401),
+            ("Cookie: radmm=", 401),
             ("Authorization: Bearer ", 401),
-            (&format!("Cookie: radmm-9412={token}"), 401),
-            (&format!("Cookie: radmm-9411={other}"), 401),
+            (&format!("Cookie: radmm-9411={token}"), 401),
+            (&format!("Cookie: radmm={other}"), 401),
             (&format!("Authorization: Bearer {other}"), 401),
             (&format!("Authorization: Bearer {other}\r\n{cookie}"), 401),
         ] {
-            let found = status(&access, &["GET / HTTP/1.1", "Host: localhost:9411", line]);
+            let request = format!("GET {path} HTTP/1.1");
+            let found = status(&access, &[&request, "Host: localhost:9411", line]);
             assert_eq!(found, expected, "{line}");
         }
-        let found = ask(
-            &access,
-            &["GET /else HTTP/1.1", "Host: localhost:9411", &cookie],
-        );
-        assert_eq!(found.status(), 404);
+        let request = format!("GET {path}else HTTP/1.1");
+        let found = status(&access, &[&request, "Host: localhost:9411", &cookie]);
+        assert_eq!(found, 404);
     }
 
     #[test]
-    fn the_link_sets_a_cookie_for_this_site_alone_and_hides_the_token() {
+    fn a_wrong_place_is_answered_like_the_right_one_without_its_token() {
+        let access = access();
+        let other = Access::new(access.address, &[]).unwrap();
+        let (place, token) = (&access.place, &access.token);
+        let cookie = format!("Cookie: radmm={token}");
+        let get = |path: &str, line: &str| {
+            let request = format!("GET {path} HTTP/1.1");
+            ask(&access, &[&request, "Host: localhost:9411", line])
+        };
+        let stranger = get(&access.path(), "A: b");
+        assert_eq!(stranger.status(), 401);
+        for path in [
+            "/",
+            "/p",
+            "/p/",
+            "/p//",
+            &format!("/p/{place}"),
+            &format!("/p/{}/", &place[1..]),
+            &format!("/p/{place}0/"),
+            &format!("/{place}/"),
+            &format!("//p/{place}/"),
+            &other.path(),
+            &format!("{}api/status", other.path()),
+        ] {
+            assert_eq!(get(path, &cookie), stranger, "{path}");
+            assert_eq!(get(path, "A: b"), stranger, "{path}");
+        }
+        // So are links, whichever half of them is wrong.
+        let wrong = get(&format!("{}open?token=0", access.path()), "A: b");
+        assert_eq!(wrong.status(), 403);
+        for path in [
+            format!("{}open?token={token}", other.path()),
+            format!("{}open?token={}", access.path(), other.token),
+            format!("{}open", access.path()),
+        ] {
+            assert_eq!(get(&path, &cookie), wrong, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_link_sets_a_cookie_for_its_own_place_and_hides_the_token() {
         let access = access();
         let link = access.link();
         let target = link.strip_prefix("http://127.0.0.1:9411").unwrap();
@@ -242,10 +310,10 @@ mod tests {
         let response = ask(&access, &[&line, "Host: 127.0.0.1:9411"]);
         let text = String::from_utf8(response.into_bytes()).unwrap();
         assert!(text.starts_with("HTTP/1.1 303 "), "{text}");
-        assert!(text.contains("\r\nLocation: /\r\n"), "{text}");
+        assert!(text.contains("\r\nLocation: ./\r\n"), "{text}");
         let cookie = format!(
-            "\r\nSet-Cookie: radmm-9411={}; HttpOnly; SameSite=Strict; Path=/\r\n",
-            access.token
+            "\r\nSet-Cookie: radmm={}; HttpOnly; SameSite=Strict; Path=/p/{}/\r\n",
+            access.token, access.place
         );
         assert!(text.contains(&cookie), "{text}");
         let foreign = ask(
@@ -253,18 +321,15 @@ mod tests {
             &[&line, "Host: 127.0.0.1:9411", "Sec-Fetch-Site: same-site"],
         );
         let text = String::from_utf8(foreign.into_bytes()).unwrap();
-        assert!(text.contains("\r\nRefresh: 0; url=/\r\n"), "{text}");
+        assert!(text.contains("\r\nRefresh: 0; url=./\r\n"), "{text}");
         assert!(text.contains(&cookie), "{text}");
-        for wrong in ["/open", "/open?token=", "/open?token=0000"] {
-            let line = format!("GET {wrong} HTTP/1.1");
-            assert_eq!(status(&access, &[&line, "Host: 127.0.0.1:9411"]), 403);
-        }
     }
 
     #[test]
     fn pages_of_other_sites_are_refused_even_with_the_cookie() {
         let access = access();
-        let cookie = format!("Cookie: radmm-9411={}", access.token);
+        let request = format!("GET {} HTTP/1.1", access.path());
+        let cookie = format!("Cookie: radmm={}", access.token);
         for (site, expected) in [
             ("none", 200),
             ("same-origin", 200),
@@ -273,7 +338,7 @@ mod tests {
             ("", 403),
         ] {
             let site = format!("Sec-Fetch-Site: {site}");
-            let lines = ["GET / HTTP/1.1", "Host: localhost:9411", &cookie, &site];
+            let lines = [request.as_str(), "Host: localhost:9411", &cookie, &site];
             assert_eq!(status(&access, &lines), expected, "{site}");
         }
     }
@@ -298,9 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_different_and_long() {
-        let [one, other] = [access(), access()].map(|access| access.token);
-        assert_ne!(one, other);
-        assert_eq!(one.len(), 64);
+    fn places_and_tokens_are_different_and_long() {
+        let [one, other] = [access(), access()];
+        let texts = [one.place, one.token, other.place, other.token];
+        for (at, text) in texts.iter().enumerate() {
+            assert_eq!(text.len(), 64);
+            assert!(!texts[..at].contains(text));
+        }
     }
 }

@@ -10,12 +10,38 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: u64 = 1 << 24;
 
-/// Reads the link to a page: returns the address and the token.
-pub fn parse_link(link: &str) -> Option<(SocketAddr, String)> {
-    let rest = link.trim_end().strip_prefix("http://")?;
-    let (address, token) = rest.split_once("/open?token=")?;
-    let is_hex = token.chars().all(|c| c.is_ascii_hexdigit());
-    is_hex.then(|| Some((address.parse().ok()?, token.to_owned())))?
+/// The link to the pages of a server, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageLink {
+    /// The address of the server.
+    pub address: SocketAddr,
+    /// The path of the first page, which ends with a slash.
+    pub path: String,
+    /// The token that the pages need.
+    pub token: String,
+}
+
+impl PageLink {
+    /// Parses a link.
+    pub fn parse(link: &str) -> Option<Self> {
+        let rest = link.trim_end().strip_prefix("http://")?;
+        let (rest, token) = rest.split_once("open?token=")?;
+        let (address, path) = rest.split_at(rest.find('/')?);
+        let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '/');
+        if !path.ends_with('/') || !is_plain(path) || !is_plain(token) {
+            return None;
+        }
+        Some(Self {
+            address: address.parse().ok()?,
+            path: path.to_owned(),
+            token: token.to_owned(),
+        })
+    }
+
+    /// Reads the page at a path below the first one; returns the status code and the body.
+    pub fn get(&self, page: &str) -> io::Result<(u16, String)> {
+        get(self.address, &self.token, &format!("{}{page}", self.path))
+    }
 }
 
 /// Reads a page with the token of its server; returns the status code and the body.
@@ -41,18 +67,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_names_address_and_token() {
-        let address = "127.0.0.1:9411".parse().unwrap();
-        let link = "http://127.0.0.1:9411/open?token=0f\n";
-        assert_eq!(parse_link(link), Some((address, "0f".to_owned())));
-        assert!(parse_link("http://[::1]:80/open?token=0f").is_some());
+    fn a_link_names_address_path_and_token() {
+        let parsed = PageLink::parse("http://127.0.0.1:9411/p/a0/open?token=0f\n");
+        let expected = PageLink {
+            address: "127.0.0.1:9411".parse().unwrap(),
+            path: "/p/a0/".to_owned(),
+            token: "0f".to_owned(),
+        };
+        assert_eq!(parsed, Some(expected));
+        assert!(PageLink::parse("http://[::1]:80/p/a0/open?token=0f").is_some());
         for wrong in [
             "",
             "http://127.0.0.1:9411/",
-            "http://here:9411/open?token=0f",
-            "http://127.0.0.1:9411/open?token=0f\r\nHost: there",
+            "http://127.0.0.1:9411open?token=0f",
+            "http://127.0.0.1:9411/p/a0open?token=0f",
+            "http://127.0.0.1:9411/p/a 0/open?token=0f",
+            "http://here:9411/p/a0/open?token=0f",
+            "http://127.0.0.1:9411/p/a0/open?token=0f\r\nHost: there",
         ] {
-            assert_eq!(parse_link(wrong), None, "{wrong:?}");
+            assert_eq!(PageLink::parse(wrong), None, "{wrong:?}");
         }
     }
 }

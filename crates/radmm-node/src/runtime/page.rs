@@ -82,26 +82,26 @@ impl Routes for Pages {
         }
     }
 
-    fn guarded(&self, request: &HttpRequest) -> Option<HttpResponse> {
-        match request.path() {
-            "/" => Some(HttpResponse::ok(
+    fn guarded(&self, page: &str, _: &HttpRequest) -> Option<HttpResponse> {
+        match page {
+            "" => Some(HttpResponse::ok(
                 "text/html; charset=utf-8",
                 include_str!("page/index.html"),
             )),
-            "/page.css" => Some(HttpResponse::ok("text/css; charset=utf-8", PAGE_STYLE)),
-            "/page.js" => Some(HttpResponse::ok(
+            "page.css" => Some(HttpResponse::ok("text/css; charset=utf-8", PAGE_STYLE)),
+            "page.js" => Some(HttpResponse::ok(
                 "text/javascript; charset=utf-8",
                 include_str!("page/page.js"),
             )),
-            "/common.js" => Some(HttpResponse::ok(
+            "common.js" => Some(HttpResponse::ok(
                 "text/javascript; charset=utf-8",
                 PAGE_SCRIPT,
             )),
-            "/api/status" => {
+            "api/status" => {
                 let report = serde_json::to_vec(&self.0.report(Moment::now()));
                 Some(HttpResponse::ok("application/json", report.ok()?))
             }
-            path => self.result(path.strip_prefix("/files/")?),
+            page => self.result(page.strip_prefix("files/")?),
         }
     }
 }
@@ -151,7 +151,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::http::client::{get, parse_link};
+    use crate::http::client::{PageLink, get};
     use crate::machine::Party;
     use crate::runtime::status::LinkCounts;
     use crate::runtime::{Health, NodeStatus, Notice, REPORT_VERSION, StatusReport};
@@ -161,8 +161,7 @@ mod tests {
     struct Served {
         site: TestSite,
         live: Arc<LiveView>,
-        address: SocketAddr,
-        token: String,
+        link: PageLink,
     }
 
     impl Served {
@@ -172,13 +171,8 @@ mod tests {
             let setup = site.setup().unwrap();
             let live = start(&setup, setup.site().metrics.unwrap()).unwrap();
             let link = fs::read_to_string(link_file(&site.state())).unwrap();
-            let (address, token) = parse_link(&link).unwrap();
-            Self {
-                site,
-                live,
-                address,
-                token,
-            }
+            let link = PageLink::parse(&link).unwrap();
+            Self { site, live, link }
         }
 
         fn open(&self) -> Party {
@@ -196,17 +190,22 @@ mod tests {
             self.live.update(status, party, Moment::now());
         }
 
-        fn get(&self, path: &str) -> (u16, String) {
-            get(self.address, &self.token, path).unwrap()
+        fn get(&self, page: &str) -> (u16, String) {
+            self.link.get(page).unwrap()
+        }
+
+        /// Reads a page that needs no token.
+        fn get_open(&self, path: &str) -> (u16, String) {
+            get(self.link.address, "", path).unwrap()
         }
 
         fn health(&self) -> (u16, String) {
-            let (code, text) = self.get("/health");
+            let (code, text) = self.get_open("/health");
             (code, text.lines().next().unwrap().to_owned())
         }
 
         fn report(&self) -> StatusReport {
-            serde_json::from_str(&self.get("/api/status").1).unwrap()
+            serde_json::from_str(&self.get("api/status").1).unwrap()
         }
     }
 
@@ -217,7 +216,7 @@ mod tests {
         let mut party = served.open();
         let waiting = (200, "waiting for birch, rowan".to_owned());
         assert_eq!(served.health(), waiting);
-        let (_, text) = served.get("/health");
+        let (_, text) = served.get_open("/health");
         assert!(text.contains("\niteration 0 of 9\n"), "{text}");
         assert!(
             text.contains("\nneighbours: birch away, rowan away\n"),
@@ -244,7 +243,7 @@ mod tests {
     #[test]
     fn metrics_are_served_without_a_token() {
         let served = Served::new();
-        let ask = || get(served.address, "", "/metrics").unwrap();
+        let ask = || served.get_open("/metrics");
         assert_eq!(ask(), (503, "starting\n".to_owned()));
         let mut party = served.open();
         served.site.ask(&mut party);
@@ -273,27 +272,28 @@ mod tests {
         fs::write(&results, "{}").unwrap();
         let file = results.display().to_string();
         served.live.notice(&Notice::Wrote { file }, Moment::now());
-        for path in [
-            "/",
-            "/page.css",
-            "/page.js",
-            "/common.js",
-            "/api/status",
-            "/files/model.json",
+        let path = &served.link.path;
+        for page in [
+            "",
+            "page.css",
+            "page.js",
+            "common.js",
+            "api/status",
+            "files/model.json",
         ] {
-            assert_eq!(served.get(path).0, 200, "{path}");
-            assert_eq!(get(served.address, "", path).unwrap().0, 401, "{path}");
+            assert_eq!(served.get(page).0, 200, "{page}");
+            assert_eq!(served.get_open(&format!("{path}{page}")).0, 401, "{page}");
         }
-        assert_eq!(served.get("/files/model.json").1, "{}");
+        assert_eq!(served.get("files/model.json").1, "{}");
         // Nothing but results that were written, whatever the name.
-        for path in [
-            "/files/",
-            "/files/page.token",
-            "/files/../page.token",
-            "/files/%2e",
-            "/x",
+        for page in [
+            "files/",
+            "files/page.token",
+            "files/../page.token",
+            "files/%2e",
+            "x",
         ] {
-            assert_eq!(served.get(path).0, 404, "{path}");
+            assert_eq!(served.get(page).0, 404, "{page}");
         }
     }
 
@@ -377,9 +377,10 @@ mod tests {
         let before = fs::read_to_string(&path).unwrap();
         let setup = served.site.setup().unwrap();
         start(&setup, setup.site().metrics.unwrap()).unwrap();
-        let token = |link: &str| parse_link(link).unwrap().1;
-        let after = fs::read_to_string(&path).unwrap();
-        assert_ne!(token(&before), token(&after));
+        let [before, after] = [before, fs::read_to_string(&path).unwrap()]
+            .map(|link| PageLink::parse(&link).unwrap());
+        assert_ne!(before.token, after.token);
+        assert_ne!(before.path, after.path);
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600

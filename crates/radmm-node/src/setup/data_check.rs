@@ -14,6 +14,8 @@ pub struct DataCheck {
     pub left_out: usize,
     /// The number of values clipped to the study's bounds, by numeric column.
     pub clipped: BTreeMap<String, usize>,
+    /// The number of values that count as missing because they cannot be encoded, by column.
+    pub others: BTreeMap<String, usize>,
     /// The column of the label.
     pub label: String,
     /// The label's value for the positive class. All others count as negative.
@@ -46,6 +48,7 @@ impl DataCheck {
         Self {
             left_out: partition.dropped,
             clipped: partition.clipped.iter().cloned().collect(),
+            others: partition.others.iter().cloned().collect(),
             label: schema.label.clone(),
             positive: schema.positive.clone(),
             other_labels: partition.read - partition.dropped - listed,

@@ -47,6 +47,7 @@ use radmm::curator::{ChargedAnswer, NoiseSecret};
 use radmm::graph::NodeId;
 use radmm::privacy::SiteAccounting;
 use radmm::protocol::release::Release;
+use radmm_study::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -324,6 +325,12 @@ impl Store {
             }),
             (Err(error), None) => Err(fault(&folder, error)),
         }
+    }
+
+    /// Returns the number of records, and the hash of the last one, which is over all of them, in hexadecimal digits.
+    pub fn last_record(&self) -> (u64, String) {
+        let last = self.journal.last();
+        (last.sequence + 1, hex::encode(&last.hash))
     }
 
     /// Returns the state folder.

@@ -103,31 +103,41 @@ impl<'a> ColumnMeaning<'a> {
     }
 }
 
-/// The value of `missing` beside a column whose missing values are a category.
-const CATEGORY: &str = "category";
+/// A column that says what becomes of values which are missing or cannot be encoded; others have the short form of their file.
+#[derive(Serialize)]
+struct WithExceptions<T> {
+    #[serde(flatten)]
+    column: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<&'static str>,
+}
+
+impl<T> WithExceptions<T> {
+    /// Returns the long form of a column, if it needs one.
+    fn new(column: T, missing_category: bool, other_is_missing: bool) -> Option<Self> {
+        (missing_category || other_is_missing).then(|| Self {
+            column,
+            missing: missing_category.then_some("category"),
+            other: other_is_missing.then_some("missing"),
+        })
+    }
+}
 
 /// A numeric column as its file has it.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum NumericForm<'a> {
     Scale(&'a NumericScale),
-    WithMissing {
-        #[serde(flatten)]
-        scale: &'a NumericScale,
-        missing: &'static str,
-    },
+    Long(WithExceptions<&'a NumericScale>),
 }
 
 impl<'a> NumericForm<'a> {
     fn new(column: &'a Numeric) -> Self {
         let scale = &column.scale;
-        match column.missing_category {
-            true => Self::WithMissing {
-                scale,
-                missing: CATEGORY,
-            },
-            false => Self::Scale(scale),
-        }
+        WithExceptions::new(scale, column.missing_category, column.other_is_missing)
+            .map_or(Self::Scale(scale), Self::Long)
     }
 }
 
@@ -136,22 +146,20 @@ impl<'a> NumericForm<'a> {
 #[serde(untagged)]
 enum CategoricalForm<'a> {
     Values(&'a [String]),
-    WithMissing {
-        values: &'a [String],
-        missing: &'static str,
-    },
+    Long(WithExceptions<Vocabulary<'a>>),
+}
+
+#[derive(Serialize)]
+struct Vocabulary<'a> {
+    values: &'a [String],
 }
 
 impl<'a> CategoricalForm<'a> {
     fn new(column: &'a Categorical) -> Self {
         let values = &column.values;
-        match column.missing_category {
-            true => Self::WithMissing {
-                values,
-                missing: CATEGORY,
-            },
-            false => Self::Values(values),
-        }
+        let long = Vocabulary { values };
+        WithExceptions::new(long, column.missing_category, column.other_is_missing)
+            .map_or(Self::Values(values), Self::Long)
     }
 }
 

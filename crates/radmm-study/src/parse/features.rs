@@ -18,7 +18,7 @@ const FINITE: Range = Range {
 };
 
 /// The keys of a numeric column that is a table.
-const NUMERIC_KEYS: [&str; 5] = ["bounds", "bins", "splines", "spacing", "missing"];
+const NUMERIC_KEYS: [&str; 6] = ["bounds", "bins", "splines", "spacing", "missing", "other"];
 
 /// Reads `age = [0, 90]`, `age = { bounds = [0, 90] }`, `age = { bins = [25, 35] }`, `age = { bounds = [0, 90], bins = 9 }` or
 /// `age = { bounds = [0, 90], splines = 9 }`.
@@ -29,18 +29,21 @@ pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
     }
     let section = entry.inline(&NUMERIC_KEYS)?;
     let missing_category = missing_category(&section)?;
+    let other_is_missing = other_is_missing(&section)?;
     if let Some(bins) = section.get("bins") {
         if section.get("splines").is_some() {
             return Err(bins.wrong("splines is given too; keep one of the two"));
         }
         return Ok(Numeric {
             missing_category,
+            other_is_missing,
             ..Numeric::binned(entry.name, edges(&section)?)
         });
     }
     if let Some(splines) = section.get("splines") {
         return Ok(Numeric {
             missing_category,
+            other_is_missing,
             ..read_splines(entry.name, &section, &splines)?
         });
     }
@@ -51,7 +54,10 @@ pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
         }
     }
     let (low, high) = bounds(&section.required("bounds", BOUNDS)?)?;
-    Ok(Numeric::centred(entry.name, low, high))
+    Ok(Numeric {
+        other_is_missing,
+        ..Numeric::centred(entry.name, low, high)
+    })
 }
 
 /// Reads `sex = ["Female", "Male"]` or `sex = { values = ["Female", "Male"], missing = "category" }`.
@@ -59,7 +65,7 @@ pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> 
     if !entry.is_table() {
         return Ok(Categorical::new(entry.name, entry.vocabulary()?));
     }
-    let section = entry.inline(&["values", "missing"])?;
+    let section = entry.inline(&["values", "missing", "other"])?;
     let values = section.required("values", "every value that may occur, a list of strings")?;
     let missing_category = missing_category(&section)?;
     let vocabulary = values.vocabulary()?;
@@ -70,6 +76,7 @@ pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> 
     }
     Ok(Categorical {
         missing_category,
+        other_is_missing: other_is_missing(&section)?,
         ..Categorical::new(entry.name, vocabulary)
     })
 }
@@ -100,6 +107,14 @@ fn spacing(section: &Section<'_>) -> Result<Option<Spacing>, StudyError> {
 fn missing_category(section: &Section<'_>) -> Result<bool, StudyError> {
     let given = section.optional("missing", |entry| {
         entry.choice(&[("category", true), ("drop", false)])
+    })?;
+    Ok(given.unwrap_or(false))
+}
+
+/// Reads whether values that cannot be encoded count as missing, or are errors.
+fn other_is_missing(section: &Section<'_>) -> Result<bool, StudyError> {
+    let given = section.optional("other", |entry| {
+        entry.choice(&[("missing", true), ("error", false)])
     })?;
     Ok(given.unwrap_or(false))
 }

@@ -1,5 +1,6 @@
 //! `radmm node --check`: checks everything that a run needs, and releases nothing.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 
 use radmm::privacy::NoiseDistribution;
@@ -240,10 +241,13 @@ fn private_counts(data_check: &DataCheck, rows: usize) -> Vec<String> {
         "  dropped for a missing field: {}",
         in_rows(data_check.left_out)
     ));
-    let clipped = data_check.clipped.iter();
-    let clipped: Vec<String> = clipped
-        .map(|(column, values)| format!("{column} in {}", in_rows(*values)))
-        .collect();
+    let by_column = |counts: &BTreeMap<String, usize>| -> Vec<String> {
+        let counts = counts.iter();
+        counts
+            .map(|(column, values)| format!("{column} in {}", in_rows(*values)))
+            .collect()
+    };
+    let clipped = by_column(&data_check.clipped);
     lines.push(match clipped.is_empty() {
         true => "  outside the bounds in [data.numeric]: no value".to_owned(),
         false => format!(
@@ -252,6 +256,14 @@ fn private_counts(data_check: &DataCheck, rows: usize) -> Vec<String> {
             thousands(rows)
         ),
     });
+    let others = by_column(&data_check.others);
+    if !others.is_empty() {
+        lines.push(format!(
+            "  not a number, or not in the vocabulary, and counted as missing: {}, of {}",
+            others.join(", "),
+            thousands(rows)
+        ));
+    }
     let labels = data_check.labels.iter();
     let mut labels: Vec<String> = labels
         .map(|label| format!("{} in {}", quoted(&label.value), in_rows(label.rows)))

@@ -250,7 +250,7 @@ function showLost(text) {
 
 async function poll() {
   try {
-    const response = await fetch(`/api/network?since=${taken}`, { cache: "no-store", redirect: "error" });
+    const response = await fetch(`api/network?since=${taken}`, { cache: "no-store", redirect: "error" });
     if (!response.ok) throw new Error(response.status);
     const first = facts === null;
     take(await response.json());

@@ -258,19 +258,19 @@ impl Routes for Pages {
         None
     }
 
-    fn guarded(&self, request: &HttpRequest) -> Option<HttpResponse> {
+    fn guarded(&self, page: &str, request: &HttpRequest) -> Option<HttpResponse> {
         let css = |text| HttpResponse::ok("text/css; charset=utf-8", text);
         let script = |text| HttpResponse::ok("text/javascript; charset=utf-8", text);
-        match request.path() {
-            "/" => Some(HttpResponse::ok(
+        match page {
+            "" => Some(HttpResponse::ok(
                 "text/html; charset=utf-8",
                 include_str!("network.html"),
             )),
-            "/page.css" => Some(css(PAGE_STYLE)),
-            "/network.css" => Some(css(include_str!("network.css"))),
-            "/common.js" => Some(script(PAGE_SCRIPT)),
-            "/network.js" => Some(script(include_str!("network.js"))),
-            "/api/network" => {
+            "page.css" => Some(css(PAGE_STYLE)),
+            "network.css" => Some(css(include_str!("network.css"))),
+            "common.js" => Some(script(PAGE_SCRIPT)),
+            "network.js" => Some(script(include_str!("network.js"))),
+            "api/network" => {
                 let from = request.query("since").and_then(|text| text.parse().ok());
                 let report = self.0.report(from.unwrap_or(0));
                 Some(HttpResponse::ok("application/json", report))

@@ -145,7 +145,7 @@ function showFiles([files, finished, stopped]) {
   if (files.length === 0) {
     return [el("p", { class: "quiet" }, finished ? "No files were written." : "Model, statement and transcript are written when the study is over.")];
   }
-  const item = (name) => el("li", {}, stopped ? el("code", {}, name) : el("a", { href: `/files/${encodeURIComponent(name)}` }, name), names[name] ? `: ${names[name]}` : "");
+  const item = (name) => el("li", {}, stopped ? el("code", {}, name) : el("a", { href: `files/${encodeURIComponent(name)}` }, name), names[name] ? `: ${names[name]}` : "");
   return [el("ul", { class: "files" }, ...files.map(item))];
 }
 
@@ -165,9 +165,9 @@ function ended() {
 
 async function poll() {
   try {
-    const response = await fetch("/api/status", { cache: "no-store", redirect: "error" });
+    const response = await fetch("api/status", { cache: "no-store", redirect: "error" });
     if (response.status === 401 || response.status === 403) {
-      showLost("This node was started again: open the new link, which radmm page prints.");
+      showLost("The node was started again, and its page has a new address: radmm page --site FILE prints the new link. Below is what the earlier process said last.");
     } else {
       report = await response.json();
       lostSince = null;

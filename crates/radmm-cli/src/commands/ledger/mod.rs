@@ -1,5 +1,7 @@
 //! `radmm ledger`: the account of the privacy spent on a site's rows.
 
+mod export;
+
 use std::fmt::Write;
 use std::iter;
 
@@ -9,11 +11,10 @@ use radmm_lab::noise_text;
 use radmm_node::evidence::{AccountError, AccountReport, SiteReport, StudyReport, check_account};
 use radmm_node::setup::BalanceTotal;
 use radmm_node::store::Store;
-use radmm_study::SiteFile;
 use radmm_study::number_format::{as_typed, brief, brief_up, count, delta, epsilon, thousands};
+use radmm_study::{Limit, SiteFile};
 
-use super::state;
-use crate::args::{ExportLedgerArgs, LedgerCommand, ShowLedgerArgs, VerifyLedgerArgs};
+use crate::args::{LedgerCommand, ShowLedgerArgs, StateFolderArgs, VerifyLedgerArgs};
 use crate::error::CommandError;
 use crate::input::load::SourceText;
 use crate::output::files;
@@ -26,12 +27,22 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), CommandError> {
     match command {
         LedgerCommand::Show(args) => show(args),
         LedgerCommand::Verify(args) => verify(args),
-        LedgerCommand::Export(args) => export(args),
+        LedgerCommand::Export(args) => export::run(args),
     }
 }
 
 fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
-    let (state, limit) = match (&args.site, &args.state) {
+    let (store, limit) = open(&args.folder)?;
+    let account = report(&store, limit.as_ref(), args.delta)?;
+    match args.json {
+        true => files::print(&files::json(&account)),
+        false => files::print(&page(&account, args.charges)),
+    }
+}
+
+/// Opens the account that was named; returns the limit too, which only a site file knows.
+fn open(folder: &StateFolderArgs) -> Result<(Store, Option<Limit>), CommandError> {
+    let (state, limit) = match (&folder.site, &folder.state) {
         (Some(path), _) => {
             let source = SourceText::read(path)?;
             let (site, _) = SiteFile::parse(&source.text, &source.name)?;
@@ -41,13 +52,18 @@ fn show(args: &ShowLedgerArgs) -> Result<(), CommandError> {
         (None, state) => (state.clone().unwrap_or_default(), None),
     };
     let store = Store::open_read_only(&state).map_err(AccountError::from)?;
-    let relaxed = limit.as_ref().and_then(|limit| limit.relaxed);
-    let delta = args.delta.or(relaxed.map(|(_, delta)| delta));
-    let account = AccountReport::new(&store, delta.unwrap_or(DEFAULT_DELTA), limit.as_ref())?;
-    match args.json {
-        true => files::print(&files::json(&account)),
-        false => files::print(&page(&account, args.charges)),
-    }
+    Ok((store, limit))
+}
+
+/// Reports an account, with totals at this δ, or at the limit's.
+fn report(
+    store: &Store,
+    limit: Option<&Limit>,
+    delta: Option<f64>,
+) -> Result<AccountReport, AccountError> {
+    let relaxed = limit.and_then(|limit| limit.relaxed);
+    let delta = delta.or(relaxed.map(|(_, delta)| delta));
+    AccountReport::new(store, delta.unwrap_or(DEFAULT_DELTA), limit)
 }
 
 fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
@@ -66,51 +82,6 @@ fn verify(args: &VerifyLedgerArgs) -> Result<(), CommandError> {
         paragraph("result", &result),
         paragraph("checked", &checked)
     ))
-}
-
-fn export(args: &ExportLedgerArgs) -> Result<(), CommandError> {
-    let folder = state::folder(&args.folder)?;
-    let store = Store::open_read_only(&folder).map_err(AccountError::from)?;
-    let studies = store.studies();
-    let mut text =
-        "study,name,sha256,rows,iteration,released,noise,amount,sensitivity,spread,slack\n"
-            .to_owned();
-    for charge in store.charges().map_err(AccountError::from)? {
-        let study = studies.get(charge.study as usize);
-        let (name, sha256) = study.map_or(("", ""), |study| (&study.name, &study.sha256));
-        let _ = writeln!(
-            text,
-            "{},\"{}\",{sha256},{},{},{},{}",
-            charge.study,
-            name.replace('"', "\"\""),
-            charge.rows,
-            charge.iteration,
-            event_columns(&charge.event),
-            charge.event.slack
-        );
-    }
-    files::print(&text)
-}
-
-/// Returns what was released, its noise, the amount of it, sensitivity and spread; numbers with all their digits.
-fn event_columns(event: &PrivacyEvent) -> String {
-    let noise = |law: &NoiseDistribution| match law {
-        NoiseDistribution::Gamma { rate } => format!("gamma,{rate}"),
-        NoiseDistribution::Gaussian { sigma } => format!("gaussian,{sigma}"),
-        NoiseDistribution::Laplace { rate } => format!("laplace,{rate}"),
-    };
-    match &event.ideal {
-        IdealRelease::Exact => "answer,none,,,".to_owned(),
-        IdealRelease::Additive { sensitivity, law } => {
-            format!("answer,{},{sensitivity},", noise(law))
-        }
-        IdealRelease::Objective {
-            sensitivity,
-            spread,
-            law,
-            ..
-        } => format!("minimiser,{},{sensitivity},{spread}", noise(law)),
-    }
 }
 
 fn page(account: &AccountReport, with_charges: bool) -> String {
