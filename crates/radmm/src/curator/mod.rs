@@ -318,9 +318,9 @@ impl Curator {
 
     /// Replays a query from the journal, with its recorded charge and answer. Nothing is charged: this curator's ledger
     /// holds the charge already.
-    // Privacy: the answer is the one on record, never a second one. Rows are read only where noise repeats, since there
-    // the solver keeps state between queries and later answers depend on it. The computed answer is compared and
-    // dropped.
+    // Privacy: the answer is the one on record, never a second one. Rows are read only where noise repeats: for minimisers, since the
+    // solver keeps state between them and later answers depend on it, and for the first answer, which shows whether the rows are
+    // those of the journal. The computed answer is compared and dropped.
     pub(crate) fn replay(
         &mut self,
         iteration: u32,
@@ -337,6 +337,7 @@ impl Curator {
         if !event.is_recorded_as(&recorded.event) || recorded.iteration != iteration {
             return Err(mismatch);
         }
+        let is_first = self.last_answered == 0;
         self.last_answered = iteration;
         let Some(answer) = &recorded.answer else {
             return Err(Refusal::PreviouslyUnreleasable(iteration));
@@ -344,11 +345,10 @@ impl Curator {
         if answer.values().len() != query.width(self.columns()) {
             return Err(mismatch);
         }
-        if let Some(paid) = self
-            .config
-            .ledger
-            .paid_before(event, self.config.noise.repeats())
-        {
+        let computes = is_first || matches!(query, Query::Minimise { .. });
+        let repeats = self.config.noise.repeats();
+        let paid = self.config.ledger.paid_before(event, repeats);
+        if let Some(paid) = paid.filter(|_| computes) {
             let plan = AnswerPlan::new(query, &event, problem, (rows, self.columns()))?;
             if self.compute_release(iteration, query, paid, &plan)? != *answer {
                 return Err(mismatch);

@@ -305,6 +305,47 @@ fn the_key_after_an_answer_does_not_draw_its_noise_again() {
 }
 
 #[test]
+fn a_replay_of_gradients_reads_rows_once_and_leads_to_the_same_answers() {
+    let curator = || {
+        let mut config = config(Budget::unlimited(0.0).unwrap());
+        config.mechanism = Mechanism::Gradient {
+            law: NoiseDistribution::Gamma { rate: 1.0 },
+        };
+        Curator::new(rows(), config).unwrap()
+    };
+    let query = |t: u32| Query::Gradient {
+        at: vec![f64::from(t), 0.5],
+    };
+    let mut asked = curator();
+    let mut ask = |t: u32| {
+        let (event, answer) = asked.answer(t, &query(t)).unwrap();
+        ChargedAnswer {
+            iteration: t,
+            event,
+            answer: Some(answer),
+        }
+    };
+    let journal: Vec<ChargedAnswer> = (1..=4).map(&mut ask).collect();
+    let mut led = curator();
+    led.replay(1, &query(1), &journal[0]).unwrap();
+    led.replace_rows(Shard::untouchable(2, 2));
+    for recorded in &journal[1..] {
+        let t = recorded.iteration;
+        led.replay(t, &query(t), recorded).unwrap();
+    }
+    led.replace_rows(rows());
+    assert_eq!(led.answer(5, &query(5)), asked.answer(5, &query(5)));
+    // Other rows show at the first answer.
+    let mut others = curator();
+    let mut builder = ShardBuilder::new(2, NormPolicy::Unit);
+    builder.push(&[(0, 1.0)], true).unwrap();
+    builder.push(&[(0, 1.0)], true).unwrap();
+    others.replace_rows(builder.finish().unwrap());
+    let refused = others.replay(1, &query(1), &journal[0]);
+    assert_eq!(refused, Err(Refusal::RecordMismatch(1)));
+}
+
+#[test]
 fn a_charged_query_is_not_answered_again_even_if_it_failed() {
     // Rows of another width make the solver fail after the charge; in a real party only an uncertified answer does.
     let mut curator = curator(Budget::unlimited(0.0).unwrap());
