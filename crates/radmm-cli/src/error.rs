@@ -8,7 +8,7 @@ use radmm::graph::GraphError;
 use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
-    BillError, CertifyError, CollectError, CompareError, ForecastError, PrepareError,
+    BillError, CertifyError, CollectError, CompareError, ForecastError, GridError, PrepareError,
     StudyRowsError, UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
@@ -64,6 +64,8 @@ pub(crate) enum CommandError {
     PlannedRows(&'static str),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[error("{0}")]
+    Grid(#[from] GridError),
     #[error("{0}")]
     Collect(#[from] CollectError),
     #[error("{}: no run could be collected of {found} found", folder.display())]
@@ -197,6 +199,7 @@ impl CommandError {
             | Self::NothingToSet
             | Self::Delta(_)
             | Self::Compare(_)
+            | Self::Grid(_)
             | Self::Collect(CollectError::Folder { .. })
             | Self::AccuracyWithFigures
             | Self::Model(_)

@@ -264,7 +264,7 @@ fn same_rows(first: &Study, other: &Study) -> Result<(), CompareError> {
 }
 
 /// Returns the same names, with a number where a name occurs again.
-fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut taken: Vec<String> = Vec::new();
     for name in names {
         let mut free = name.clone();

@@ -6,7 +6,7 @@
 //! | `outcome`, `result_file`, `privacy_statement`, `final_model` | results, `result.json`, `privacy-statement.json` and `model.json` |
 //! | `bill` | the privacy cost of a study, before it runs |
 //! | `baseline`, `centralised`, `majority`, `prior_methods` | what a study is compared with |
-//! | `candidate`, `compare`, `stats` | comparisons at equal total privacy |
+//! | `candidate`, `compare`, `grid`, `stats` | comparisons at equal total privacy, of studies and of all combinations of keys |
 //! | `run_table` | one table of the results of many runs |
 //! | `forecast` | the accuracy to expect at an ε, and the rows that it takes |
 //! | `certify` | the convergence of an algorithm |
@@ -63,6 +63,7 @@ mod executor;
 mod experiment;
 mod final_model;
 mod forecast;
+mod grid;
 mod instantiate;
 mod majority;
 mod noise_text;
@@ -87,6 +88,9 @@ pub use final_model::final_model;
 pub use forecast::{
     BelowMajority, EpsilonForecast, Forecast, ForecastError, ForecastPoint, ForecastSource,
     Forecaster, PublicRows, RowsNeeded, RowsRelation,
+};
+pub use grid::{
+    BestCombination, GridCell, GridComparison, GridError, GridOptions, GridResult, GridTotal,
 };
 pub use instantiate::RunError;
 pub use majority::MajorityClass;

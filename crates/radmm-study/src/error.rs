@@ -22,7 +22,7 @@ pub enum StudyError {
     /// An unknown key or section.
     #[error("{place}: {what}: {advice}")]
     Unknown {
-        /// Where it was given.
+        /// The place where it was given.
         place: KeyPlace,
         /// The unknown name.
         what: String,
@@ -42,7 +42,7 @@ pub enum StudyError {
     /// A value of the wrong type, out of range, or at odds with another one.
     #[error("{place}: {key} = {value}: {advice}")]
     Wrong {
-        /// Where it was given.
+        /// The place where it was given.
         place: KeyPlace,
         /// The key with its section.
         key: String,
@@ -99,7 +99,7 @@ impl fmt::Display for KeyPlace {
 /// It is not an error: to compare algorithms one changes `name` and leaves the other keys in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where the key was given.
+    /// The place where the key was given.
     pub place: KeyPlace,
     /// The message without the place: `[algorithm] recycle is not used by admm`.
     pub text: String,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use radmm_lab::PriorMethod;
-use radmm_study::Override;
+use radmm_study::{GridAxis, Override};
 
 use super::{WorkArgs, values};
 
@@ -214,6 +214,7 @@ pub(crate) enum PaperFigure {
 #[command(after_help = "Examples:
   radmm compare study.toml --with dvp --with pp     against the paper's prior methods
   radmm compare r-admm.toml dgd.toml --epsilon 1    two studies of yours, at a total of 1
+  radmm compare study.toml --grid algorithm.penalty=0.3,1,3 --grid privacy.epsilon=0.5,1    all combinations
   radmm compare a.toml b.toml --out results         also results/report.html, compare.json, compare.svg, compare.csv")]
 pub(crate) struct CompareArgs {
     /// Study files; they must agree on `[data]` and on the number of nodes
@@ -223,6 +224,11 @@ pub(crate) struct CompareArgs {
     /// Add a prior method derived from the first study: dvp, pp or pvp; may be given several times
     #[arg(long, value_name = "METHOD", value_parser = values::prior_method)]
     pub with: Vec<PriorMethod>,
+
+    /// Compare the studies with each of these values of a key; given several times, with all combinations. Over privacy.epsilon
+    /// or privacy.delta: a comparison at each total
+    #[arg(long, value_name = "KEY=V1,V2,...", value_parser = values::grid)]
+    pub grid: Vec<GridAxis>,
 
     /// The total ε of every party over the whole run [default: that of the first study]
     #[arg(long, value_parser = values::epsilon, allow_negative_numbers = true)]

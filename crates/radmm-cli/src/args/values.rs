@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use radmm_data::Format;
 use radmm_lab::PriorMethod;
 use radmm_node::runtime::LogLevel;
-use radmm_study::{Override, OverrideError};
+use radmm_study::{GridAxis, Override, OverrideError};
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -64,6 +64,10 @@ pub(super) fn table_file(text: &str) -> Result<PathBuf, String> {
 
 pub(super) fn set(text: &str) -> Result<Override, OverrideError> {
     Override::parse("--set", text)
+}
+
+pub(super) fn grid(text: &str) -> Result<GridAxis, OverrideError> {
+    GridAxis::parse("--grid", text)
 }
 
 pub(super) fn seed(text: &str) -> Result<Override, String> {

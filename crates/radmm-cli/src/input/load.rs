@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use radmm_data::{Format, TableFile};
 use radmm_lab::Experiment;
-use radmm_study::{Override, Study};
+use radmm_study::{Note, Override, Study};
 
 use crate::error::CommandError;
 use crate::input::warnings;
@@ -23,6 +23,7 @@ const ADULT_ADMM: (&str, &str) = (
 );
 
 /// The text of a configuration file.
+#[derive(Clone)]
 pub(crate) struct SourceText {
     pub text: String,
     /// The file name in messages.
@@ -96,18 +97,23 @@ fn study_or(
     overrides: &[Override],
     quiet: bool,
 ) -> Result<LoadedStudy, CommandError> {
-    if let Some(path) = path.filter(|path| Format::of(path).is_some()) {
-        return Err(CommandError::Inspect(format!(
-            "{}: this is a table of rows, not a study; write one for it with: radmm init {}",
-            path.display(),
-            path.display()
-        )));
-    }
     let source = match path {
-        Some(path) => SourceText::read(path)?,
+        Some(path) => study_text(path)?,
         None => SourceText::built_in(text, name),
     };
     LoadedStudy::parse(source, overrides, quiet)
+}
+
+/// Reads the text of a study file.
+pub(crate) fn study_text(path: &Path) -> Result<SourceText, CommandError> {
+    match Format::of(path) {
+        Some(_) => Err(CommandError::Inspect(format!(
+            "{}: this is a table of rows, not a study; write one for it with: radmm init {}",
+            path.display(),
+            path.display()
+        ))),
+        None => SourceText::read(path),
+    }
 }
 
 impl LoadedStudy {
@@ -117,13 +123,24 @@ impl LoadedStudy {
         overrides: &[Override],
         quiet: bool,
     ) -> Result<Self, CommandError> {
-        let (study, notes) = Study::parse_with(&source.text, &source.name, overrides)?;
+        let (loaded, notes) = Self::parse_with_notes(source, overrides, quiet)?;
         stderr::notes(&notes, quiet);
-        Ok(Self {
+        Ok(loaded)
+    }
+
+    /// Parses a study with the keys given beside it, and returns the notes on it.
+    pub(crate) fn parse_with_notes(
+        source: SourceText,
+        overrides: &[Override],
+        quiet: bool,
+    ) -> Result<(Self, Vec<Note>), CommandError> {
+        let (study, notes) = Study::parse_with(&source.text, &source.name, overrides)?;
+        let loaded = Self {
             study,
             source,
             quiet,
-        })
+        };
+        Ok((loaded, notes))
     }
 
     /// The study's name in messages.

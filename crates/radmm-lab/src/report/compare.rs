@@ -55,31 +55,42 @@ impl ComparisonResult {
 
     /// Returns the loss over the iterations, and over the data steps.
     pub fn figure(&self) -> Figure {
+        Figure {
+            id: "compare".to_owned(),
+            title: "Loss of the mean model on everybody’s training rows at equal total privacy"
+                .to_owned(),
+            caption: format!("{LOSS_CAPTION}{}", self.drawn_note()),
+            columns: 2,
+            panels: self.loss_panels("").into(),
+        }
+    }
+
+    /// Returns a sentence on the candidates that the figure leaves out, if it does.
+    pub(super) fn drawn_note(&self) -> &'static str {
+        match self.candidates.len() > MOST_DRAWN {
+            true => " Drawn are the eight most accurate.",
+            false => "",
+        }
+    }
+
+    /// Returns the panels of the figure; `at` ends their titles.
+    pub(super) fn loss_panels(&self, at: &str) -> [Panel; 2] {
         let panel = |title: &str, label: &str, x: fn(usize, &[IterationStats]) -> f64| {
             let panel = Panel {
-                title: title.to_owned(),
+                title: format!("{title}{at}"),
                 x: Axis::linear(label),
                 y: Axis::linear("mean loss"),
                 series: self.series(x),
             };
             panel.with_robust_y_axis()
         };
-        Figure {
-            id: "compare".to_owned(),
-            title: "Loss of the mean model on everybody’s training rows at equal total privacy"
-                .to_owned(),
-            caption: "Mean over the runs, with bars from the least to the greatest; iteration 0 is left out. Arrows mark values \
-                      beyond the axis. Left: by iteration. Right: by data steps, which cost privacy and computation."
-                .to_owned(),
-            columns: 2,
-            panels: vec![
-                panel("By iteration", "iteration t", |t, _| t as f64),
-                panel("By data steps", "data steps so far", |t, course| {
-                    let data = |at: &&IterationStats| at.kind == radmm::node::StepKind::Data;
-                    course[..=t].iter().filter(data).count() as f64
-                }),
-            ],
-        }
+        [
+            panel("By iteration", "iteration t", |t, _| t as f64),
+            panel("By data steps", "data steps so far", |t, course| {
+                let data = |at: &&IterationStats| at.kind == radmm::node::StepKind::Data;
+                course[..=t].iter().filter(data).count() as f64
+            }),
+        ]
     }
 
     /// Returns the page: headline figures, accuracy, loss, cost and the studies.
@@ -93,34 +104,31 @@ impl ComparisonResult {
             self.most_accurate(),
             exceptions.collect::<String>()
         );
-        let studies = comparison.candidates().iter();
-        let studies = studies.map(|contender| Block::FoldedCode {
-            summary: contender.name.clone(),
-            code: contender.experiment.study().to_toml(),
-        });
-        let section = |heading: &str, blocks: Vec<Block>| Section {
-            heading: heading.to_owned(),
-            blocks,
-        };
         Page {
             title: format!("{} and others at equal privacy", experiment.study().name),
             lead,
             headlines: self.headlines(comparison),
             sections: vec![
-                section(
-                    "Accuracy",
-                    vec![Block::DotPlot(self.accuracy_plot()), Block::Table(self.quality())],
-                ),
+                section("Accuracy", self.accuracy_blocks("accuracy")),
                 section("Loss", vec![Block::Figure(self.figure())]),
-                section(
-                    "Cost",
-                    vec![Block::Table(self.cost()), Block::Text(COST.to_owned())],
-                ),
-                section("The studies", studies.collect()),
+                section("Cost", self.cost_blocks()),
+                section("The studies", studies(comparison)),
             ],
-            footer: "A study is shown with the noise it came with; the table of costs has the noise that was found."
-                .to_owned(),
+            footer: FOOTER.to_owned(),
         }
+    }
+
+    /// Returns the plot, with this id, and the table of accuracies.
+    pub(super) fn accuracy_blocks(&self, id: &str) -> Vec<Block> {
+        vec![
+            Block::DotPlot(self.accuracy_plot(id)),
+            Block::Table(self.quality()),
+        ]
+    }
+
+    /// Returns what everyone spent, asked and sent, with its legend.
+    pub(super) fn cost_blocks(&self) -> Vec<Block> {
+        vec![Block::Table(self.cost()), Block::Text(COST.to_owned())]
     }
 
     fn headlines(&self, comparison: &Comparison) -> Vec<Headline> {
@@ -171,7 +179,7 @@ impl ComparisonResult {
     }
 
     /// Returns the accuracy of the optimum without noise, and what counts alike in it.
-    fn optimum_accuracy(&self) -> Option<(RowCount, f64)> {
+    pub(super) fn optimum_accuracy(&self) -> Option<(RowCount, f64)> {
         let optimum = self.centralised.as_ref()?;
         let accuracy = match &optimum.held_out {
             Some(score) => score.accuracy.mean,
@@ -192,7 +200,7 @@ impl ComparisonResult {
     }
 
     /// Returns the candidates that can be the best: those that ran to the end, with a guarantee if anyone has one.
-    fn racing(&self) -> Vec<&CandidateResult> {
+    pub(crate) fn racing(&self) -> Vec<&CandidateResult> {
         let private = self
             .candidates
             .iter()
@@ -208,7 +216,7 @@ impl ComparisonResult {
     }
 
     /// Returns who is the most accurate, in a sentence, if that can be told from the spread.
-    fn most_accurate(&self) -> String {
+    pub(super) fn most_accurate(&self) -> String {
         let racing = self.racing();
         let [first, second, ..] = racing.as_slice() else {
             return String::new();
@@ -241,7 +249,7 @@ impl ComparisonResult {
     }
 
     /// Returns the accuracy of everyone, the best first.
-    fn accuracy_plot(&self) -> DotPlot {
+    fn accuracy_plot(&self, id: &str) -> DotPlot {
         let row = |(colour, one): (usize, &CandidateResult)| {
             let accuracy = one.accuracy_shown();
             let (mean, error) = (100.0 * accuracy.mean, 100.0 * accuracy.deviation);
@@ -280,7 +288,7 @@ impl ComparisonResult {
             false => "everybody’s training rows",
         };
         DotPlot {
-            id: "accuracy".to_owned(),
+            id: id.to_owned(),
             title: format!("Accuracy on {on} at equal total privacy"),
             caption: format!(
                 "Mean and standard deviation over the runs, the best first. An arrow marks a value beyond the axis.{lines}"
@@ -288,6 +296,17 @@ impl ComparisonResult {
             label: "accuracy, %".to_owned(),
             rows: self.ranked().into_iter().map(row).collect(),
             references,
+        }
+    }
+
+    /// Returns the candidates that the figure draws, each with its colour: all, or the most accurate of many.
+    fn drawn(&self) -> Vec<(usize, &CandidateResult)> {
+        match self.candidates.len() {
+            few if few <= MOST_DRAWN => self.candidates.iter().enumerate().collect(),
+            _ => {
+                let best = self.ranked().into_iter().take(MOST_DRAWN);
+                best.map(|(_, one)| one).enumerate().collect()
+            }
         }
     }
 
@@ -302,8 +321,9 @@ impl ComparisonResult {
             }
         };
         let finished = |(_, one): &(usize, &CandidateResult)| one.stopped.is_none();
-        let drawn = self.candidates.iter().enumerate().filter(finished);
-        drawn
+        self.drawn()
+            .into_iter()
+            .filter(finished)
             .map(|(colour, one)| match one.by_iteration.as_slice() {
                 // The answer to a single question is a horizontal line.
                 _ if one.data_steps <= 1 => Series {
@@ -400,18 +420,43 @@ impl ComparisonResult {
     }
 }
 
+/// The most candidates in a figure of the loss, which has as many colours.
+const MOST_DRAWN: usize = 8;
+
+pub(super) const LOSS_CAPTION: &str = "Mean over the runs, with bars from the least to the greatest; iteration 0 is left out. \
+    Arrows mark values beyond the axis. Left: by iteration. Right: by data steps, which cost privacy and computation.";
+
+pub(super) const FOOTER: &str = "A study is shown with the noise it came with; the table of costs has the noise that was found.";
+
 const COST: &str = "Totals are by the first study’s bound where it applies: the paper’s covers neither Gaussian noise, nor noise on answers, \
     nor questions without a penalty. The baselines gossip until they agree. Each has the best of eight ridges in hindsight, by its \
     accuracy on all training rows.";
 
 impl CandidateResult {
     /// Returns the accuracy to compare by: on the rows held out if there are any, else on all training rows.
-    fn accuracy_shown(&self) -> SampleStats {
+    pub(crate) fn accuracy_shown(&self) -> SampleStats {
         match &self.held_out {
             Some(score) => score.accuracy,
             None => self.accuracy_everywhere,
         }
     }
+}
+
+pub(super) fn section(heading: &str, blocks: Vec<Block>) -> Section {
+    Section {
+        heading: heading.to_owned(),
+        blocks,
+    }
+}
+
+/// Returns the files of the studies.
+pub(super) fn studies(comparison: &Comparison) -> Vec<Block> {
+    let studies = comparison.candidates().iter();
+    let code = studies.map(|candidate| Block::FoldedCode {
+        summary: candidate.name.clone(),
+        code: candidate.experiment.study().to_toml(),
+    });
+    code.collect()
 }
 
 /// Returns the end of a baseline: the models that parties really have, on everybody's rows.

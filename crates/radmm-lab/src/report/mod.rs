@@ -3,6 +3,7 @@
 mod audit;
 mod compare;
 mod forecast;
+mod grid;
 mod headlines;
 mod iteration_plots;
 mod run;

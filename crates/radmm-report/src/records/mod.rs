@@ -20,7 +20,7 @@ pub struct RecordTable {
 pub struct RecordColumn {
     /// The name, unique within the table.
     pub name: String,
-    /// What its values are, in one line.
+    /// The meaning of its values, in one line.
     pub meaning: String,
     /// The values, by row.
     pub values: RecordValues,

@@ -1,54 +1,41 @@
 //! `radmm compare`: compares studies at equal total privacy.
 
-use std::path::Path;
+mod grid;
 
 use comfy_table::Table;
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
     MajorityClass, optimum_title,
 };
-use radmm_study::RowSource;
+use radmm_report::{Figure, Page};
 use radmm_study::number_format::{count, epsilon, number, percent, thousands};
+use radmm_study::{GridAxis, Override, RowSource, Study};
 
 use crate::args::CompareArgs;
 use crate::error::CommandError;
 use crate::input::load::{self, LoadedStudy};
 use crate::output::progress::Progress;
-use crate::output::{files, tables};
+use crate::output::{files, stderr, tables};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     if let Some(out) = &args.out {
         files::check_folder(out)?;
     }
+    if !args.grid.is_empty() {
+        return grid::run(args);
+    }
     let quiet = args.work.quiet;
-    let studies = args.studies.iter();
-    let overrides = args.sweep.overrides();
-    let studies: Result<Vec<_>, _> = studies
-        .map(|path| load::study(Some(path), &overrides, quiet))
-        .collect();
-    let mut studies = studies?;
-    distinguish(&mut studies);
-    let first = studies.remove(0);
+    let studies = load(args)?;
+    // clap sees to it that there is at least one, and without a grid each has one combination.
+    let first = &studies[0][0];
     let pool = args.work.thread_pool()?;
     let experiment = first.experiment()?;
-    // Paths are relative to their study: two different paths may name the same rows.
-    let resolved = |source: &RowSource, folder: &Path| match source {
-        RowSource::File(file) => folder.join(file).canonicalize().ok(),
-        RowSource::Builtin(_) | RowSource::Parties => None,
-    };
-    let rows = resolved(&first.study.data.source, &first.source.folder);
-    let others = studies.into_iter().map(
-        |LoadedStudy {
-             mut study, source, ..
-         }| {
-            if rows.is_some() && resolved(&study.data.source, &source.folder) == rows {
-                study.data.source = first.study.data.source.clone();
-            }
-            study
-        },
-    );
     let wanted = ComparisonOptions {
-        others: others.collect(),
+        others: studies[1..]
+            .iter()
+            .flatten()
+            .map(|other| on_rows_of(first, other))
+            .collect(),
         prior_methods: &args.with,
         epsilon: args.epsilon,
         delta: args.delta,
@@ -58,20 +45,43 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let progress = Progress::new(comparison.progress_steps(), quiet);
     let compared = pool.install(|| comparison.run(&|snapshot| progress.step(snapshot)))?;
     progress.done();
-    if let Some(out) = &args.out {
-        let figure = compared.figure();
-        let texts = [
-            ("compare.json", files::json(&compared)),
-            ("compare.svg", figure.to_svg()),
-            ("compare.csv", figure.to_csv()),
-            ("report.html", compared.page(&comparison).to_html()),
-        ];
-        files::write_all(out, quiet, texts)?;
+    let results = Results {
+        json: files::json(&compared),
+        figure: compared.figure(),
+        report: compared.page(&comparison),
+        text: page(&comparison, &compared),
+    };
+    results.write_and_print(args)?;
+    fail_if_stopped(&compared)
+}
+
+/// The results in all their forms.
+struct Results {
+    json: String,
+    figure: Figure,
+    report: Page,
+    text: String,
+}
+
+impl Results {
+    fn write_and_print(&self, args: &CompareArgs) -> Result<(), CommandError> {
+        if let Some(out) = &args.out {
+            let texts = [
+                ("compare.json", self.json.clone()),
+                ("compare.svg", self.figure.to_svg()),
+                ("compare.csv", self.figure.to_csv()),
+                ("report.html", self.report.to_html()),
+            ];
+            files::write_all(out, args.work.quiet, texts)?;
+        }
+        match args.json {
+            true => files::print(&self.json),
+            false => files::print(&self.text),
+        }
     }
-    match args.json {
-        true => files::print(&files::json(&compared))?,
-        false => files::print(&page(&comparison, &compared))?,
-    }
+}
+
+fn fail_if_stopped(compared: &ComparisonResult) -> Result<(), CommandError> {
     let mut candidates = compared.candidates.iter();
     let stopped = candidates.find_map(|one| Some((&one.name, one.stopped.as_ref()?)));
     match stopped {
@@ -80,15 +90,54 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Renames studies that share a name, as copies do, to their file names.
-fn distinguish(studies: &mut [LoadedStudy]) {
-    let names = studies.iter().map(|loaded| loaded.study.name.clone());
-    let names: Vec<String> = names.collect();
-    for LoadedStudy { study, source, .. } in studies {
+/// Returns a study, whose rows are named as in the first one if they are the same: paths are relative to their study.
+fn on_rows_of(first: &LoadedStudy, other: &LoadedStudy) -> Study {
+    let resolved = |loaded: &LoadedStudy| match &loaded.study.data.source {
+        RowSource::File(file) => loaded.source.folder.join(file).canonicalize().ok(),
+        RowSource::Builtin(_) | RowSource::Parties => None,
+    };
+    let rows = resolved(first);
+    let is_same = rows.is_some() && resolved(other) == rows;
+    let mut study = other.study.clone();
+    if is_same {
+        study.data.source = first.study.data.source.clone();
+    }
+    study
+}
+
+/// Reads every study, with each combination of the grid, and prints each note on them once. Studies that share a name, as copies
+/// do, are called by their file names.
+fn load(args: &CompareArgs) -> Result<Vec<Vec<LoadedStudy>>, CommandError> {
+    let fixed = args.sweep.overrides();
+    let combinations = GridAxis::combinations(&args.grid);
+    let mut notes: Vec<String> = Vec::new();
+    let mut studies: Vec<Vec<LoadedStudy>> = Vec::new();
+    for path in &args.studies {
+        let source = load::study_text(path)?;
+        let mut cells = Vec::new();
+        for set in &combinations {
+            let overrides: Vec<Override> =
+                fixed.iter().chain(set.iter().copied()).cloned().collect();
+            let (study, noted) =
+                LoadedStudy::parse_with_notes(source.clone(), &overrides, args.work.quiet)?;
+            let noted = noted.iter().map(ToString::to_string);
+            let new: Vec<String> = noted.filter(|note| !notes.contains(note)).collect();
+            notes.extend(new);
+            cells.push(study);
+        }
+        studies.push(cells);
+    }
+    stderr::notes(&notes, args.work.quiet);
+    let names: Vec<String> = studies
+        .iter()
+        .map(|cells| cells[0].study.name.clone())
+        .collect();
+    for LoadedStudy { study, source, .. } in studies.iter_mut().flatten() {
         if names.iter().filter(|name| **name == study.name).count() > 1 {
             study.name.clone_from(&source.name);
         }
     }
+    Ok(studies)
 }
 
 pub(crate) fn page(comparison: &Comparison, compared: &ComparisonResult) -> String {
@@ -103,7 +152,7 @@ pub(crate) fn page(comparison: &Comparison, compared: &ComparisonResult) -> Stri
         count(experiment.table().rows(), "training row", "training rows"),
         count(experiment.study().run.repetitions as usize, "run", "runs"),
         privacy(compared),
-        quality(compared),
+        quality(compared, None),
         cost(compared),
     )
 }
@@ -145,14 +194,19 @@ fn cost(compared: &ComparisonResult) -> Table {
     )
 }
 
-fn quality(compared: &ComparisonResult) -> Table {
+/// Formats how good everyone is; the name of the best is marked.
+fn quality(compared: &ComparisonResult, best: Option<&str>) -> Table {
+    let marked = |name: &String| match best == Some(name.as_str()) {
+        true => format!("{name} *"),
+        false => name.clone(),
+    };
     let candidate = |one: &CandidateResult| {
         let (accuracy, auc) = match &one.held_out {
             Some(score) => (score.accuracy, score.auc.format_with(number)),
             None => (one.accuracy_everywhere, "–".to_owned()),
         };
         vec![
-            one.name.clone(),
+            marked(&one.name),
             one.loss.format_with(number),
             accuracy.format_with(percent),
             auc,
