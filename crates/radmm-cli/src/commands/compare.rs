@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use comfy_table::Table;
+use radmm_data::RowFiles;
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
     MajorityClass, optimum_title,
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let experiment = first.experiment()?;
     // Paths are relative to their study: two different paths may name the same rows.
     let resolved = |source: &RowSource, folder: &Path| match source {
-        RowSource::File(file) => folder.join(file).canonicalize().ok(),
+        RowSource::File(file) => RowFiles::resolve(&folder.join(file)).ok(),
         RowSource::Builtin(_) | RowSource::Parties => None,
     };
     let rows = resolved(&first.study.data.source, &first.source.folder);

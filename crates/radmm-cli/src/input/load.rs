@@ -88,7 +88,7 @@ fn study_or(
     (text, name): (&str, &str),
     quiet: bool,
 ) -> Result<LoadedStudy, CommandError> {
-    if let Some(path) = path.filter(|path| Format::of(path).is_some()) {
+    if let Some(path) = path.filter(|path| Format::of(path).is_some() || path.is_dir()) {
         return Err(CommandError::Inspect(format!(
             "{}: this is a table of rows, not a study; write one for it with: radmm init {}",
             path.display(),
@@ -128,9 +128,10 @@ impl LoadedStudy {
     }
 }
 
-/// Opens a file of rows, whose format is given or follows from its extension.
+/// Opens files of rows, whose format is given or follows from their extension.
 pub(crate) fn table(path: &Path, options: FileOptions) -> Result<TableFile, CommandError> {
-    if options.format.or_else(|| Format::of(path)).is_none() {
+    let is_known = options.format.or_else(|| Format::of(path)).is_some();
+    if path.is_file() && !is_known {
         let problem = unknown_format(path);
         return Err(CommandError::Inspect(format!(
             "{}: {problem}",

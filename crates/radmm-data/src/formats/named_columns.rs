@@ -1,5 +1,7 @@
 //! Formats whose columns have names: from records to encoded rows, whatever the format.
 
+use std::sync::Arc;
+
 use crate::encode::Encoder;
 use crate::error::{DataError, FilePosition, first_few, nearest};
 use crate::error_kinds::{ColumnError, FieldError, FormatError};
@@ -167,6 +169,7 @@ pub(crate) fn each_row<'f>(
     let required: Vec<Column<'_>> = required.collect();
     let mut records = table.records(&used)?;
     let mut row = Row::default();
+    let file: Arc<str> = header.file.into();
     while let Some(record) = records.next()? {
         if is_missing(&record, &required, &schema.missing)? {
             take(None)?;
@@ -179,6 +182,7 @@ pub(crate) fn each_row<'f>(
         row.split_value = match split_by {
             Some(column) => Some(SplitValue {
                 value: record.field(column)?.to_owned(),
+                file: Arc::clone(&file),
                 position: record.position(),
             }),
             None => None,
