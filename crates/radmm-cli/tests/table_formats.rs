@@ -263,7 +263,51 @@ fn other_separators_and_file_types_are_reported_with_a_remedy() {
             "spreadsheets are not supported; save the table with commas, as .csv",
         ),
     ] {
+        fs::write(folder.path().join(name), "").unwrap();
         let says = format!("error: {name}: {says}");
         assert_eq!(error_of(folder.path(), &[name]), (says, 2));
     }
+}
+
+#[test]
+fn a_folder_of_files_is_drafted_run_and_predicted_as_one_table() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir_all(folder.path().join("rows/year=2024")).unwrap();
+    let text = spreadsheet();
+    let lines: Vec<&str> = text.lines().collect();
+    let (header, rows) = lines.split_first().unwrap();
+    for (name, part) in [
+        ("rows/a.csv", &rows[..90]),
+        ("rows/year=2024/b.csv", &rows[90..]),
+        ("rows/_SUCCESS", &rows[..0]),
+        ("rows.csv", rows),
+    ] {
+        let text = format!("{header}\n{}\n", part.join("\n"));
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let whole = section(folder.path(), &["rows.csv", "--label", "ill"]);
+    let result = run(folder.path(), &whole);
+    for (path, format) in [
+        ("rows", "format = \"csv\"\n"),
+        ("rows/**/*.csv", ""),
+        ("rows/*", "format = \"csv\"\n"),
+    ] {
+        let drafted = section(folder.path(), &[path, "--label", "ill"]);
+        let expected = whole.replace(
+            "path = \"rows.csv\" # relative to the study file\n",
+            &format!("path = {path:?} # relative to the study file\n{format}"),
+        );
+        assert_eq!(drafted, expected);
+        let other = run(folder.path(), &drafted);
+        assert_eq!(other["repetitions"], result["repetitions"], "{path}");
+        assert_eq!(other["rows"], result["rows"], "{path}");
+    }
+    let (said, code) = error_of(folder.path(), &["rows/*.parquet"]);
+    assert_eq!(
+        (said.as_str(), code),
+        (
+            "error: rows/*.parquet: there is no file of rows; names that begin with . or _ are left out",
+            2
+        )
+    );
 }

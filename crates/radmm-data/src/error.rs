@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
 };
-use crate::formats::Separator;
+use crate::formats::{Format, Separator};
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,22 @@ pub enum DataError {
     Interrupted {
         /// The name of the table, as the caller gave it.
         file: String,
+    },
+    /// The files of a folder or of a pattern have several formats.
+    #[error(
+        "{file}: {} read files of one format with a pattern such as *.{}",
+        other_format(*found, *expected, *is_given),
+        expected.name()
+    )]
+    MixedFormats {
+        /// The name of the file that differs.
+        file: String,
+        /// The format that its extension implies.
+        found: Option<Format>,
+        /// The format of the others.
+        expected: Format,
+        /// Whether that format was given.
+        is_given: bool,
     },
     /// The file has no header.
     #[error("{file} is empty: its first line must name the columns")]
@@ -324,6 +340,18 @@ pub(crate) fn nearest<'a>(wanted: &str, header: impl Iterator<Item = &'a str>) -
         .filter(|(edits, _)| *edits <= max_edits)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, name)| name.to_owned())
+}
+
+/// Says how a file differs from others, and from what.
+fn other_format(found: Option<Format>, expected: Format, is_given: bool) -> String {
+    let is = match found {
+        Some(found) => format!("this is a {} file by its name", found.title()),
+        None => "the name tells no format".to_owned(),
+    };
+    match is_given {
+        true => format!("{is}, and format is {:?}; correct it, or", expected.name()),
+        false => format!("{is}, and others are {} files;", expected.title()),
+    }
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

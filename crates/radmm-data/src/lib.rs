@@ -56,7 +56,7 @@ pub use self::formats::memory::{
     CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
 };
 pub use self::formats::{
-    DecimalMark, FileOptions, Format, Separator, TableFile, TableSource, TableStream,
+    DecimalMark, FileOptions, Format, RowFiles, Separator, TableFile, TableSource, TableStream,
     partition_csv, partition_libsvm, read_partition, read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};

@@ -14,7 +14,8 @@ use crate::formats::libsvm::LibsvmRows;
 use crate::formats::memory::{LabelledMatrix, MemoryTable};
 use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
 use crate::formats::options::CsvDialect;
-use crate::formats::{DecimalMark, FileOptions, Format, Separator, TableSource, TableVisitor, csv};
+use crate::formats::source::TableVisitor;
+use crate::formats::{DecimalMark, FileOptions, Format, Separator, TableSource, csv};
 use crate::number::parse;
 
 /// Fields that usually mean "not known".
@@ -223,6 +224,9 @@ pub struct NonNumbers {
     pub count: usize,
     /// The first such value, cut if long.
     pub first: String,
+    /// The file of the first one, if the table is a folder of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The line of the first one, or its row in a file without lines.
     pub at: u64,
     /// All different ones, if they are few; `None` if they are many.
@@ -234,7 +238,10 @@ pub struct NonNumbers {
 pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, DataError> {
     let table = table.into();
     let (file, format) = (table.name().to_owned(), table.format());
-    let mut profiler = Profiler::default();
+    let mut profiler = Profiler {
+        table: file.clone(),
+        ..Profiler::default()
+    };
     table.visit(&mut profiler)?;
     match (profiler.rows, format) {
         (0, Format::Libsvm) => Err(DataError::NoLines { file }),
@@ -246,7 +253,11 @@ pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, Da
 /// What is known of a table as far as it is read.
 #[derive(Default)]
 struct Profiler {
+    /// The name of the table in errors.
+    table: String,
     options: FileOptions,
+    /// The number of files so far.
+    files: usize,
     rows: usize,
     columns: Vec<ColumnStats>,
     /// The largest index of a LIBSVM file.
@@ -289,8 +300,23 @@ impl TableVisitor for Profiler {
         let header = table.header();
         check_header(&header)?;
         let obstacle = |index| table.unreadable(index).map(|error| error.to_string());
-        self.columns = new_stats(&header, obstacle);
-        let used: Vec<_> = usable(&header, &self.columns).collect();
+        self.files += 1;
+        if self.files == 1 {
+            self.columns = new_stats(&header, obstacle);
+        } else {
+            // The columns of a table are those that all its files have.
+            for stats in &mut self.columns {
+                let found = match header.find(&stats.name) {
+                    Ok(column) => obstacle(column.index),
+                    Err(DataError::DuplicateColumn { .. }) => {
+                        Some(format!("appears more than once in {}", header.file))
+                    }
+                    Err(_) => Some(format!("is not in {}", header.file)),
+                };
+                stats.obstacle = stats.obstacle.take().or(found);
+            }
+        }
+        let used: Vec<(usize, Column<'_>)> = usable(&header, &self.columns).collect();
         if used.is_empty()
             && let Some((column, cause)) = unsupported_codec(&table, &header)
         {
@@ -300,8 +326,10 @@ impl TableVisitor for Profiler {
                 cause,
             });
         }
-        let mut records = table.records(&used)?;
+        let columns: Vec<Column<'_>> = used.iter().map(|(_, column)| *column).collect();
+        let mut records = table.records(&columns)?;
         let mut lacking = Vec::new();
+        let file = (header.file != self.table).then_some(header.file);
         while let Some(record) = records.next()? {
             self.rows += 1;
             lacking.clear();
@@ -310,10 +338,10 @@ impl TableVisitor for Profiler {
                 // Unreachable: a record has a line or a row.
                 FilePosition::Columns => 0,
             };
-            for column in &used {
+            for (index, column) in &used {
                 let value = record.value(*column)?;
-                if !self.columns[column.index].add(value, record.decimal(), at) {
-                    lacking.push(column.index as u32);
+                if !self.columns[*index].add(value, record.decimal(), (file, at)) {
+                    lacking.push(*index as u32);
                 }
             }
             if !lacking.is_empty() {
@@ -324,12 +352,13 @@ impl TableVisitor for Profiler {
     }
 
     fn libsvm(&mut self, mut rows: LibsvmRows<'_, impl Read>) -> Result<(), DataError> {
-        let mut labels = ColumnStats::new("label", None);
+        let labels = self.columns.pop();
+        let mut labels = labels.unwrap_or_else(|| ColumnStats::new("label", None));
         // A study has at least one column.
-        let mut largest = 1;
+        let mut largest = self.numbered.unwrap_or(1);
         while let Some(row) = rows.next(u32::MAX)? {
             self.rows += 1;
-            labels.add(Some(row.label), None, self.rows as u64);
+            labels.add(Some(row.label), None, (None, self.rows as u64));
             let last = row.entries.last().map_or(0, |entry| entry.0 + 1);
             largest = largest.max(last);
         }
@@ -379,13 +408,17 @@ fn new_stats(header: &Header<'_>, obstacle: impl Fn(usize) -> Option<String>) ->
         .collect()
 }
 
-/// Returns the columns that can be read.
-fn usable<'h>(header: &'h Header<'_>, stats: &[ColumnStats]) -> impl Iterator<Item = Column<'h>> {
-    let usable = |index: &usize| stats[*index].obstacle.is_none();
-    let indices = (0..stats.len()).filter(usable);
-    indices.map(|index| {
+/// Returns the columns that can be read, with the indices of their statistics.
+fn usable<'h>(
+    header: &'h Header<'_>,
+    stats: &[ColumnStats],
+) -> impl Iterator<Item = (usize, Column<'h>)> {
+    let stats = stats.iter().enumerate();
+    let usable = stats.filter(|(_, stats)| stats.obstacle.is_none());
+    usable.filter_map(|(k, stats)| {
+        let index = header.find(&stats.name).ok()?.index;
         let name = header.names[index].as_str();
-        Column { name, index }
+        Some((k, Column { name, index }))
     })
 }
 
@@ -435,8 +468,13 @@ impl ColumnStats {
         }
     }
 
-    /// Adds a value of this line or row. Returns whether it is known.
-    fn add(&mut self, value: Option<&str>, decimal: Option<DecimalMark>, at: u64) -> bool {
+    /// Adds a value of a file, if there are several, and of a line or row. Returns whether it is known.
+    fn add(
+        &mut self,
+        value: Option<&str>,
+        decimal: Option<DecimalMark>,
+        (file, at): (Option<&str>, u64),
+    ) -> bool {
         let Some(text) = value else {
             self.missing += 1;
             return false;
@@ -453,6 +491,7 @@ impl ColumnStats {
                 let first = || NonNumbers {
                     count: 0,
                     first: excerpt(text),
+                    file: file.map(str::to_owned),
                     at,
                     distinct: Some(Vec::new()),
                 };
@@ -534,7 +573,7 @@ mod tests {
     fn column(values: &[Option<&str>]) -> ColumnProfile {
         let mut stats = ColumnStats::new("x", None);
         for (value, at) in values.iter().zip(2..) {
-            stats.add(*value, None, at);
+            stats.add(*value, None, (None, at));
         }
         stats.finish()
     }
@@ -607,6 +646,7 @@ mod tests {
         let non_numbers = NonNumbers {
             count: 1,
             first: "inf".into(),
+            file: None,
             at: 6,
             distinct: Some(vec!["inf".into()]),
         };

@@ -9,7 +9,8 @@ use crate::error_kinds::{FieldError, FormatError, LineError};
 use crate::formats::libsvm::LibsvmRows;
 use crate::formats::memory::{LabelledMatrix, MemoryTable};
 use crate::formats::named_columns::{self, NamedTable};
-use crate::formats::{Format, TableSource, TableVisitor};
+use crate::formats::source::TableVisitor;
+use crate::formats::{Format, TableSource};
 use crate::schema::Schema;
 
 /// A row as a model sees it. Neither `Debug`, `Clone` nor `Serialize`: only its score should leave it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use radmm_cli::{DraftTerms, draft_from_memory, text};
+use radmm_data::RowFiles;
 use radmm_lab::{
     Comparison, ComparisonOptions, ExcessiveNoise, Experiment, ForecastSource, Forecaster,
     PriorMethod, PublicRows, StudyBill, StudyRows,
@@ -311,7 +312,7 @@ pub(crate) fn compare(
     let is_same = |other: &Study, file: &StudyFile| match (&other.data.source, source) {
         (RowSource::File(one), RowSource::File(two)) => {
             let [one, two] = [file.folder.join(one), first.folder.join(two)];
-            table.is_some() || one.canonicalize().ok() == two.canonicalize().ok()
+            table.is_some() || RowFiles::resolve(&one).ok() == RowFiles::resolve(&two).ok()
         }
         _ => table.is_some(),
     };

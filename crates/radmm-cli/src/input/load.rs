@@ -106,13 +106,13 @@ fn study_or(
 
 /// Reads the text of a study file.
 pub(crate) fn study_text(path: &Path) -> Result<SourceText, CommandError> {
-    match Format::of(path) {
-        Some(_) => Err(CommandError::Inspect(format!(
+    match Format::of(path).is_some() || path.is_dir() {
+        true => Err(CommandError::Inspect(format!(
             "{}: this is a table of rows, not a study; write one for it with: radmm init {}",
             path.display(),
             path.display()
         ))),
-        None => SourceText::read(path),
+        false => SourceText::read(path),
     }
 }
 
@@ -162,12 +162,13 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Opens a file of rows, whose format is given or follows from its extension. A path `-` is stdin, with CSV unless a format is given.
+/// Opens files of rows, whose format is given or follows from their extension. A path `-` is stdin, with CSV unless a format is given.
 pub(crate) fn table(path: &Path, options: FileOptions) -> Result<TableFile, CommandError> {
     if is_stdin(path) {
         return stdin(options);
     }
-    if options.format.or_else(|| Format::of(path)).is_none() {
+    let is_known = options.format.or_else(|| Format::of(path)).is_some();
+    if path.is_file() && !is_known {
         let problem = unknown_format(path);
         return Err(CommandError::Inspect(format!(
             "{}: {problem}",

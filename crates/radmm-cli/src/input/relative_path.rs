@@ -3,13 +3,15 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of a file relative to a folder, both of which exist. An absolute path stays as it is.
+use radmm_data::RowFiles;
+
+/// Returns the path of a file, a folder or a pattern relative to a folder, all of which exist. An absolute path stays as it is.
 pub(crate) fn relative_to(folder: &Path, file: &Path) -> PathBuf {
     if file.is_absolute() {
         return file.to_owned();
     }
     let here = env::current_dir().unwrap_or_default();
-    let at = |path: &Path| here.join(path).canonicalize();
+    let at = |path: &Path| RowFiles::resolve(&here.join(path));
     let (Ok(target), Ok(folder)) = (at(file), at(folder)) else {
         return file.to_owned();
     };

@@ -503,15 +503,18 @@ impl<'a> SchemaDraft<'a> {
             if let Some(NonNumbers {
                 count,
                 first,
+                file,
                 at,
                 distinct: Some(_),
             }) = &column.non_numbers
             {
+                let file = file.as_ref().map(|file| format!(" of {file}"));
                 remarks.push(format!(
-                    "{name}: {}, the first {} {} {at}; such values count as missing",
+                    "{name}: {}, the first {} {} {at}{}; such values count as missing",
                     number_format::count(*count, "value is not a number", "values are not numbers"),
                     toml::string(first),
-                    self.place()
+                    self.place(),
+                    file.unwrap_or_default()
                 ));
             }
         }

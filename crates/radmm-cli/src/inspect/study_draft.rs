@@ -1,8 +1,10 @@
 //! The draft of a whole study: the meaning of the columns, who takes part, and the total.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
+use radmm_data::Format;
 use radmm_study::number_format::as_typed;
 
 use crate::inspect::schema_draft::SchemaDraft;
@@ -58,7 +60,7 @@ pub(crate) fn default_delta(rows: usize) -> f64 {
 
 /// Formats the study; `path` is that of the rows as the study names them.
 pub(crate) fn write(draft: &SchemaDraft<'_>, path: &Path, agreement: &Agreement) -> String {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = title(path);
     let mut text = format!(
         "{}\nname = {}\n\n{}",
         draft.header(),
@@ -107,6 +109,19 @@ pub(crate) fn write(draft: &SchemaDraft<'_>, path: &Path, agreement: &Agreement)
     text
 }
 
+/// Returns the name of a file or folder without extensions, and of a pattern that of the folder before it.
+fn title(path: &Path) -> String {
+    let mut names = path.components().rev().map(|name| name.as_os_str());
+    let is_plain = |name: &&OsStr| !name.as_encoded_bytes().iter().any(|c| b"*?".contains(c));
+    let name = Path::new(names.find(is_plain).unwrap_or(OsStr::new("rows")));
+    let mut title = name.file_stem().unwrap_or_default();
+    // A compressed file has two.
+    if Format::of(Path::new(title)).is_some() {
+        title = Path::new(title).file_stem().unwrap_or_default();
+    }
+    title.to_string_lossy().into_owned()
+}
+
 impl Parties {
     fn count(&self) -> usize {
         match self {
@@ -119,6 +134,22 @@ impl Parties {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_study_is_called_after_its_file_or_folder() {
+        for (path, name) in [
+            ("a/rows.csv", "rows"),
+            ("rows.tsv.gz", "rows"),
+            ("rows.parquet", "rows"),
+            ("a/visits", "visits"),
+            ("visits/*.csv", "visits"),
+            ("visits/**/year=*/*.parquet", "visits"),
+            ("adult.data", "adult"),
+            ("*.csv", "rows"),
+        ] {
+            assert_eq!(title(Path::new(path)), name, "{path}");
+        }
+    }
 
     #[test]
     fn delta_is_at_most_a_tenth_of_one_over_the_rows() {

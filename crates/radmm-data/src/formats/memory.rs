@@ -4,6 +4,7 @@
 //! decimal that parses to it. A cell without a value, and a float that is not a number, are missing values.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FormatError, LineError};
@@ -212,6 +213,7 @@ impl LabelledMatrix<'_> {
         }
         let positive = PositiveLabel::new(&schema.positive);
         let mut row = Row::default();
+        let file: Arc<str> = table.name.into();
         for at in 0..table.rows {
             table.check_interruption(at)?;
             let label = self.labels.as_ref().map(|labels| labels.cell(at));
@@ -226,6 +228,7 @@ impl LabelledMatrix<'_> {
             row.positive = positive.matches(&row.label);
             row.split_value = self.split_by.as_ref().map(|values| SplitValue {
                 value: text_of(values.cell(at)),
+                file: Arc::clone(&file),
                 position: FilePosition::Row(at as u64 + 1),
             });
             take(Some(&mut row))?;

@@ -1,5 +1,7 @@
 //! Formats whose columns have names: from records to encoded rows, whatever the format.
 
+use std::sync::Arc;
+
 use crate::encode::Encoder;
 use crate::error::{DataError, FilePosition, first_few, nearest};
 use crate::error_kinds::{ColumnError, FieldError, FormatError};
@@ -166,6 +168,7 @@ pub(crate) fn each_row<'f>(
     let required: Vec<Column<'_>> = [label].into_iter().chain(split_by).collect();
     let mut records = table.records(&used)?;
     let mut row = Row::default();
+    let file: Arc<str> = header.file.into();
     while let Some(record) = records.next()? {
         if encoder.is_incomplete(&record)? || is_missing(&record, &required, &schema.missing)? {
             take(None)?;
@@ -178,6 +181,7 @@ pub(crate) fn each_row<'f>(
         row.split_value = match split_by {
             Some(column) => Some(SplitValue {
                 value: record.field(column)?.to_owned(),
+                file: Arc::clone(&file),
                 position: record.position(),
             }),
             None => None,

@@ -231,6 +231,7 @@ mod tests {
         for line in 0..rows {
             let split_value = SplitValue {
                 value: line.to_string(),
+                file: "rows.csv".into(),
                 position: FilePosition::Line(line),
             };
             let mut row = Row {

@@ -67,7 +67,7 @@ impl<'a> Ingest<'a> {
     fn node_of(&mut self, split_value: &SplitValue) -> Result<usize, DataError> {
         let node = self.partitioner.node_for(&split_value.value);
         node.ok_or_else(|| DataError::Field {
-            file: self.file.to_owned(),
+            file: split_value.file.to_string(),
             position: split_value.position,
             column: match self.split {
                 Split::Column { column, .. } => column.clone(),

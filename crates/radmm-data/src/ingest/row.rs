@@ -1,5 +1,7 @@
 //! A complete row of a file, encoded.
 
+use std::sync::Arc;
+
 use crate::error::FilePosition;
 
 /// A complete row, with all that is counted or reported of it once it is known to be a training row.
@@ -17,8 +19,11 @@ pub(crate) struct Row {
 }
 
 /// A field of the column by which rows are split.
+#[derive(Clone)]
 pub(crate) struct SplitValue {
     pub(crate) value: String,
-    /// The position of its row, or of the first row with this value.
+    /// The name of the file of its row, or of the first row with this value.
+    pub(crate) file: Arc<str>,
+    /// The position of that row.
     pub(crate) position: FilePosition,
 }

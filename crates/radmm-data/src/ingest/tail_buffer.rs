@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::block_queue::BlockQueue;
 use super::row::{Row, SplitValue};
 use super::row_buffer::RowBuffer;
-use crate::error::{FilePosition, MAX_LISTED};
+use crate::error::MAX_LISTED;
 
 /// A FIFO buffer of rows that may be among the last ones of the file.
 ///
@@ -23,7 +23,7 @@ pub(crate) struct TailBuffer {
     /// The notes on the values.
     noted: BlockQueue<u32>,
     /// The different split values, each with the position of its first row.
-    split_values: Vec<(String, FilePosition)>,
+    split_values: Vec<SplitValue>,
     /// The index of each split value.
     split_value_index: HashMap<String, u32>,
     split_value_indices: BlockQueue<u32>,
@@ -61,10 +61,10 @@ impl TailBuffer {
         for _ in 0..self.note_counts.pop().unwrap_or(0) {
             row.noted.extend(self.noted.pop());
         }
-        row.split_value = self.split_value_indices.pop().map(|index| {
-            let (value, position) = self.split_values[index as usize].clone();
-            SplitValue { value, position }
-        });
+        row.split_value = self
+            .split_value_indices
+            .pop()
+            .map(|index| self.split_values[index as usize].clone());
         true
     }
 
@@ -79,13 +79,13 @@ impl TailBuffer {
     }
 
     fn intern(&mut self, split_value: &SplitValue) -> u32 {
-        let SplitValue { value, position } = split_value;
+        let value = &split_value.value;
         if let Some(index) = self.split_value_index.get(value) {
             return *index;
         }
         // Each value has a row in memory, so there are fewer than 2³².
         let index = self.split_values.len() as u32;
-        self.split_values.push((value.clone(), *position));
+        self.split_values.push(split_value.clone());
         self.split_value_index.insert(value.clone(), index);
         index
     }
@@ -94,6 +94,7 @@ impl TailBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FilePosition;
 
     fn row(n: u32) -> Row {
         Row {
@@ -103,6 +104,7 @@ mod tests {
             noted: (0..n % 4).collect(),
             split_value: Some(SplitValue {
                 value: format!("ward {}", n % 5),
+                file: "rows.csv".into(),
                 // The first row of the ward.
                 position: FilePosition::Line(u64::from(n % 5) + 2),
             }),

@@ -1,6 +1,6 @@
 //! The rows of a party, read from its own file or from the study's table.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use radmm::curator::HeldRows;
 use radmm::graph::NodeId;
 use radmm_data::{
-    DataError, FileOptions, Format, MemoryTable, Partition, PartitionSpec, Split, TableFile,
-    TableStream, read_partition,
+    DataError, FileOptions, Format, MemoryTable, Partition, PartitionSpec, RowFiles, Split,
+    TableFile, TableStream, read_partition,
 };
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
@@ -38,7 +38,7 @@ pub(super) struct LocalRows {
 /// The reason why rows cannot be read.
 #[derive(Debug, Error)]
 pub enum RowsError {
-    /// The file cannot be opened.
+    /// The rows cannot be opened.
     #[error("{}: {cause}; [data] path is relative to the site file", path.display())]
     Open {
         /// The file.
@@ -88,6 +88,16 @@ pub enum RowsError {
     Empty(String),
 }
 
+impl RowsError {
+    /// Returns the conversion from the error of opening the rows of a site file.
+    fn open(path: &Path) -> impl Fn(io::Error) -> Self {
+        |cause| Self::Open {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+}
+
 impl LocalRows {
     /// Reads the rows that a site file names.
     pub(super) fn read(
@@ -100,22 +110,15 @@ impl LocalRows {
         match site {
             SiteRows::File { path, options } => {
                 let path = folders.site.join(path);
-                let open = |cause| RowsError::Open {
-                    path: path.clone(),
-                    cause,
-                };
-                let opened = File::open(&path).map_err(open)?;
-                let kind = opened.metadata().map_err(open)?.file_type();
-                if !kind.is_file() && !kind.is_dir() {
+                let kind = fs::metadata(&path).map(|found| found.file_type());
+                if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+                    let opened = File::open(&path).map_err(RowsError::open(&path))?;
                     return Self::read_once(study, me, opened, &path, *options);
                 }
-                let hash = hash_of(&path).map_err(open)?;
-                let file = TableFile::open(&path, *options).map_err(open)?;
-                let spec = PartitionSpec::new(&Split::RoundRobin, 1);
-                let partition = read_partition(file, &study.data.schema, spec)?;
-                if hash_of(&path).map_err(open)? != hash {
-                    return Err(RowsError::Changed(path));
-                }
+                let (partition, hash) = read_unchanged(&path, *options, |table| {
+                    let spec = PartitionSpec::new(&Split::RoundRobin, 1);
+                    read_partition(table, &study.data.schema, spec)
+                })?;
                 let rows = Self::new(study, partition, hash)?;
                 rows.check_declared(study, me, path)?;
                 Ok(rows)
@@ -147,13 +150,10 @@ impl LocalRows {
         path: &Path,
         options: FileOptions,
     ) -> Result<Self, RowsError> {
-        let failed = |cause| RowsError::Open {
-            path: path.to_owned(),
-            cause,
-        };
+        let failed = RowsError::open(path);
         let mut start = Vec::new();
         let first = source.by_ref().take(PARQUET.len() as u64);
-        { first }.read_to_end(&mut start).map_err(failed)?;
+        { first }.read_to_end(&mut start).map_err(&failed)?;
         if start == PARQUET || options.format == Some(Format::Parquet) {
             return Err(RowsError::ParquetPipe(path.to_owned()));
         }
@@ -225,7 +225,8 @@ impl LocalRows {
         hash.update(data.unwrap_or_default());
         if let RowSource::File(name) = &study.data.source {
             let path = folders.study.join(name);
-            let bytes = hash_of(&path).map_err(|cause| {
+            let hashed = RowFiles::find(&path).and_then(|files| hash_of(&files));
+            let bytes = hashed.map_err(|cause| {
                 RowsError::Table(StudyRowsError::Open {
                     path,
                     key: "[data] path",
@@ -262,11 +263,25 @@ pub(super) fn hash_of_command(
         output.source.take_failure(),
     ) {
         (_, Some(failure)) => Err(failure.into()),
-        (Err(cause), None) => Err(RowsError::Open {
-            path: PathBuf::from(&command.program),
-            cause,
-        }),
+        (Err(cause), None) => Err(RowsError::open(Path::new(&command.program))(cause)),
         (Ok(_), None) => Ok(output.hash.finalize().into()),
+    }
+}
+
+/// Reads files with `read`, and returns their hash. Nobody may write, add or remove any of them meanwhile.
+fn read_unchanged<T>(
+    path: &Path,
+    options: FileOptions,
+    read: impl FnOnce(TableFile) -> Result<T, DataError>,
+) -> Result<(T, [u8; 32]), RowsError> {
+    let found = || RowFiles::find(path).map_err(RowsError::open(path));
+    let files = found()?;
+    let hash = hash_of(&files).map_err(RowsError::open(path))?;
+    let table = TableFile::of(files.clone(), options).map_err(RowsError::open(path))?;
+    let rows = read(table)?;
+    match found()? == files && hash_of(&files).map_err(RowsError::open(path))? == hash {
+        true => Ok((rows, hash)),
+        false => Err(RowsError::Changed(path.to_owned())),
     }
 }
 
@@ -308,14 +323,70 @@ fn hash_of_memory(table: &MemoryTable<'_>) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
-    let mut file = File::open(path)?;
+/// Returns the hash of a file's bytes, or of those of several files with their names.
+fn hash_of(files: &RowFiles) -> io::Result<[u8; 32]> {
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; HASH_BLOCK];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hash.finalize().into()),
-            count => hash.update(&buffer[..count]),
+    files.each_piece(&mut |piece| hash.update(piece))?;
+    Ok(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use radmm_data::profile;
+
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        fs::write(folder.join(name), text).unwrap();
+    }
+
+    /// Reads a folder of two files, during which `change` is done to it.
+    fn read(change: impl FnOnce(&Path)) -> Result<[u8; 32], RowsError> {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.csv", "x,y\n1,2\n");
+        write(folder.path(), "b.csv", "x,y\n3,4\n");
+        let read = read_unchanged(folder.path(), FileOptions::default(), |table| {
+            change(folder.path());
+            profile(table)
+        });
+        read.map(|(_, hash)| hash)
+    }
+
+    #[test]
+    fn a_file_that_is_added_removed_or_written_while_rows_are_read_is_noticed() {
+        let unchanged = read(|_| ()).unwrap();
+        assert_eq!(
+            read(|folder| write(folder, "_notes", "")).unwrap(),
+            unchanged
+        );
+        let changes: [fn(&Path); 4] = [
+            |folder| write(folder, "c.csv", "x,y\n5,6\n"),
+            |folder| write(folder, "b.csv", "x,y\n3,5\n"),
+            |folder| fs::rename(folder.join("a.csv"), folder.join("A.csv")).unwrap(),
+            |folder| {
+                write(folder, "b.csv", "x,y\n3,4\n");
+                fs::create_dir(folder.join("d")).unwrap();
+                write(folder, "d/e.csv", "x,y\n");
+            },
+        ];
+        for (k, change) in changes.into_iter().enumerate() {
+            let read = read(change);
+            let is_noticed = matches!(read, Err(RowsError::Changed(_) | RowsError::Data(_)));
+            assert!(is_noticed, "change {k}");
         }
+        let removed = read(|folder| fs::remove_file(folder.join("b.csv")).unwrap());
+        assert!(matches!(removed, Err(RowsError::Data(_))));
+    }
+
+    #[test]
+    fn the_hash_of_one_file_is_that_of_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "rows.csv", "x,y\n1,2\n");
+        let files = RowFiles::find(&folder.path().join("rows.csv")).unwrap();
+        let expected: [u8; 32] = Sha256::digest(b"x,y\n1,2\n").into();
+        assert_eq!(hash_of(&files).unwrap(), expected);
+        // In a folder it has a name.
+        let files = RowFiles::find(folder.path()).unwrap();
+        assert_ne!(hash_of(&files).unwrap(), expected);
     }
 }

@@ -3,6 +3,7 @@
 mod grid;
 
 use comfy_table::Table;
+use radmm_data::RowFiles;
 use radmm_lab::{
     CandidateResult, CentralisedResult, Comparison, ComparisonOptions, ComparisonResult,
     MajorityClass, optimum_title,
@@ -93,7 +94,7 @@ fn fail_if_stopped(compared: &ComparisonResult) -> Result<(), CommandError> {
 /// Returns a study, whose rows are named as in the first one if they are the same: paths are relative to their study.
 fn on_rows_of(first: &LoadedStudy, other: &LoadedStudy) -> Study {
     let resolved = |loaded: &LoadedStudy| match &loaded.study.data.source {
-        RowSource::File(file) => loaded.source.folder.join(file).canonicalize().ok(),
+        RowSource::File(file) => RowFiles::resolve(&loaded.source.folder.join(file)).ok(),
         RowSource::Builtin(_) | RowSource::Parties => None,
     };
     let rows = resolved(first);
