@@ -19,7 +19,6 @@ use radmm_node::setup::PartySetup;
 use radmm_node::transport::{EventReceiver, PeerEndpoint, Transport, TransportConfig, event_queue};
 use radmm_study::rows::StudyRows;
 use radmm_study::{SiteFile, Study};
-use serde_json::Value;
 
 use crate::clock::{median, on_threads, timed};
 use radmm_bench::report::{Detail, Found, Ratio, Target, duration, times};
