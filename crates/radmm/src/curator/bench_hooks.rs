@@ -38,12 +38,12 @@ impl MeasuredRows {
 
     /// Returns the number of bytes that the rows occupy.
     pub fn bytes(&self) -> usize {
-        self.shard.chunks().iter().map(Chunk::bytes).sum()
+        self.shard.chunks().into_iter().map(Chunk::bytes).sum()
     }
 
     /// Sums all stored arrays plainly: the cost of reading the rows.
     pub fn plain_sum(&self) -> f64 {
-        self.shard.chunks().iter().map(Chunk::plain_sum).sum()
+        self.shard.chunks().into_iter().map(Chunk::plain_sum).sum()
     }
 
     /// Computes margins and the gradient of the logistic loss in one pass; returns its first coordinate.
@@ -51,7 +51,7 @@ impl MeasuredRows {
         let point = Point::plain(f);
         let of =
             |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
-        self.shard.chunks().iter().map(of).sum()
+        self.shard.chunks().into_iter().map(of).sum()
     }
 
     /// Computes the same with margins in double-double arithmetic.
@@ -59,14 +59,14 @@ impl MeasuredRows {
         let point = Point::plain(f).doubled();
         let of =
             |chunk| passes::gradient(self.simd, chunk, &point, (Loss::Logistic, 1.0), None).sum[0];
-        self.shard.chunks().iter().map(of).sum()
+        self.shard.chunks().into_iter().map(of).sum()
     }
 
     /// Computes margins and losses; returns their sum.
     pub fn losses(&self, f: &[f64]) -> f64 {
         let point = Point::plain(f);
         let of = |chunk| passes::losses(self.simd, chunk, &point, Loss::Logistic).0;
-        self.shard.chunks().iter().map(of).sum()
+        self.shard.chunks().into_iter().map(of).sum()
     }
 
     /// Computes margins, curvatures and the Hessian; returns its first entry.

@@ -85,6 +85,12 @@ impl<'a> ByteReader<'a> {
         Ok(Self(content))
     }
 
+    /// Returns the checksum that bytes begin with, or zero if there is none.
+    pub(in crate::curator) fn checksum_of(bytes: &[u8]) -> u64 {
+        let word = bytes.get(8..HEADER).and_then(|word| word.try_into().ok());
+        word.map_or(0, u64::from_le_bytes)
+    }
+
     fn take(&mut self, count: usize) -> Result<&'a [u8], WrongBytes> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(SHORT)?;
         self.0 = rest;

@@ -1,5 +1,6 @@
 //! Passes over chunks that this process holds.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -116,6 +117,11 @@ impl<'a> LocalChunks<'a> {
         Box::leak(Box::new(Self::new(shard, &crate::exec::Sequential, cache)))
     }
 
+    /// Returns the shard of a chunk in use, its number there, and the weight of its rows.
+    fn chunk(&self, place: Place<'_>) -> (&'a Shard, usize, f64) {
+        self.chunks[place.position * place.pass.stride - self.first]
+    }
+
     /// Calls `visit` with a chunk in use and the weight of its rows, given that of the pass.
     fn with_chunk<T>(
         &self,
@@ -123,8 +129,7 @@ impl<'a> LocalChunks<'a> {
         weight: f64,
         visit: impl FnOnce(&Chunk, f64) -> T,
     ) -> Result<T, PassFailed> {
-        let number = place.position * place.pass.stride - self.first;
-        let (shard, k, own_weight) = self.chunks[number];
+        let (shard, k, own_weight) = self.chunk(place);
         shard.with_chunk(k, |chunk| visit(chunk, own_weight * weight))
     }
 
@@ -159,14 +164,30 @@ impl<'a> LocalChunks<'a> {
             CacheKey::Factors(metric) => {
                 self.by_chunk(pass, 1.0, |chunk, _| row_sums::factors(metric, chunk))?
             }
-            CacheKey::Curvatures(CurvaturesAt { at, loss, weight }, _) => {
-                self.by_chunk(pass, *weight, |chunk, weight| {
-                    passes::curvatures(Simd::best(), chunk, at, *loss, weight)
-                })?
-            }
+            CacheKey::Curvatures(curvatures, _) => self.curvatures(pass, curvatures)?,
         };
         *cached = Some((key, numbers.clone()));
         Ok(numbers)
+    }
+
+    /// Computes the curvatures of the rows in use, by chunk: none for chunks that are not in memory, since there may not be
+    /// memory for them either.
+    fn curvatures(&self, pass: &Pass, at: &CurvaturesAt) -> Result<ByChunk, PassFailed> {
+        let positions = self.positions(pass);
+        let numbers = gather(self.executor, positions.len(), |k| {
+            let place = Place {
+                pass,
+                position: positions.start + k,
+            };
+            let (shard, number, _) = self.chunk(place);
+            match shard.is_in_memory(number) {
+                true => {
+                    self.with_chunk(place, at.weight, |chunk, weight| at.of_chunk(chunk, weight))
+                }
+                false => Ok(Vec::new()),
+            }
+        });
+        Ok(Arc::new(numbers.into_iter().collect::<Result<_, _>>()?))
     }
 
     /// Returns the index of a chunk's first row among the rows in use.
@@ -222,8 +243,12 @@ impl<'a> LocalChunks<'a> {
                 let factors = numbers.get(part.start - start).map(Vec::as_slice);
                 passes::gradient(simd, chunk, at, (*loss, weight), factors)
             }),
-            Summand::HessianProduct { vector, .. } => self.with_chunk(first, 1.0, |chunk, _| {
-                passes::hessian_product(simd, chunk, vector, &numbers[part.start - start])
+            Summand::HessianProduct {
+                curvatures, vector, ..
+            } => self.with_chunk(first, curvatures.weight, |chunk, weight| {
+                let known = &numbers[part.start - start];
+                let curvatures = curvatures.known_of_chunk(known, chunk, weight);
+                passes::hessian_product(simd, chunk, vector, &curvatures)
             }),
             Summand::Row { weight } => self.with_chunk(first, *weight, |chunk, weight| {
                 // A row is stored as y·x, and y² = 1.
@@ -246,22 +271,20 @@ impl<'a> LocalChunks<'a> {
                 let label = |positive| if positive { 1.0 } else { -1.0 };
                 plain(chunk.labels().map(label).collect())
             }),
-            Summand::RootCurvature(CurvaturesAt { at, loss, weight }) => {
-                self.with_chunk(first, *weight, |chunk, weight| {
-                    let curvatures = passes::curvatures(simd, chunk, at, *loss, weight);
-                    plain(
-                        curvatures[..chunk.rows()]
-                            .iter()
-                            .map(|c| c.sqrt())
-                            .collect(),
-                    )
-                })
-            }
-            Summand::Hessian(CurvaturesAt { at, loss, weight }) => {
+            Summand::RootCurvature(at) => self.with_chunk(first, at.weight, |chunk, weight| {
+                let curvatures = at.of_chunk(chunk, weight);
+                plain(
+                    curvatures[..chunk.rows()]
+                        .iter()
+                        .map(|c| c.sqrt())
+                        .collect(),
+                )
+            }),
+            Summand::Hessian(at) => {
                 let mut matrix = carry.unwrap_or_else(matrix);
                 for position in part {
-                    self.with_chunk(place(position), *weight, |chunk, weight| {
-                        let curvatures = passes::curvatures(simd, chunk, at, *loss, weight);
+                    self.with_chunk(place(position), at.weight, |chunk, weight| {
+                        let curvatures = at.of_chunk(chunk, weight);
                         hessian::add(simd, chunk, &curvatures, &mut matrix);
                     })?;
                 }
@@ -276,11 +299,15 @@ impl<'a> LocalChunks<'a> {
                 }
                 Ok(plain(matrix))
             }
-            Summand::HessianDiagonal { start: first, .. } => {
+            Summand::HessianDiagonal {
+                curvatures,
+                start: first,
+            } => {
                 let mut diagonal = carry.unwrap_or_else(|| vec![*first; d]);
                 for position in part {
-                    let curvatures = &numbers[position - start];
-                    self.with_chunk(place(position), 1.0, |chunk, _| {
+                    let known = &numbers[position - start];
+                    self.with_chunk(place(position), curvatures.weight, |chunk, weight| {
+                        let curvatures = curvatures.known_of_chunk(known, chunk, weight);
                         chunk.for_each_row(|n, columns, values, _| {
                             for (&column, &value) in columns.iter().zip(values) {
                                 diagonal[column as usize] += curvatures[n] * value * value;
@@ -302,6 +329,21 @@ impl<'a> LocalChunks<'a> {
                 }
                 Ok(plain(row_products(&rows, d)))
             }
+        }
+    }
+}
+
+impl CurvaturesAt {
+    /// Computes the curvatures of a chunk whose rows have this weight.
+    fn of_chunk(&self, chunk: &Chunk, weight: f64) -> Vec<f64> {
+        passes::curvatures(Simd::best(), chunk, &self.at, self.loss, weight)
+    }
+
+    /// Returns the curvatures of a chunk: those that are known, or computed anew if none are.
+    fn known_of_chunk<'a>(&self, known: &'a [f64], chunk: &Chunk, weight: f64) -> Cow<'a, [f64]> {
+        match known.is_empty() {
+            true => self.of_chunk(chunk, weight).into(),
+            false => known.into(),
         }
     }
 }

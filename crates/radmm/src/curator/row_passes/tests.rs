@@ -1,21 +1,20 @@
 //! Tests of passes: the same bits wherever chunks are, and errors where they cannot be had.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::curator::rows::chunk::CHUNK_ROWS;
 use crate::curator::solver::double_double::Point;
 use crate::curator::{
-    ChargedAnswer, Curator, CuratorConfig, NoiseKey, NoiseSecret, NormPolicy, Refusal, Shard,
-    ShardBuilder,
+    ChargedAnswer, ChunkStorage, Curator, CuratorConfig, HeldRows, NoiseKey, NoiseSecret,
+    NormPolicy, Refusal, RowError, RowMemory, Shard, ShardBuilder,
 };
 use crate::exec::Sequential;
-use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution, PrivacyEvent};
+use crate::privacy::{Bound, Budget, Ledger, Mechanism, NoiseDistribution};
 use crate::problem::{Loss, Problem};
 use crate::protocol::metric::Metric;
 use crate::protocol::query::Query;
-use crate::protocol::release::Release;
 
 const COLUMNS: usize = 9;
 
@@ -25,7 +24,14 @@ fn wave(n: usize) -> f64 {
 
 /// Returns rows of all storages: numbers, a group of indicators, and rare entries.
 fn shard(rows: std::ops::Range<usize>) -> Shard {
-    let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit);
+    shard_within(rows, None).unwrap()
+}
+
+fn shard_within(
+    rows: std::ops::Range<usize>,
+    memory: Option<&RowMemory>,
+) -> Result<Shard, RowError> {
+    let mut builder = ShardBuilder::new(COLUMNS, NormPolicy::Unit).with_memory(memory);
     for n in rows {
         let mut entries = vec![(0, 0.3 + wave(n)), (1, wave(3 * n + 1))];
         entries.push((2 + (n % 4) as u32, 1.0));
@@ -33,9 +39,9 @@ fn shard(rows: std::ops::Range<usize>) -> Shard {
             entries.push((7, wave(n + 5)));
         }
         entries.push((8, 0.5));
-        builder.push(&entries, wave(13 * n) > -0.2).unwrap();
+        builder.push(&entries, wave(13 * n) > -0.2)?;
     }
-    builder.finish().unwrap()
+    Ok(builder.finish().unwrap())
 }
 
 /// Returns the encoded chunks of so many chunks of rows, the last of which has one row.
@@ -344,11 +350,7 @@ fn queries() -> Vec<(Mechanism, Query)> {
     ]
 }
 
-fn curator(
-    rows: impl Into<crate::curator::HeldRows>,
-    mechanism: Mechanism,
-    ledger: Ledger,
-) -> Curator {
+fn curator(rows: impl Into<HeldRows>, mechanism: Mechanism, ledger: Ledger) -> Curator {
     let config = CuratorConfig {
         problem: Problem::new(Loss::Logistic, 2).with_weight(2e4),
         mechanism,
@@ -362,45 +364,157 @@ fn empty_ledger() -> Ledger {
     Ledger::new(Budget::unlimited(1e-5).unwrap(), Bound::Tight)
 }
 
-/// Answers a query with workers of which one is lost at a call; returns the number of calls as well.
-fn answer_with_workers(
-    chunks: &[Vec<u8>],
-    mechanism: Mechanism,
-    query: &Query,
-    lost_at: usize,
-) -> (Result<(PrivacyEvent, Release), Refusal>, Curator, usize) {
-    let (rows, asked) = tampered(holders(chunks, &[1, 3]), lost_at, |_| ());
-    let mut curator = curator(rows, mechanism, empty_ledger());
-    let answer = curator.answer(1, query);
-    (answer, curator, asked.load(Ordering::Relaxed))
+/// Asserts that a query gets the answer of rows in memory, and that a failure of any call to the rows' holder costs a retry
+/// and nothing else. `rows` makes rows whose holder fails at a call, and the counter of its calls.
+fn assert_failures_cost_a_retry(
+    all: &[Vec<u8>],
+    rows: impl Fn(usize) -> (HeldRows, Arc<AtomicUsize>),
+) {
+    for (mechanism, query) in queries() {
+        let undisturbed = curator(here(all), mechanism, empty_ledger()).answer(1, &query);
+        let answer = |failing: usize| {
+            let (rows, calls) = rows(failing);
+            let mut curator = curator(rows, mechanism, empty_ledger());
+            let answer = curator.answer(1, &query);
+            (answer, curator, calls.load(Ordering::Relaxed))
+        };
+        let (found, _, calls) = answer(usize::MAX);
+        assert!(found.is_ok() && found == undisturbed, "other bits");
+        assert!(calls > 0);
+        for failing in 0..calls {
+            let (found, mut curator, _) = answer(failing);
+            let failed = matches!(found, Err(Refusal::PassFailed(_)));
+            assert!(failed, "call {failing}");
+            // This process answers no more: nothing else may be asked with the noise of that query.
+            let again = curator.answer(1, &query);
+            assert_eq!(again, Err(Refusal::AlreadyAnswered(1)));
+            // The next one starts from what is on record: nothing.
+            let (again, curator, _) = answer(usize::MAX);
+            assert_eq!(again, undisturbed);
+            assert_eq!(curator.ledger().charges(), 1);
+        }
+    }
 }
 
 #[test]
 fn a_worker_lost_at_any_pass_costs_a_retry_and_nothing_else() {
     let chunks = encoded(5);
-    for (mechanism, query) in queries() {
-        let (event, release) = curator(here(&chunks), mechanism, empty_ledger())
-            .answer(1, &query)
-            .unwrap();
-        let (answer, _, passes) = answer_with_workers(&chunks, mechanism, &query, usize::MAX);
-        assert_eq!(
-            answer,
-            Ok((event, release.clone())),
-            "the bits of rows here"
-        );
-        assert!(passes > 0);
-        for lost_at in 0..passes {
-            let (answer, mut curator, _) = answer_with_workers(&chunks, mechanism, &query, lost_at);
-            let lost = PassFailed::new("worker 1 is lost; restart it");
-            assert_eq!(answer, Err(Refusal::PassFailed(lost)), "call {lost_at}");
-            // This process answers no more: nothing else may be asked with the noise of that query.
-            assert_eq!(curator.answer(1, &query), Err(Refusal::AlreadyAnswered(1)));
-            // The next one starts from what is on record: nothing.
-            let (answer, curator, _) = answer_with_workers(&chunks, mechanism, &query, usize::MAX);
-            assert_eq!(answer, Ok((event, release.clone())));
-            assert_eq!(curator.ledger().charges(), 1);
+    assert_failures_cost_a_retry(&chunks, |lost_at| {
+        let (rows, asked) = tampered(holders(&chunks, &[1, 3]), lost_at, |_| ());
+        (rows.into(), asked)
+    });
+}
+
+#[test]
+fn a_read_that_fails_costs_a_retry_and_nothing_else() {
+    assert_failures_cost_a_retry(&encoded(3), |failing| {
+        let (memory, storage) = memory(0, usize::MAX);
+        let rows = shard_within(0..2 * CHUNK_ROWS + 1, Some(&memory)).unwrap();
+        storage.fails_at.store(failing, Ordering::Relaxed);
+        (rows.into(), storage.reads.clone())
+    });
+}
+
+/// Storage in memory, which can fail.
+#[derive(Default)]
+struct TestStorage {
+    bytes: Mutex<Vec<u8>>,
+    room: usize,
+    reads: Arc<AtomicUsize>,
+    /// The number of the read that fails.
+    fails_at: AtomicUsize,
+}
+
+impl ChunkStorage for Arc<TestStorage> {
+    fn append(&self, bytes: &[u8]) -> Result<u64, PassFailed> {
+        let mut all = self.bytes.lock().unwrap();
+        if all.len() + bytes.len() > self.room {
+            return Err(PassFailed::new("the storage is full"));
+        }
+        let position = all.len() as u64;
+        all.extend_from_slice(bytes);
+        Ok(position)
+    }
+
+    fn read(&self, position: u64, buffer: &mut [u8]) -> Result<(), PassFailed> {
+        if self.reads.fetch_add(1, Ordering::Relaxed) == self.fails_at.load(Ordering::Relaxed) {
+            return Err(PassFailed::new("the disk is gone"));
+        }
+        let all = self.bytes.lock().unwrap();
+        buffer.copy_from_slice(&all[position as usize..][..buffer.len()]);
+        Ok(())
+    }
+}
+
+/// Returns memory of so many bytes before a storage of so many.
+fn memory(bytes: u64, room: usize) -> (RowMemory, Arc<TestStorage>) {
+    let storage = Arc::new(TestStorage {
+        room,
+        fails_at: AtomicUsize::new(usize::MAX),
+        ..TestStorage::default()
+    });
+    (RowMemory::new(bytes, Box::new(storage.clone())), storage)
+}
+
+#[test]
+fn stored_chunks_give_the_bits_of_chunks_in_memory() {
+    let rows = 0..4 * CHUNK_ROWS + 1;
+    let in_memory = shard(rows.clone());
+    let here = LocalChunks::in_test(&in_memory);
+    let chunk = in_memory.chunks()[0].bytes() as u64;
+    for (bytes, stored) in [(0, 4), (2 * chunk + chunk / 2, 2), (100 * chunk, 0)] {
+        let (memory, _) = memory(bytes, usize::MAX);
+        let shard = shard_within(rows.clone(), Some(&memory)).unwrap();
+        let kept = (0..5).filter(|k| shard.is_in_memory(*k)).count();
+        assert_eq!(kept, 5 - stored, "the last chunk is always in memory");
+        for stride in [1, 3] {
+            for (k, summand) in summands().into_iter().enumerate() {
+                let pass = Pass { summand, stride };
+                let found = bits(LocalChunks::in_test(&shard), &pass);
+                assert!(found == bits(here, &pass), "{stored} {stride} {k}");
+            }
         }
     }
+}
+
+#[test]
+fn damaged_storage_is_an_error_and_full_storage_too() {
+    let rows = 0..2 * CHUNK_ROWS + 1;
+    let (unlimited, storage) = memory(0, usize::MAX);
+    let shard = shard_within(rows.clone(), Some(&unlimited)).unwrap();
+    let all = storage.bytes.lock().unwrap().clone();
+    let passed = |bytes: Vec<u8>| {
+        *storage.bytes.lock().unwrap() = bytes;
+        let labels = Pass::over_all(Summand::Label);
+        LocalChunks::in_test(&shard).run(&labels, &mut |_| ())
+    };
+    assert_eq!(passed(all.clone()), Ok(()));
+    for place in [0, 7, 8, 20, all.len() / 3, all.len() - 1] {
+        let mut damaged = all.clone();
+        damaged[place] ^= 16;
+        let error = passed(damaged).unwrap_err().to_string();
+        assert!(error.contains("cannot be read back"), "{error}");
+    }
+    // Another chunk, whose bytes are right in themselves.
+    let half = all.len() / 2;
+    let (one, other) = all.split_at(half);
+    assert_eq!(one.len(), other.len());
+    assert!(passed([other, one].concat()).is_err());
+    let (small, _) = memory(0, all.len() - 1);
+    let full = shard_within(rows, Some(&small)).err();
+    let cause = PassFailed::new("the storage is full");
+    assert_eq!(full, Some(RowError::Storage(cause)));
+}
+
+#[test]
+fn shards_share_the_memory_of_their_rows() {
+    let chunk = shard(0..CHUNK_ROWS).chunks()[0].bytes() as u64;
+    let (memory, _) = memory(4 * chunk + chunk / 2, usize::MAX);
+    let stored = || {
+        let shard = shard_within(0..3 * CHUNK_ROWS, Some(&memory)).unwrap();
+        (0..3).filter(|k| !shard.is_in_memory(*k)).count()
+    };
+    assert_eq!([stored(), stored(), stored()], [0, 2, 3]);
 }
 
 #[test]

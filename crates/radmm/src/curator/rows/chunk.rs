@@ -232,7 +232,6 @@ impl Chunk {
     }
 
     /// Returns the number of bytes that the rows occupy.
-    #[cfg(any(test, feature = "bench"))]
     pub(in crate::curator) fn bytes(&self) -> usize {
         let columns = match &self.sparse.columns {
             ColumnIndices::Narrow(columns) => 2 * columns.len(),

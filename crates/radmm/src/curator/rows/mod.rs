@@ -2,4 +2,5 @@
 
 pub(super) mod chunk;
 pub(super) mod layout;
+pub(super) mod row_memory;
 pub(super) mod shard;

@@ -37,10 +37,13 @@
 //! assert_eq!((shard.rows(), shard.columns()), (1, 2));
 //! ```
 
+use std::sync::{Mutex, PoisonError};
+
 use serde::Serialize;
 use thiserror::Error;
 
 use super::chunk::{Chunk, ChunkBuilder, ChunkShape, MAX_COLUMNS, Row};
+use super::row_memory::{ChunkBuffer, PlacedChunk, RowMemory};
 use crate::curator::row_passes::PassFailed;
 
 /// The scaling that makes the norm of a row at most one.
@@ -93,6 +96,9 @@ pub enum RowError {
         /// The value.
         value: f64,
     },
+    /// The rows do not fit in memory, and their storage failed.
+    #[error(transparent)]
+    Storage(#[from] PassFailed),
 }
 
 /// The error of a shard without rows: a shard has at least one.
@@ -106,9 +112,11 @@ pub struct Shard {
     rows: usize,
     /// The largest number of non-zeros of a row.
     max_nonzeros: u32,
-    chunks: Vec<Chunk>,
+    chunks: Vec<PlacedChunk>,
     /// The shapes of the chunks.
     shapes: Vec<ChunkShape>,
+    /// Buffers for stored chunks: one for each thread that reads one.
+    buffers: Mutex<Vec<ChunkBuffer>>,
 }
 
 impl Shard {
@@ -125,13 +133,9 @@ impl Shard {
     /// Creates a shard that panics when a row is read, to show that none is.
     #[cfg(test)]
     pub(crate) fn untouchable(rows: usize, columns: usize) -> Self {
-        Self {
-            columns,
-            rows,
-            max_nonzeros: 0,
-            shapes: vec![Chunk::untouchable(rows).shape()],
-            chunks: vec![Chunk::untouchable(rows)],
-        }
+        let mut shard = Self::empty(columns);
+        shard.push_chunk(Chunk::untouchable(rows));
+        shard
     }
 
     /// Returns the largest number of non-zeros of a row. It comes from the rows.
@@ -147,15 +151,32 @@ impl Shard {
             max_nonzeros: 0,
             chunks: Vec::new(),
             shapes: Vec::new(),
+            buffers: Mutex::default(),
         }
     }
 
-    /// Appends a chunk.
+    /// Appends a chunk, which stays in memory.
     pub(in crate::curator) fn push_chunk(&mut self, chunk: Chunk) {
+        self.count(&chunk);
+        self.chunks.push(PlacedChunk::InMemory(chunk));
+    }
+
+    /// Appends a chunk, which is stored if there is no memory left.
+    fn place_chunk(&mut self, chunk: Chunk, memory: &RowMemory) -> Result<(), PassFailed> {
+        self.count(&chunk);
+        self.chunks.push(memory.place(chunk, self.columns)?);
+        Ok(())
+    }
+
+    fn count(&mut self, chunk: &Chunk) {
         self.rows += chunk.rows();
         self.max_nonzeros = self.max_nonzeros.max(chunk.max_nonzeros());
         self.shapes.push(chunk.shape());
-        self.chunks.push(chunk);
+    }
+
+    /// Returns whether a chunk is in memory.
+    pub(in crate::curator) fn is_in_memory(&self, k: usize) -> bool {
+        matches!(self.chunks[k], PlacedChunk::InMemory(_))
     }
 
     /// Returns the shapes of the chunks, in order.
@@ -169,13 +190,25 @@ impl Shard {
         k: usize,
         visit: impl FnOnce(&Chunk) -> T,
     ) -> Result<T, PassFailed> {
-        Ok(visit(&self.chunks[k]))
+        let stored = match &self.chunks[k] {
+            PlacedChunk::InMemory(chunk) => return Ok(visit(chunk)),
+            PlacedChunk::Stored(stored) => stored,
+        };
+        let buffers = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = buffers().pop().unwrap_or_default();
+        let result = stored.read(&mut buffer).map(visit);
+        buffers().push(buffer);
+        result
     }
 
-    /// Returns the chunks.
+    /// Returns the chunks, which are all in memory.
     #[cfg(any(test, feature = "bench"))]
-    pub(in crate::curator) fn chunks(&self) -> &[Chunk] {
-        &self.chunks
+    pub(in crate::curator) fn chunks(&self) -> Vec<&Chunk> {
+        let chunk = |chunk| match chunk {
+            &PlacedChunk::InMemory(ref chunk) => chunk,
+            &PlacedChunk::Stored(_) => panic!("a chunk is stored"),
+        };
+        self.chunks.iter().map(chunk).collect()
     }
 }
 
@@ -183,6 +216,7 @@ impl Shard {
 pub struct ShardBuilder {
     policy: NormPolicy,
     shard: Shard,
+    memory: Option<RowMemory>,
     open_chunk: ChunkBuilder,
     /// A buffer for the entries of the row that is being added.
     entries: Vec<(u32, f64)>,
@@ -194,8 +228,18 @@ impl ShardBuilder {
         Self {
             policy,
             shard: Shard::empty(columns),
+            memory: None,
             open_chunk: ChunkBuilder::new(columns),
             entries: Vec::new(),
+        }
+    }
+
+    /// Stores the chunks that exceed this memory.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<&RowMemory>) -> Self {
+        Self {
+            memory: memory.cloned(),
+            ..self
         }
     }
 
@@ -209,15 +253,15 @@ impl ShardBuilder {
             entries: &self.entries,
         });
         if self.open_chunk.is_full() {
-            self.close_chunk();
+            self.close_chunk()?;
         }
         Ok(())
     }
 
-    /// Returns the shard, if it has a row.
+    /// Returns the shard, if it has a row. Its last chunk stays in memory.
     pub fn finish(mut self) -> Result<Shard, NoRows> {
         if !self.open_chunk.is_empty() {
-            self.close_chunk();
+            self.shard.push_chunk(self.open_chunk.finish());
         }
         match self.shard.rows {
             0 => Err(NoRows),
@@ -225,10 +269,14 @@ impl ShardBuilder {
         }
     }
 
-    fn close_chunk(&mut self) {
+    fn close_chunk(&mut self) -> Result<(), PassFailed> {
         let next = ChunkBuilder::new(self.shard.columns);
         let full = std::mem::replace(&mut self.open_chunk, next);
-        self.shard.push_chunk(full.finish());
+        match &self.memory {
+            None => self.shard.push_chunk(full.finish()),
+            Some(memory) => self.shard.place_chunk(full.finish(), memory)?,
+        }
+        Ok(())
     }
 }
 
@@ -329,7 +377,7 @@ mod tests {
     /// Returns a row as it is stored, with its columns in order.
     fn row(shard: &Shard, n: usize) -> (Vec<u32>, Vec<f64>) {
         let mut found = Vec::new();
-        shard.chunks[0].for_each_row(|k, columns, values, _| {
+        shard.chunks()[0].for_each_row(|k, columns, values, _| {
             if k == n {
                 found = columns
                     .iter()

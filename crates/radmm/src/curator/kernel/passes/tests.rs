@@ -181,7 +181,7 @@ fn every_row_is_stored_unchanged() {
             });
         }
         assert!(data.signed().eq(stored), "{}", data.name);
-        let labels = shard.chunks().iter().flat_map(Chunk::labels);
+        let labels = shard.chunks().into_iter().flat_map(Chunk::labels);
         assert!(
             data.rows.iter().map(|row| row.1).eq(labels),
             "{}",
@@ -198,7 +198,7 @@ fn margins_and_gradients_agree_with_naive_sums() {
         for point in [Point::plain(&f), Point::plain(&f).doubled()] {
             let ours: Vec<f64> = shard
                 .chunks()
-                .iter()
+                .into_iter()
                 .flat_map(|chunk| margins(simd, chunk, &point))
                 .collect();
             let right: Vec<f64> = data.signed().map(|row| margin(&row, &f)).collect();
@@ -229,7 +229,7 @@ fn losses_agree_with_naive_sums() {
             let of = |chunk| losses(Simd::best(), chunk, &Point::plain(&f), loss);
             let ours = shard
                 .chunks()
-                .iter()
+                .into_iter()
                 .map(of)
                 .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
             let margins = || data.signed().map(|row| margin(&row, &f));
@@ -360,7 +360,7 @@ fn tables_are_stored_compactly() {
     let bytes = |data: TestData| {
         let rows = data.rows.len() as f64;
         let shard = data.shard();
-        shard.chunks().iter().map(Chunk::bytes).sum::<usize>() as f64 / rows
+        shard.chunks().into_iter().map(Chunk::bytes).sum::<usize>() as f64 / rows
     };
     // Four doubles, of which one is the indicator value, and two codes of one byte (6·10 and 41·2 values).
     assert_eq!(bytes(table("table", 1024)), 34.0);
