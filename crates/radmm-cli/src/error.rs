@@ -203,6 +203,7 @@ impl CommandError {
         let wrong_use = match self {
             Self::Study(_)
             | Self::Unreadable { .. }
+            | Self::Data(DataError::MixedFormats { .. })
             | Self::NoRows { .. }
             | Self::Rows(StudyRowsError::Open { .. })
             | Self::Run(_)

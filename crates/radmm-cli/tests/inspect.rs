@@ -192,7 +192,10 @@ fn wrong_use_has_exit_code_2() {
     fs::write(folder.path().join("one.svm"), "1 1:1\n1 2:1\n").unwrap();
     for (args, says) in [
         (&["none.csv"][..], "error: none.csv: No such file"),
-        (&[".", "--format", "csv"], "error: .: is a directory"),
+        (
+            &[".", "--format", "csv"],
+            "error: ./one.svm: this is a LIBSVM file by its name, and format is \"csv\"; correct it, or read files of one format",
+        ),
         (
             &["rows.csv", "--label", "lable"],
             "error: rows.csv: there is no column \"lable\"; the columns are \"1\", \"2\", \"label\"",

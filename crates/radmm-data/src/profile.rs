@@ -250,7 +250,7 @@ pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, Da
     }
 }
 
-/// What is known of a table as far as it is read.
+/// The facts about a table, as far as it is read.
 #[derive(Default)]
 struct Profiler {
     /// The name of the table in errors.
@@ -282,6 +282,8 @@ impl Profiler {
 
 impl TableVisitor for Profiler {
     type Error = DataError;
+
+    const START: u64 = 1 << 16;
 
     fn dialect(&mut self, start: &[u8], given: FileOptions, implied: CsvDialect) -> CsvDialect {
         let found = csv::sniff(start, given, implied);

@@ -1,4 +1,4 @@
-//! Where rows come from, and the one way to go through them.
+//! The sources of rows, and the one way to go through them.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -16,8 +16,8 @@ use super::row_files::{RowFile, RowFiles};
 use crate::error::DataError;
 use crate::error_kinds::FormatError;
 
-/// The number of bytes at the beginning of a text that tell how it is written.
-const START: u64 = 1 << 16;
+/// The number of bytes at the beginning of a file that tell its compression.
+const COMPRESSION_START: u64 = 4;
 
 /// The number of bytes behind an invalid row that are searched for damage of compressed data.
 const MOST_CHECKED: u64 = 1 << 30;
@@ -147,9 +147,13 @@ impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
     }
 }
 
-/// What is done with the rows of a table, whatever its format.
+/// Something that is done with the rows of a table, whatever its format.
 pub(crate) trait TableVisitor {
     type Error: From<DataError>;
+
+    /// The number of bytes at the beginning of a text that [`dialect`](Self::dialect) needs. They are waited for, so that a
+    /// visitor that asks for none sees each row of a pipe as soon as it is there.
+    const START: u64 = 0;
 
     /// Returns how a CSV file is written that begins like this. `given` is what somebody said of it, and `implied` is what
     /// follows from that and its extension.
@@ -212,6 +216,7 @@ impl TableSource<'_> {
         }
     }
 }
+
 /// Passes a text to a visitor, decompressed if it is compressed.
 fn visit_text<'a, V: TableVisitor>(
     source: impl Read + 'a,
@@ -222,13 +227,14 @@ fn visit_text<'a, V: TableVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let mut source: Box<dyn Read> = Box::new(source);
-    let mut start = take_start(&mut source, name)?;
+    let mut start = take_start(&mut source, COMPRESSION_START, name)?;
     let compression = Compression::of(&start);
     if let Some(compression) = compression {
         let decoded = compression.decoded(Cursor::new(start).chain(source));
         source = decoded.map_err(DataError::read(name))?;
-        start = take_start(&mut source, name)?;
+        start = Vec::new();
     }
+    start.extend(take_start(&mut source, V::START, name)?);
     let dialect = visitor.dialect(&start, options, options.dialect(path));
     let text: Box<dyn Read> = Box::new(Cursor::new(start).chain(&mut source));
     let visited = match format {
@@ -245,10 +251,10 @@ fn visit_text<'a, V: TableVisitor>(
     visited
 }
 
-/// Takes the beginning off a source.
-fn take_start(source: &mut dyn Read, name: &str) -> Result<Vec<u8>, DataError> {
+/// Takes so many bytes off the beginning of a source.
+fn take_start(source: &mut dyn Read, bytes: u64, name: &str) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
-    let read = source.take(START).read_to_end(&mut start);
+    let read = source.take(bytes).read_to_end(&mut start);
     read.map_err(DataError::read(name))?;
     Ok(start)
 }

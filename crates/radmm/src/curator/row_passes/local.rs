@@ -399,7 +399,7 @@ type ByChunk = Arc<Vec<Vec<f64>>>;
 #[derive(Default)]
 pub(in crate::curator) struct PassCache(Mutex<Option<(CacheKey, ByChunk)>>);
 
-/// What numbers by row were computed from.
+/// The inputs from which numbers by row were computed.
 enum CacheKey {
     /// The factors of the rows in a metric.
     Factors(Arc<Metric>),
