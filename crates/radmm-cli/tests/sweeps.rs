@@ -1,6 +1,8 @@
 //! `--set` and `--seed`: keys in place of those of a study file, as a user gives them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "support/guide.rs"]
+mod guide;
 #[path = "support/small_study.rs"]
 mod small_study;
 mod support;
@@ -10,8 +12,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use guide::{commands, shell};
 use small_study::{STUDY, folder};
 use support::{radmm, text};
+
+const PAGE: &str = include_str!("../../../docs/sweeps.md");
 
 fn json(folder: &Path, args: &[&str]) -> Value {
     let output = radmm(folder, &[args, &["--json", "-q"]].concat());
@@ -217,5 +222,55 @@ fn notes_on_keys_that_are_set_name_the_argument() {
     assert_eq!(
         text(&output.stderr).lines().next().unwrap(),
         "note: --set algorithm.step=1: [algorithm] step is not used by r-admm"
+    );
+}
+
+#[test]
+fn the_page_on_sweeps_runs_word_for_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = shell(folder.path(), &commands(PAGE));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    for words in [
+        "9 runs below runs",
+        "4 combinations of 1 study at equal total privacy",
+        "tuning",
+    ] {
+        assert!(printed.contains(words), "{words} in\n{printed}");
+    }
+    assert!(folder.path().join("runs.parquet").is_file());
+
+    // Tasks of the array, which a cluster would start on several machines.
+    let task = |number: u32, threads: u32| {
+        let variables = format!("SLURM_ARRAY_TASK_ID={number} SLURM_CPUS_PER_TASK={threads}");
+        shell(folder.path(), &format!("{variables} bash sweep.sbatch"))
+    };
+    for number in 1..=6 {
+        let output = task(number, 1);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let table = |out: &str| {
+        let line = format!("radmm collect swept --require-all --quiet --out {out}");
+        let output = shell(folder.path(), &line);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        fs::read(folder.path().join(out)).unwrap()
+    };
+    let first = table("swept.csv");
+    let lines = text(&first).lines().count();
+    assert_eq!(lines, 1 + 6 * 3, "a method and two baselines for each run");
+    // One that is run again with other threads writes the same bytes, and a line that is wrong fails its task.
+    assert!(task(2, 2).status.success());
+    assert_eq!(table("again.csv"), first);
+    fs::write(
+        folder.path().join("sweep.txt"),
+        "--set algorithm.penalti=3\n",
+    )
+    .unwrap();
+    let failed = task(1, 1);
+    assert!(!failed.status.success());
+    assert!(
+        text(&failed.stderr).contains("unknown key"),
+        "{}",
+        text(&failed.stderr)
     );
 }
