@@ -202,6 +202,14 @@ impl NoiseSecrets {
 
     /// Reads a study's sector; `None` if nothing was ever written there.
     fn read(&self, study: u32) -> Result<Option<Sector>, NoiseSecretError> {
+        let sector = self.decode(study);
+        NoiseSecret::wipe_stack();
+        sector
+    }
+
+    // Not inlined: what it leaves on the stack is below its caller's part.
+    #[inline(never)]
+    fn decode(&self, study: u32) -> Result<Option<Sector>, NoiseSecretError> {
         let at = u64::from(study) * SECTOR as u64;
         if self.storage.len()? < at + SECTOR as u64 {
             return Ok(None);
@@ -233,6 +241,17 @@ impl NoiseSecrets {
                 "an earlier write failed",
             )));
         }
+        self.failed = true;
+        let written = self.encode(study, sector);
+        NoiseSecret::wipe_stack();
+        written?;
+        self.failed = false;
+        Ok(())
+    }
+
+    // Not inlined, like `decode`.
+    #[inline(never)]
+    fn encode(&self, study: u32, sector: &Sector) -> io::Result<()> {
         let mut bytes = Zeroizing::new([0; SECTOR]);
         bytes[..8].copy_from_slice(&MARK);
         bytes[8..12].copy_from_slice(&study.to_le_bytes());
@@ -242,11 +261,8 @@ impl NoiseSecrets {
         }
         let check = Sha256::digest(&bytes[..CHECKED]);
         bytes[CHECKED..CHECKED + 32].copy_from_slice(&check);
-        self.failed = true;
         self.storage
-            .write(u64::from(study) * SECTOR as u64, &*bytes)?;
-        self.failed = false;
-        Ok(())
+            .write(u64::from(study) * SECTOR as u64, &*bytes)
     }
 
     fn sync(&mut self) -> Result<(), NoiseSecretError> {

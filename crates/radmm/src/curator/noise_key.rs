@@ -40,6 +40,13 @@ impl NoiseSecret {
         hash.update(b"radmm ratchet v1\0");
         hash.update(self.bytes());
         hash.finalize_into_reset((&mut **self.0).into());
+        drop(hash);
+        Self::wipe_stack();
+    }
+
+    /// Writes over the part of the stack in which functions that have returned may have left bytes of a secret.
+    pub fn wipe_stack() {
+        zeroize_stack::<WIPED_STACK>();
     }
 }
 
@@ -61,7 +68,7 @@ impl NoiseKey {
     pub(super) fn ratchet(&mut self) {
         if !self.repeats {
             self.key.advance();
-            wipe_stack();
+            NoiseSecret::wipe_stack();
         }
     }
 
@@ -159,11 +166,6 @@ impl NoiseKey {
         hash.finalize_into_reset((&mut *seed).into());
         ChaCha20Rng::from_seed(*seed)
     }
-}
-
-/// Writes over the part of the stack in which functions that have returned may have left secrets.
-fn wipe_stack() {
-    zeroize_stack::<WIPED_STACK>();
 }
 
 /// The number of bytes of the stack that are written over, several times what drawing noise takes.
