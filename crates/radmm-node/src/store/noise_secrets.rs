@@ -21,7 +21,7 @@ use std::io;
 
 use radmm::curator::NoiseSecret;
 use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
+use zeroize::{Zeroizing, zeroize_stack};
 
 use super::storage::{MemoryStorage, Storage};
 use crate::machine::ByteReader;
@@ -37,6 +37,9 @@ const SECRET: std::ops::Range<usize> = 16..48;
 
 /// The length of what the check covers.
 const CHECKED: usize = 48;
+
+/// The number of bytes of the stack that are written over after a sector is read or written, several times what that takes.
+const WIPED_STACK: usize = 1 << 13;
 
 /// A reason for which a secret cannot be used.
 #[derive(Debug)]
@@ -202,6 +205,14 @@ impl NoiseSecrets {
 
     /// Reads a study's sector; `None` if nothing was ever written there.
     fn read(&self, study: u32) -> Result<Option<Sector>, NoiseSecretError> {
+        let sector = self.decode(study);
+        zeroize_stack::<WIPED_STACK>();
+        sector
+    }
+
+    // A function of its own, so that what it leaves on the stack is below its caller's part, and can be wiped.
+    #[inline(never)]
+    fn decode(&self, study: u32) -> Result<Option<Sector>, NoiseSecretError> {
         let at = u64::from(study) * SECTOR as u64;
         if self.storage.len()? < at + SECTOR as u64 {
             return Ok(None);
@@ -228,6 +239,14 @@ impl NoiseSecrets {
     }
 
     fn write(&mut self, study: u32, sector: &Sector) -> Result<(), NoiseSecretError> {
+        let written = self.encode(study, sector);
+        zeroize_stack::<WIPED_STACK>();
+        written
+    }
+
+    // So is this one.
+    #[inline(never)]
+    fn encode(&mut self, study: u32, sector: &Sector) -> Result<(), NoiseSecretError> {
         if self.failed {
             return Err(NoiseSecretError::Disk(io::Error::other(
                 "an earlier write failed",
