@@ -1,7 +1,7 @@
 # Everything but the Python package, which needs a Python interpreter.
 RUST := --workspace --exclude radmm-py
 
-.PHONY: run test wheel test-python test-page test-postgres bench instructions tables compare-python figures reproduce mutants book deb test-deb test-service static container
+.PHONY: run test campaign wheel test-python test-page test-postgres bench instructions tables compare-python figures reproduce mutants book deb test-deb test-service static container
 
 run: ## runs the built-in study and writes its report
 	cargo run --release --bin radmm -- run --out results
@@ -36,6 +36,10 @@ test-page: ## drives the pages of nodes in a real Chromium; PICTURES=folder keep
 test-postgres: ## goes from a PostgreSQL server of its own to a model: the commands of docs/database.md, word for word
 	@PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; for program in psql initdb postgres; do command -v $$program > /dev/null || { echo "error: $$program is not installed; install it with: apt-get install postgresql" >&2; exit 2; }; done
 	cargo test -p radmm-cli --test postgres -- --ignored
+
+campaign: ## disturbs, damages and starves real parties some 1,900 times and prints what came of it, in some minutes; Linux; SEED=n repeats its choices
+	@command -v prlimit > /dev/null || { echo "error: prlimit is not installed; install it with: apt-get install util-linux" >&2; exit 2; }
+	$(if $(SEED),SEED=$(SEED)) cargo test -p radmm-cli --test campaign -- --ignored --nocapture
 
 bench: ## makes all measurements and writes them into docs/benchmarks.md and docs/scale.md; ONLY="steps scale" makes some, and writes docs/scale.md alone
 	cargo bench -p radmm-table --bench table -- $(ONLY)

@@ -103,7 +103,7 @@ fn parse_notices(lines: &[String]) -> Vec<Value> {
     lines.iter().filter_map(parse).collect()
 }
 
-/// All parties of a study, with their files in one temporary folder and noise from a seed.
+/// All parties of a study, with their files in one temporary folder, and noise from a seed unless they are in earnest.
 pub struct PartyProcesses {
     folder: TempDir,
     text: String,
@@ -122,23 +122,28 @@ impl PartyProcesses {
 
     /// Writes the files of all parties, with a privacy limit, and starts none.
     pub fn with_limit(text: &str, limit: Option<f64>) -> Self {
-        Self::within(tempfile::tempdir().unwrap(), text, limit)
+        Self::within(tempfile::tempdir().unwrap(), text, limit, true)
+    }
+
+    /// Writes the files of all parties, whose noise is secret, and starts none.
+    pub fn in_earnest(text: &str, limit: f64) -> Self {
+        Self::within(tempfile::tempdir().unwrap(), text, Some(limit), false)
     }
 
     /// Writes `rows.csv` and the files of all parties, and starts none.
     pub fn with_rows(text: &str, rows: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("rows.csv"), rows).unwrap();
-        Self::within(folder, text, None)
+        Self::within(folder, text, None, true)
     }
 
-    fn within(folder: TempDir, text: &str, limit: Option<f64>) -> Self {
+    fn within(folder: TempDir, text: &str, limit: Option<f64>, seeded: bool) -> Self {
         let (study, _) = Study::parse(text, "trial.toml").unwrap();
         let table = StudyRows::read(&study, folder.path()).unwrap();
         let rows: Vec<usize> = table.parties.iter().map(|p| p.shard.rows()).collect();
         let options = LocalNetworkOptions {
             rows: &rows,
-            seeded: true,
+            seeded,
             limit,
         };
         let network = LocalNetwork::prepare(text, &study, folder.path(), options).unwrap();
@@ -256,7 +261,8 @@ impl PartyProcesses {
         self.spawn(party, self.command_with(party, study));
     }
 
-    fn spawn(&mut self, party: usize, mut command: Command) {
+    /// Starts a party by another command.
+    pub fn spawn(&mut self, party: usize, mut command: Command) {
         assert!(self.processes[party].is_none());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -339,9 +345,16 @@ impl PartyProcesses {
 
     /// Sends a party SIGINT, as Ctrl-C does.
     pub fn interrupt(&mut self, party: usize) {
-        let kill = format!("kill -INT {}", self.pid(party));
-        let sent = Command::new("sh").arg("-c").arg(kill).status().unwrap();
-        assert!(sent.success());
+        self.signal(party, "INT");
+    }
+
+    /// Sends a party a signal by its name. One that has just exited gets none.
+    pub fn signal(&mut self, party: usize, name: &str) {
+        if self.is_alive(party) {
+            let kill = format!("kill -{name} {}", self.pid(party));
+            let sent = Command::new("sh").arg("-c").arg(kill).status().unwrap();
+            assert!(sent.success());
+        }
     }
 
     /// Waits until a party's process has exited.

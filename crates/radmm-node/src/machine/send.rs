@@ -3,7 +3,7 @@
 use std::mem;
 
 use radmm::curator::ChargedAnswer;
-use radmm::node::Output;
+use radmm::node::{Output, StopReason};
 
 use super::frame::{Frame, SignedMessage};
 use super::party::{Party, PartyError};
@@ -52,19 +52,14 @@ impl Party {
         let received = mem::take(&mut self.inbox);
         if !step.is_empty() {
             step.received = received;
-            // Privacy: durable before visible. Whatever fails here, nothing has been sent.
-            self.store
-                .append_step(&self.study_record, &self.rows, &step)?;
-            for signed in &step.received {
-                if let Some(index) = self.edge_of(signed.message.from) {
-                    self.edges[index].persisted = Some(signed.message.iteration);
-                }
-            }
-            self.study_record.finished |= step.finished;
         }
-        if !step.charged.is_empty() {
+        let recorded = self.record(&step);
+        // Privacy: that a party stops is seen as well, and it may stop because its disk or a worker failed at an answer.
+        let has_failed = matches!(stopped, Some(StopReason::PassFailed { .. }));
+        if !step.charged.is_empty() || has_failed {
             self.wait_for_tick();
         }
+        recorded?;
         if let Some(stop) = stopped {
             return Err(PartyError::Stopped(Box::new(stop)));
         }
@@ -93,6 +88,23 @@ impl Party {
         for index in 0..self.edges.len() {
             self.send_due_values(index)?;
         }
+        Ok(())
+    }
+
+    /// Persists a step.
+    // Privacy: durable before visible. Whatever fails here, nothing has been sent.
+    fn record(&mut self, step: &PendingStep) -> Result<(), PartyError> {
+        if step.is_empty() {
+            return Ok(());
+        }
+        self.store
+            .append_step(&self.study_record, &self.rows, step)?;
+        for signed in &step.received {
+            if let Some(index) = self.edge_of(signed.message.from) {
+                self.edges[index].persisted = Some(signed.message.iteration);
+            }
+        }
+        self.study_record.finished |= step.finished;
         Ok(())
     }
 

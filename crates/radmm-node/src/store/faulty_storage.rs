@@ -21,6 +21,8 @@ struct Image {
     operations_left: Option<u32>,
     /// Whether there is no room.
     full: bool,
+    /// The position in a file beyond which nothing can be written, if there is one.
+    limit: Option<usize>,
     /// Whether the files were deleted or moved under the process that has them open.
     is_taken_away: bool,
 }
@@ -90,6 +92,11 @@ impl FaultyDisk {
         self.image().full = true;
     }
 
+    /// Ends all writes at a position of their file, which may be within a sector.
+    pub(crate) fn limit(&self, position: usize) {
+        self.image().limit = Some(position);
+    }
+
     /// Deletes or moves the files under the process that has them open.
     pub(crate) fn take_away(&self) {
         self.image().is_taken_away = true;
@@ -97,7 +104,9 @@ impl FaultyDisk {
 
     /// Lets all operations succeed again.
     pub(crate) fn heal(&self) {
-        self.image().operations_left = None;
+        let mut image = self.image();
+        image.operations_left = None;
+        image.limit = None;
     }
 
     /// Returns whether everything that was written is durable.
@@ -280,8 +289,15 @@ macro_rules! storage {
                 let $disk = self;
                 let mut image = $image;
                 image.operate()?;
-                image.$file.write(at, bytes);
-                Ok(())
+                let room = image
+                    .limit
+                    .unwrap_or(usize::MAX)
+                    .saturating_sub(at as usize);
+                image.$file.write(at, &bytes[..bytes.len().min(room)]);
+                match bytes.len() <= room {
+                    true => Ok(()),
+                    false => Err(io::ErrorKind::FileTooLarge.into()),
+                }
             }
 
             fn sync(&self) -> io::Result<()> {

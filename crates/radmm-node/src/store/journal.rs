@@ -465,7 +465,11 @@ impl Journal {
             self.storage.sync()?;
             self.length += missing;
         }
-        self.storage.write(self.end, &bytes)?;
+        if let Err(error) = self.storage.write(self.end, &bytes) {
+            // It may have ended within a sector, which looks like damage. Nothing depends on what it has written.
+            let _ = self.storage.write(self.end, &vec![0; bytes.len()]);
+            return Err(error.into());
+        }
         self.storage.sync()?;
         self.failed = false;
         self.end = end;

@@ -527,6 +527,19 @@ struct Clock {
 }
 
 impl Clock {
+    /// Becomes alder's pacer, in a world on a ring.
+    fn watch_alder(world: &mut World, ticks: u32) -> Seen {
+        let seen = Seen::default();
+        let clock = Self {
+            wires: [1, 4].map(|to| world.wires[&(0, to)].1.clone()).into(),
+            seen: seen.clone(),
+            ticks,
+        };
+        let alder = world.hosts[0].party.as_mut().unwrap();
+        alder.set_pacer(Box::new(clock));
+        seen
+    }
+
     fn note(&self, what: &'static str) {
         let frames = self.wires.iter().map(|wire| wire.lock().unwrap().len());
         self.seen.lock().unwrap().push((what, frames.sum()));
@@ -551,17 +564,7 @@ fn answers_leave_after_their_tick_and_recycled_values_at_once() {
         for (a, b) in world.edges() {
             world.connect(a, b).unwrap();
         }
-        let seen = Seen::default();
-        let clock = Clock {
-            wires: [1, 4].map(|to| world.wires[&(0, to)].1.clone()).into(),
-            seen: seen.clone(),
-            ticks,
-        };
-        world.hosts[0]
-            .party
-            .as_mut()
-            .unwrap()
-            .set_pacer(Box::new(clock));
+        let seen = Clock::watch_alder(&mut world, ticks);
         let mut before = 0;
         for round in 0.. {
             assert!(round < 100);
@@ -594,5 +597,55 @@ fn answers_leave_after_their_tick_and_recycled_values_at_once() {
             notices.iter().filter(late).count(),
             if ticks == 3 { 5 } else { 0 }
         );
+    }
+}
+
+/// Runs parties until one of them halts; returns it, why, and what alder's pacer saw.
+fn first_halt(mut world: World) -> (u32, PartyError, Vec<(&'static str, usize)>) {
+    for (a, b) in world.edges() {
+        world.connect(a, b).unwrap();
+    }
+    let seen = Clock::watch_alder(&mut world, 1);
+    loop {
+        for (a, b) in world.edges() {
+            for (from, to) in [(a, b), (b, a)] {
+                if let Err((who, error)) = world.deliver(from, to) {
+                    return (who, error, seen.lock().unwrap().clone());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_party_whose_disk_or_worker_fails_at_an_answer_stops_after_its_tick() {
+    let disk = |_| {
+        let world = World::of(&on("ring", STUDY), 1);
+        world.hosts[0].disk.fail_after(0);
+        world
+    };
+    let worker = |seed| {
+        let mut world = World::of(&on("ring", STUDY), 1);
+        world.hand_rows_to_workers(seed);
+        (0..5).for_each(|i| world.open(i).unwrap());
+        world
+    };
+    let worlds: [&dyn Fn(u64) -> World; 2] = [&disk, &worker];
+    for (case, world) in worlds.into_iter().enumerate() {
+        // Everybody's workers may be lost.
+        let mut halts = (0..).map(|seed| first_halt(world(seed)));
+        let (_, error, calls) = halts.find(|(who, _, _)| *who == 0).unwrap();
+        match error {
+            PartyError::Store(_) => assert_eq!(case, 0),
+            PartyError::Stopped(stop) => {
+                assert!(matches!(*stop, StopReason::PassFailed { .. }));
+                assert_eq!(case, 1);
+            }
+            error => panic!("{error}"),
+        }
+        let [.., ("start", sent), ("wait", same)] = calls[..] else {
+            panic!("{case}: {calls:?}");
+        };
+        assert_eq!(sent, same);
     }
 }

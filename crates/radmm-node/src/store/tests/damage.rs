@@ -62,6 +62,25 @@ fn a_flipped_byte_in_a_last_record_with_a_zero_sector_is_detected() {
 }
 
 #[test]
+fn a_write_that_fails_within_a_sector_leaves_no_damage() {
+    let rows = RowFingerprint([5; 32]);
+    for room in (0..2100).step_by(97) {
+        let disk = FaultyDisk::default();
+        let mut store = open(&disk).unwrap();
+        let study = store.begin_study(study_record).unwrap();
+        store.append_step(&study, &rows, &charge(1, 3, 7)).unwrap();
+        disk.limit(disk.used() + room);
+        // Five sectors.
+        let refused = store.append_step(&study, &rows, &charge(2, 250, 7));
+        assert!(matches!(refused, Err(StoreError::Full(_))), "{room}");
+        disk.heal();
+        let mut store = open(&disk.after_kill()).unwrap();
+        assert_eq!(charges(&store), [1], "{room}");
+        store.append_step(&study, &rows, &charge(2, 3, 7)).unwrap();
+    }
+}
+
+#[test]
 fn everything_that_an_opened_store_shows_survives_a_power_failure() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let disk = FaultyDisk::default();
