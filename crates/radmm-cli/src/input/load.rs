@@ -153,6 +153,7 @@ impl LoadedStudy {
         let experiment = Experiment::prepare(self.study.clone(), &self.source.folder)
             .map_err(|error| CommandError::from_prepare(self.name(), error))?;
         stderr::notes(warnings::on_rows(&experiment), self.quiet);
+        stderr::warning(warnings::of_dropped_rows(&experiment).as_ref(), self.quiet);
         Ok(experiment)
     }
 }

@@ -97,7 +97,7 @@ impl NumericDraft {
                 "{{ {}, {cells}, spacing = \"geometric\"{missing} }}",
                 bounds(*range)
             ),
-            Self::Centred(range) => format!("{{ {} }}", bounds(*range)),
+            Self::Centred(range) => format!("{{ {}{missing} }}", bounds(*range)),
         }
     }
 

@@ -470,15 +470,9 @@ impl<'a> SchemaDraft<'a> {
         let incomplete = self.profile.missing_patterns.incomplete(&used);
         if incomplete > 0 {
             remarks.push(format!(
-                "{} of {} rows are complete; {}",
+                "{} of {} rows are complete; the others are kept, and a missing value is a category of its own",
                 thousands(rows - incomplete),
-                thousands(rows),
-                match self.encoding {
-                    NumericEncoding::Centred => {
-                        "rows without a number are dropped; with bins they would be kept"
-                    }
-                    _ => "the others are kept, and a missing value is a category of its own",
-                }
+                thousands(rows)
             ));
         }
         if self.label.missing > 0 {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Format;
 use super::compression::Compression;
 use super::csv::CsvTable;
+use super::foreign::ForeignFormat;
 use super::libsvm::LibsvmRows;
 use super::memory::{LabelledMatrix, MemoryTable};
 use super::named_columns::NamedTable;
@@ -212,6 +213,7 @@ impl TableSource<'_> {
         }
     }
 }
+
 /// Passes a text to a visitor, decompressed if it is compressed.
 fn visit_text<'a, V: TableVisitor>(
     source: impl Read + 'a,
@@ -228,6 +230,19 @@ fn visit_text<'a, V: TableVisitor>(
         let decoded = compression.decoded(Cursor::new(start).chain(source));
         source = decoded.map_err(DataError::read(name))?;
         start = take_start(&mut source, name)?;
+    }
+    if let Some(ForeignFormat {
+        name: found,
+        remedy,
+    }) = ForeignFormat::of(&start)
+    {
+        let file = name.to_owned();
+        return Err(DataError::Foreign {
+            file,
+            found,
+            remedy,
+        }
+        .into());
     }
     let dialect = visitor.dialect(&start, options, options.dialect(path));
     let text: Box<dyn Read> = Box::new(Cursor::new(start).chain(&mut source));
