@@ -244,7 +244,7 @@ fn a_command_that_fails_gives_no_rows() {
         (
             "head -n 1 rows.csv",
             1,
-            "the output of ./rows.sh has a header and no rows",
+            "the output of ./rows.sh has a header and no rows; is it the right file?",
         ),
         (
             "head -n 30 rows.csv",

@@ -130,7 +130,7 @@ pub enum DataError {
         separator: Separator,
     },
     /// The file has a header and no rows.
-    #[error("{file} has a header and no rows")]
+    #[error("{file} has a header and no rows; is it the right file?")]
     NoRows {
         /// The name of the file, as the caller gave it.
         file: String,
@@ -159,9 +159,10 @@ pub enum DataError {
     },
     /// The study names a column that the header lacks.
     #[error(
-        "{file}{position}: there is no column {column:?}{}; the header has {}",
+        "{file}{position}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
-        list(header)
+        list(header),
+        header_remedy(header)
     )]
     NoSuchColumn {
         /// The name of the file, as the caller gave it.
@@ -190,7 +191,9 @@ pub enum DataError {
         got: usize,
     },
     /// A quote is never closed, so that the rest of the file would be one field.
-    #[error("{file}:{line}: a quote is opened in this row and never closed")]
+    #[error(
+        "{file}:{line}: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
+    )]
     OpenQuote {
         /// The name of the file, as the caller gave it.
         file: String,
@@ -400,6 +403,14 @@ fn other_format(found: Option<Format>, expected: Format, is_given: bool) -> Stri
     match is_given {
         true => format!("{is}, and format is {:?}; correct it, or", expected.name()),
         false => format!("{is}, and others are {} files;", expected.title()),
+    }
+}
+
+/// Returns what to do about a header that lacks a column.
+fn header_remedy(header: &[String]) -> &'static str {
+    match header.iter().any(|name| name.parse::<f64>().is_ok()) {
+        true => "; if these are values, add a line above them that names the columns",
+        false => "",
     }
 }
 

@@ -128,6 +128,17 @@ pub enum LineError {
         /// The text in place of the pair.
         pair: String,
     },
+    /// The line has fields with separators and no pairs.
+    #[error(
+        "{line:?} is no row of a LIBSVM file, which is a label and index:value pairs such as 3:0.5; if the file is CSV, set format = \"csv\""
+    )]
+    LooksLikeCsv {
+        /// The line.
+        line: String,
+    },
+    /// There is a carriage return within the line.
+    #[error("a carriage return is within the line; save the file with line ends of LF or CRLF")]
+    CarriageReturn,
     /// The text before the colon is not the number of a column.
     #[error("invalid index {index:?}: columns are numbered from 1")]
     Index {

@@ -83,7 +83,7 @@ fn an_empty_file_has_no_header() {
 fn a_header_without_rows_is_refused() {
     assert_eq!(
         message("age,smoker,ill\n\n"),
-        "rows.csv has a header and no rows"
+        "rows.csv has a header and no rows; is it the right file?"
     );
 }
 
@@ -144,7 +144,7 @@ fn every_row_must_be_as_wide_as_the_header() {
 fn an_open_quote_is_refused() {
     assert_eq!(
         message("age,smoker,ill\n20,yes,yes\n20,yes,\"no\n30,yes,no\n40,no,yes\n"),
-        "rows.csv:3: a quote is opened in this row and never closed"
+        "rows.csv:3: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
     );
 }
 

@@ -185,7 +185,7 @@ fn errors_name_the_test_file() {
     );
     assert_eq!(
         refused("ill,smoker,age,bmi\n"),
-        "test.csv has a header and no rows"
+        "test.csv has a header and no rows; is it the right file?"
     );
     assert_eq!(
         refused("ill,smoker,age,bmi\nno,no,20,?\n"),

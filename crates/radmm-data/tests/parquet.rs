@@ -519,7 +519,7 @@ fn a_test_file_needs_no_column_of_the_split() {
         .unwrap()
         .to_string();
     assert!(
-        said.ends_with("rows.parquet has a header and no rows"),
+        said.ends_with("rows.parquet has a header and no rows; is it the right file?"),
         "{said}"
     );
 }
@@ -529,7 +529,7 @@ fn a_file_without_rows_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.parquet");
     write(&path, MESSAGE, Compression::SNAPPY, &[]);
-    let said = "rows.parquet has a header and no rows";
+    let said = "rows.parquet has a header and no rows; is it the right file?";
     assert_eq!(refusal(&path, &schema()), said);
 }
 

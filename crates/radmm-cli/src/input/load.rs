@@ -210,7 +210,7 @@ fn unknown_format(path: &Path) -> &'static str {
             "this compression is not supported; decompress it first, or compress it with gzip or zstd"
         }
         Some("xls" | "xlsx" | "ods") => {
-            "spreadsheets are not supported; save the table with commas, as .csv"
+            "spreadsheets are not read; export the table as CSV in UTF-8"
         }
         _ => "unknown file extension; give --format csv, parquet or libsvm",
     }

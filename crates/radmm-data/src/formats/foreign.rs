@@ -1,10 +1,13 @@
 //! Files that are no tables of this program, recognised by their first bytes.
 
+use super::compression::Compression;
+use crate::error::DataError;
+
 /// What a file is that cannot be read, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignFormat {
-    pub(crate) name: &'static str,
-    pub(crate) remedy: &'static str,
+    name: &'static str,
+    remedy: &'static str,
 }
 
 /// The remedy for a file of a program that can write CSV.
@@ -23,7 +26,7 @@ const ENCODE: &str = "save it as UTF-8";
 const NO_TABLE: &str = "give a file with a line for each row, such as CSV";
 
 /// First bytes of data that is not text.
-const BINARY: [(&[u8], &str, &str); 13] = [
+const BINARY: [(&[u8], &str, &str); 12] = [
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls)", EXPORT),
     (b"SQLite format 3\0", "an SQLite database", EXPORT),
     (b"\x89HDF", "an HDF5 file", EXPORT),
@@ -32,7 +35,6 @@ const BINARY: [(&[u8], &str, &str); 13] = [
     (b"PAR1", "a Parquet file", "set format = \"parquet\""),
     (b"BZh", "compressed with bzip2", DECOMPRESS),
     (b"\xfd7zXZ\0", "compressed with xz", DECOMPRESS),
-    (b"\x04\x22\x4d\x18", "compressed with LZ4", DECOMPRESS),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
     (b"Rar!", "a RAR archive", UNPACK),
     (b"\xff\xfe", "text in UTF-16", ENCODE),
@@ -40,7 +42,8 @@ const BINARY: [(&[u8], &str, &str); 13] = [
 ];
 
 /// First characters of text without rows, in any case, and of data that may look like text.
-const TEXT: [(&[u8], &str, &str); 5] = [
+const TEXT: [(&[u8], &str, &str); 6] = [
+    (b"\x04\x22\x4d\x18", "compressed with LZ4", DECOMPRESS),
     (b"%PDF", "a PDF document", EXPORT),
     (b"<?xml", "an XML document", NO_TABLE),
     (b"<html", "a web page", NO_TABLE),
@@ -52,6 +55,37 @@ const TEXT: [(&[u8], &str, &str); 5] = [
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 impl ForeignFormat {
+    /// Returns the error of a file of this format, which has this name in messages.
+    pub(crate) fn error(self, file: &str) -> DataError {
+        DataError::Foreign {
+            file: file.to_owned(),
+            found: self.name,
+            remedy: self.remedy,
+        }
+    }
+
+    /// Returns what a file is that should be a Parquet file and begins like this; `None` for a Parquet file.
+    pub(crate) fn instead_of_parquet(start: &[u8]) -> Option<Self> {
+        let found = |name, remedy| Some(Self { name, remedy });
+        match start {
+            [b'P', b'A', b'R', b'1', ..] => None,
+            [b'P', b'A', b'R', b'E', ..] => {
+                found("an encrypted Parquet file", "save it without encryption")
+            }
+            [] => found("empty", "give a Parquet file"),
+            _ if Compression::of(start).is_some() => found(
+                "compressed as a whole",
+                "decompress it; Parquet compresses its own pages",
+            ),
+            _ => Self::of(start).or_else(|| {
+                found(
+                    "no Parquet file, which begins with PAR1",
+                    "if it is CSV, set format = \"csv\"",
+                )
+            }),
+        }
+    }
+
     /// Returns the format of a file that begins like this, if it is a known one that is not text with rows.
     pub(crate) fn of(start: &[u8]) -> Option<Self> {
         let found = |name, remedy| Some(Self { name, remedy });

@@ -203,10 +203,20 @@ fn parse<'l>(
     };
     entries.clear();
     let mut last = 0;
+    if label.contains([',', ';']) && !line.contains(':') {
+        return Err(LineError::LooksLikeCsv {
+            line: excerpt(line.trim()),
+        });
+    }
     for pair in words {
-        let (index, value) = pair.split_once(':').ok_or_else(|| LineError::NoColon {
-            pair: excerpt(pair),
-        })?;
+        let (index, value) =
+            pair.split_once(':')
+                .ok_or_else(|| match line.trim_end().contains('\r') {
+                    true => LineError::CarriageReturn,
+                    false => LineError::NoColon {
+                        pair: excerpt(pair),
+                    },
+                })?;
         let number = index.parse().ok().filter(|number| *number > 0);
         let index: u32 = number.ok_or_else(|| LineError::Index {
             index: excerpt(index),

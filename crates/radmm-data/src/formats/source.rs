@@ -231,18 +231,8 @@ fn visit_text<'a, V: TableVisitor>(
         source = decoded.map_err(DataError::read(name))?;
         start = take_start(&mut source, name)?;
     }
-    if let Some(ForeignFormat {
-        name: found,
-        remedy,
-    }) = ForeignFormat::of(&start)
-    {
-        let file = name.to_owned();
-        return Err(DataError::Foreign {
-            file,
-            found,
-            remedy,
-        }
-        .into());
+    if let Some(foreign) = ForeignFormat::of(&start) {
+        return Err(foreign.error(name).into());
     }
     let dialect = visitor.dialect(&start, options, options.dialect(path));
     let text: Box<dyn Read> = Box::new(Cursor::new(start).chain(&mut source));
@@ -264,6 +254,10 @@ fn visit_text<'a, V: TableVisitor>(
 fn take_start(source: &mut dyn Read, name: &str) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
     let read = source.take(START).read_to_end(&mut start);
-    read.map_err(DataError::read(name))?;
-    Ok(start)
+    match (read, ForeignFormat::of(&start)) {
+        (Ok(_), _) => Ok(start),
+        // What is read tells more than that there is no more of it.
+        (Err(_), Some(foreign)) => Err(foreign.error(name)),
+        (Err(cause), None) => Err(DataError::read(name)(cause)),
+    }
 }

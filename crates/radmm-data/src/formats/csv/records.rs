@@ -365,7 +365,7 @@ mod tests {
             let error = records.next().err().unwrap();
             assert_eq!(
                 error.to_string(),
-                "rows.csv:3: a quote is opened in this row and never closed"
+                "rows.csv:3: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
             );
         }
     }

@@ -10,6 +10,7 @@ mod footer;
 
 use std::fmt::Write;
 use std::fs::File;
+use std::io::{Read, Seek};
 use std::ops::Range;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -22,7 +23,11 @@ use crate::date::date_of_days;
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FieldError};
 use crate::formats::catch_panic::catch_panic;
+use crate::formats::foreign::ForeignFormat;
 use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
+
+/// The number of bytes at the beginning of a file that tell what it is.
+const START: u64 = 1 << 12;
 
 /// The number of rows decoded at a time.
 const BATCH: usize = 1024;
@@ -34,9 +39,16 @@ pub(crate) struct ParquetTable<'a> {
 }
 
 impl<'a> ParquetTable<'a> {
-    pub(crate) fn open(source: File, file: &'a str) -> Result<Self, DataError> {
+    pub(crate) fn open(mut source: File, file: &'a str) -> Result<Self, DataError> {
         let length = source.metadata().map(|metadata| metadata.len());
         let length = length.map_err(DataError::read(file))?;
+        let mut start = Vec::new();
+        let read = source.by_ref().take(START).read_to_end(&mut start);
+        read.and_then(|_| source.rewind())
+            .map_err(DataError::read(file))?;
+        if let Some(foreign) = ForeignFormat::instead_of_parquet(&start) {
+            return Err(foreign.error(file));
+        }
         let reader = decode(file, || SerializedFileReader::new(source))?;
         match footer::chunks_are_inside(reader.metadata(), length) {
             true => Ok(Self { file, reader }),
