@@ -32,7 +32,7 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 14] = [
+const ALL: [Measurement; 15] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
@@ -44,6 +44,7 @@ const ALL: [Measurement; 14] = [
     ("alone", steps::alone),
     ("reproduce", figures::reproduce),
     ("reading", reading::reading),
+    ("sources", reading::sources),
     ("node", node::overhead),
     ("baselines", baselines::whole_run),
     ("scale", scale::curves),
@@ -61,6 +62,10 @@ fn main() -> ExitCode {
         }
         ["--child", "reading", path, split] => {
             reading::read_once(path.as_ref(), split);
+            ExitCode::SUCCESS
+        }
+        ["--child", "source", path] => {
+            reading::read_source(path.as_ref());
             ExitCode::SUCCESS
         }
         ["--child", "bare", study, site, bytes] => {

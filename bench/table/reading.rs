@@ -1,8 +1,11 @@
-//! How fast a large file is read, and in how much memory: ten million rows of five numbers and two categories.
+//! How fast a large file is read, and in how much memory: ten million rows of five numbers and two categories. And two million of them
+//! from every kind of source.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use parquet::basic::Compression;
@@ -13,14 +16,25 @@ use parquet::schema::parser::parse_message_type;
 use radmm::curator::NormPolicy;
 use radmm::curator::bench_hooks::{MeasuredRows, VectorUnits};
 use radmm_data::{
-    Categorical, Format, Numeric, PartitionSpec, Schema, Split, TableFile, read_partition,
+    Categorical, DecimalMark, FileOptions, Format, Numeric, PartitionSpec, Schema, Separator,
+    Split, TableFile, TableSource, TableStream, read_partition,
 };
 use serde_json::{Value, json};
 
-use crate::clock::{child, peak, timed};
+use crate::clock::{child, median, peak, timed};
 use radmm_bench::report::{Detail, Found, thousands, times};
 
 const ROWS: usize = 10_000_000;
+
+/// The rows of every kind of source.
+const SOURCE_ROWS: usize = 2_000_000;
+
+/// The files of a folder.
+const FILES: usize = 20;
+
+/// The readings of a source, of which the median counts.
+const READINGS: usize = 3;
+
 const NUMBERS: usize = 5;
 const WARDS: usize = 10;
 const NODES: usize = 10;
@@ -31,9 +45,11 @@ pub fn reading() -> Found {
     fs::create_dir_all(&folder).unwrap();
     let mut lines = Vec::new();
     for (name, write) in [
-        ("rows.csv", write_csv as fn(&Path)),
-        ("rows.parquet", write_parquet),
-        ("rows.svm", write_libsvm),
+        ("rows.csv", (|path| write_csv(path, ROWS, ",")) as fn(&Path)),
+        ("rows.parquet", |path| {
+            write_parquet(path, 0..ROWS, Compression::SNAPPY)
+        }),
+        ("rows.svm", |path| write_libsvm(path, ROWS)),
     ] {
         let path = folder.join(name);
         write(&path);
@@ -80,6 +96,141 @@ pub fn reading() -> Found {
     }
 }
 
+/// A source of rows: its name, the file or the folder, and what writes it.
+type Source = (&'static str, &'static str, fn(&Path));
+
+const SOURCES: [Source; 10] = [
+    ("CSV", "plain.csv", |path| write_csv(path, SOURCE_ROWS, ",")),
+    ("CSV, gzip", "packed.csv.gz", |path| compress(path, "gzip")),
+    ("CSV, zstd", "packed.csv.zst", |path| compress(path, "zstd")),
+    (
+        "CSV with semicolons and decimal commas",
+        "semicolons.csv",
+        |path| write_csv(path, SOURCE_ROWS, ";"),
+    ),
+    ("CSV of a command, `cat`", "printed.csv", |path| {
+        write_csv(path, SOURCE_ROWS, ",")
+    }),
+    ("Parquet, snappy", "snappy.parquet", |path| {
+        write_parquet(path, 0..SOURCE_ROWS, Compression::SNAPPY)
+    }),
+    ("Parquet, zstd", "zstd.parquet", |path| {
+        write_parquet(path, 0..SOURCE_ROWS, Compression::ZSTD(Default::default()))
+    }),
+    ("a folder of 20 Parquet files", "folder", write_folder),
+    ("LIBSVM", "rows.svm", |path| write_libsvm(path, SOURCE_ROWS)),
+    ("LIBSVM, zstd", "packed.svm.zst", |path| {
+        compress(path, "zstd")
+    }),
+];
+
+/// The same rows from every kind of source.
+pub fn sources() -> Found {
+    let folder = crate::target().join("bench-sources");
+    fs::create_dir_all(&folder).unwrap();
+    let mut lines = Vec::new();
+    let mut of_csv = None;
+    for (name, file, write) in SOURCES {
+        let path = folder.join(file);
+        write(&path);
+        let read = || -> Value {
+            let said = child(&["source", path.to_str().unwrap()]);
+            serde_json::from_str(&said).unwrap()
+        };
+        let said: Vec<Value> = (0..READINGS).map(|_| read()).collect();
+        let number = |key: &str| said.iter().map(|one| one[key].as_f64().unwrap()).collect();
+        let rate = SOURCE_ROWS as f64 / median(number("seconds"));
+        let of_csv = *of_csv.get_or_insert(rate);
+        let (stored, peak) = (median(number("stored")), median(number("peak")));
+        lines.push(vec![
+            name.to_owned(),
+            format!("{:.0} MB", size(&path) / 1e6),
+            thousands(rate as usize),
+            times(rate / of_csv),
+            format!("{:.0} MB", peak / 1e6),
+            times(peak / stored),
+        ]);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    Found {
+        details: vec![Detail {
+            title: "Sources of rows".to_owned(),
+            head: vec![
+                "source",
+                "size",
+                "rows/s",
+                "of CSV",
+                "peak memory",
+                "of the rows as stored",
+            ],
+            lines,
+            notes: vec![format!(
+                "{} rows of five numbers, two categories and an intercept, for {NODES} nodes, on one thread; the median of {READINGS} \
+                 readings. Every reading is a process of its own, and the peak is the largest memory of that process. A party that runs \
+                 a command hashes what it prints as well.",
+                thousands(SOURCE_ROWS),
+            )],
+        }],
+        ..Found::default()
+    }
+}
+
+/// Returns the bytes of a file, or of the files of a folder.
+fn size(path: &Path) -> f64 {
+    let one = |path: &Path| fs::metadata(path).unwrap().len() as f64;
+    match path.is_dir() {
+        true => fs::read_dir(path)
+            .unwrap()
+            .map(|file| one(&file.unwrap().path()))
+            .sum(),
+        false => one(path),
+    }
+}
+
+/// Writes the compressed form of rows, whose format is that of the path, by a program that users have.
+fn compress(path: &Path, program: &str) {
+    let plain = path.with_extension("");
+    match Format::of(&plain) {
+        Some(Format::Libsvm) => write_libsvm(&plain, SOURCE_ROWS),
+        _ => write_csv(&plain, SOURCE_ROWS, ","),
+    }
+    let packed = Command::new(program)
+        .args(["-q", "-c"])
+        .arg(&plain)
+        .stdout(File::create(path).unwrap())
+        .status();
+    assert!(packed.unwrap().success(), "{program}");
+    fs::remove_file(plain).unwrap();
+}
+
+fn write_folder(path: &Path) {
+    fs::create_dir_all(path).unwrap();
+    let rows = SOURCE_ROWS / FILES;
+    for file in 0..FILES {
+        let name = path.join(format!("part-{file:02}.parquet"));
+        write_parquet(&name, file * rows..(file + 1) * rows, Compression::SNAPPY);
+    }
+}
+
+/// One reading of a source in this process, whose time and peak are printed.
+pub fn read_source(path: &Path) {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let format = Format::of(path).unwrap_or(Format::Parquet);
+    let mut options = FileOptions::from(format);
+    if name == "semicolons.csv" {
+        options.separator = Some(Separator::Semicolon);
+        options.decimal = Some(DecimalMark::Comma);
+    }
+    if name == "printed.csv" {
+        let cat = Command::new("cat").arg(path).stdout(Stdio::piped()).spawn();
+        let printed = cat.unwrap().stdout.unwrap();
+        let stream = TableStream::new(printed, "the output of cat", options);
+        return read(stream.into(), SOURCE_ROWS, format, &Split::RoundRobin);
+    }
+    let table = TableFile::open(path, options).unwrap();
+    read(table.into(), SOURCE_ROWS, format, &Split::RoundRobin);
+}
+
 /// One reading in this process, whose time and peak are printed.
 pub fn read_once(path: &Path, split: &str) {
     let format = Format::of(path).unwrap();
@@ -87,16 +238,17 @@ pub fn read_once(path: &Path, split: &str) {
         "shuffled" => Split::Shuffled { seed: 1 },
         _ => Split::RoundRobin,
     };
+    let table = TableFile::open(path, format).unwrap();
+    read(table.into(), ROWS, format, &by_split);
+}
+
+/// Reads so many rows, and prints the time and the peak.
+fn read(table: TableSource<'_>, rows: usize, format: Format, split: &Split) {
     let (seconds, partition) = timed(|| {
-        let table = TableFile::open(path, format).unwrap();
-        let spec = PartitionSpec {
-            split: &by_split,
-            nodes: NODES,
-            holdout: None,
-        };
+        let spec = PartitionSpec::new(split, NODES);
         read_partition(table, &schema(format), spec).unwrap()
     });
-    assert_eq!(partition.read, ROWS);
+    assert_eq!(partition.read, rows);
     let parts = partition.parts.into_iter();
     let bytes = parts.map(|part| MeasuredRows::new(part.shard, VectorUnits::Best).bytes());
     let stored: usize = bytes.sum();
@@ -116,29 +268,34 @@ fn row(n: usize) -> Row {
     (numbers, wards, hash(1_000_003).is_multiple_of(3))
 }
 
-fn write_csv(path: &Path) {
+fn write_csv(path: &Path, rows: usize, separator: &str) {
+    let s = separator;
     let mut file = BufWriter::new(File::create(path).unwrap());
-    writeln!(file, "a,b,c,d,e,ward,clinic,ill").unwrap();
-    for n in 0..ROWS {
+    writeln!(file, "a{s}b{s}c{s}d{s}e{s}ward{s}clinic{s}ill").unwrap();
+    for n in 0..rows {
         let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
         let ill = if ill { "yes" } else { "no" };
-        writeln!(file, "{a},{b},{c},{d},{e},w{ward},c{clinic},{ill}").unwrap();
+        writeln!(
+            file,
+            "{a}{s}{b}{s}{c}{s}{d}{s}{e}{s}w{ward}{s}c{clinic}{s}{ill}"
+        )
+        .unwrap();
     }
     file.flush().unwrap();
 }
 
-fn write_parquet(path: &Path) {
+fn write_parquet(path: &Path, rows: Range<usize>, codec: Compression) {
     let message = "message rows {
         required int64 a; required int64 b; required int64 c; required int64 d; required int64 e;
         required binary ward (UTF8); required binary clinic (UTF8); required binary ill (UTF8);
     }";
     let schema = Arc::new(parse_message_type(message).unwrap());
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let properties = WriterProperties::builder().set_compression(codec);
     let file = File::create(path).unwrap();
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
     const GROUP: usize = 250_000;
-    for start in (0..ROWS).step_by(GROUP) {
-        let rows: Vec<_> = (start..start + GROUP).map(row).collect();
+    for start in rows.clone().step_by(GROUP) {
+        let rows: Vec<_> = (start..rows.end.min(start + GROUP)).map(row).collect();
         let mut group = writer.next_row_group().unwrap();
         for k in 0..NUMBERS {
             let numbers: Vec<i64> = rows.iter().map(|row| row.0[k] as i64).collect();
@@ -167,9 +324,9 @@ fn write_parquet(path: &Path) {
     writer.close().unwrap();
 }
 
-fn write_libsvm(path: &Path) {
+fn write_libsvm(path: &Path, rows: usize) {
     let mut file = BufWriter::new(File::create(path).unwrap());
-    for n in 0..ROWS {
+    for n in 0..rows {
         let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
         let label = if ill { "+1" } else { "-1" };
         let (ward, clinic) = (NUMBERS + 1 + ward, NUMBERS + 1 + WARDS + clinic);

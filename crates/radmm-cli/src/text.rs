@@ -46,5 +46,9 @@ pub fn verification_json(verdict: &Verification) -> String {
 
 /// Returns notes on rows and studies that can be run but look like a mistake.
 pub fn notes_on_rows(experiment: &Experiment) -> Vec<String> {
-    warnings::on_rows(experiment)
+    let dropped = warnings::of_dropped_rows(experiment);
+    dropped
+        .into_iter()
+        .chain(warnings::on_rows(experiment))
+        .collect()
 }

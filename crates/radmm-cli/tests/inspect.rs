@@ -21,6 +21,33 @@ fn section_of(csv: &str, args: &[&str]) -> String {
 }
 
 #[test]
+fn a_column_of_dates_gets_bounds_that_are_dates() {
+    let folder = TempDir::new().unwrap();
+    let rows: String = (0..60)
+        .map(|n| {
+            format!(
+                "20{:02}-{:02}-15 08:30,{}\n",
+                11 + n % 9,
+                1 + n % 12,
+                ["no", "yes"][n % 2]
+            )
+        })
+        .collect();
+    fs::write(
+        folder.path().join("rows.csv"),
+        format!("seen,ill\n{rows},no\n"),
+    )
+    .unwrap();
+    let drafted = radmm(folder.path(), &["data", "inspect", "rows.csv"]);
+    let said = text(&drafted.stdout);
+    let line = "seen = { bounds = [2011-01-01, 2020-01-01], splines = 8, missing = \"category\" } # from the rows; 1.6 % missing\n";
+    assert!(said.contains(line), "{said}");
+    fs::write(folder.path().join("study.toml"), said).unwrap();
+    let ran = radmm(folder.path(), &["run", "study.toml", "--json"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+}
+
+#[test]
 fn numbers_categories_identifiers_and_constants_are_distinguished() {
     let mut csv = "name,age,ward,country,empty,outcome,sick\n".to_owned();
     for n in 0..150 {
@@ -190,11 +217,12 @@ fn wrong_use_has_exit_code_2() {
     let folder = folder();
     fs::write(folder.path().join("one.csv"), "a,b\n1,2\n1,3\n1,4\n").unwrap();
     fs::write(folder.path().join("one.svm"), "1 1:1\n1 2:1\n").unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
     for (args, says) in [
         (&["none.csv"][..], "error: none.csv: No such file"),
         (
-            &[".", "--format", "csv"],
-            "error: ./one.svm: this is a LIBSVM file by its name, and format is \"csv\"; correct it, or read files of one format",
+            &["empty", "--format", "csv"],
+            "error: empty: there is no file of rows; names that begin with . or _ are left out",
         ),
         (
             &["rows.csv", "--label", "lable"],

@@ -120,6 +120,42 @@ fn rows() -> String {
 }
 
 #[test]
+fn dropped_rows_are_told_to_the_operator_and_to_no_log_in_json() {
+    let trial = Trial::new();
+    let path = trial.home("alder").join("rows.csv");
+    fs::write(path, rows() + &"?,no,\n".repeat(8)).unwrap();
+    trial.site("alder", "path = \"rows.csv\"");
+    let checked = trial.check();
+    let expected = "warning: 8 of 48 rows (16.7 %) are dropped, since they lack a value: \"age\" in 8; missing = \"category\"";
+    let said = text(&checked.stderr);
+    assert!(said.contains(expected), "{said}");
+    let printed = text(&checked.stdout);
+    let line = "  dropped for a missing field: 8 rows (\"age\" in 8)\n";
+    assert!(printed.contains(line), "{printed}");
+    let mut json = trial.node("alder");
+    let checked = json.args(["--check", "--log", "json", "--json"]).output();
+    let checked = checked.unwrap();
+    assert_eq!(text(&checked.stderr), "");
+    let private: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(private["private"]["lacking"]["age"], 8);
+    // A party that starts says it, too; one whose log goes elsewhere does not.
+    let start = |log: &str| {
+        let alder = trial.node("alder").args(["--log", log]).spawn().unwrap();
+        let birch = trial.node("birch").spawn().unwrap();
+        let [alder, birch] = [alder, birch].map(|party| party.wait_with_output().unwrap());
+        assert!(birch.status.success(), "{}", text(&birch.stderr));
+        for party in ["alder", "birch"] {
+            fs::remove_dir_all(trial.home(party).join("state")).unwrap();
+            fs::remove_dir_all(trial.home(party).join("results")).unwrap();
+        }
+        text(&alder.stderr).to_owned()
+    };
+    assert!(start("text").contains(expected));
+    let log = start("json");
+    assert!(!log.contains("dropped") && !log.contains("age"), "{log}");
+}
+
+#[test]
 fn rows_of_a_command_and_of_stdin_are_those_of_the_file_to_the_bit() {
     let trial = Trial::new();
     trial.site("alder", "path = \"rows.csv\"");
@@ -208,7 +244,7 @@ fn a_command_that_fails_gives_no_rows() {
         (
             "head -n 1 rows.csv",
             1,
-            "the output of ./rows.sh has a header and no rows",
+            "the output of ./rows.sh has a header and no rows; is it the right file?",
         ),
         (
             "head -n 30 rows.csv",

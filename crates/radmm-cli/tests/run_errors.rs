@@ -36,6 +36,31 @@ fn notes_go_to_stderr_and_quiet_silences_them() {
 }
 
 #[test]
+fn more_than_a_tenth_of_dropped_rows_are_a_warning_that_names_their_columns() {
+    let folder = folder(STUDY);
+    let path = folder.path().join("rows.csv");
+    let run = |lacking: usize| {
+        // The last one lacks its sex, too.
+        let more = "?,f,no\n".repeat(lacking) + "?,?,no\n";
+        fs::write(&path, rows() + &more).unwrap();
+        let output = radmm(folder.path(), &["run", "study.toml"]);
+        assert!(output.status.success());
+        text(&output.stderr).to_owned()
+    };
+    assert!(!run(4).contains("are dropped"));
+    let said = run(5);
+    let expected = "warning: 7 of 67 rows (10.4 %) are dropped, since they lack a value: \"age\" in 7, \"sex\" in 1; missing = \"category\" \
+                    for a feature keeps such rows, as in age = { bounds = [0, 90], missing = \"category\" }\n";
+    assert!(said.contains(expected), "{said}");
+    let study = STUDY.replace(
+        "age = [0, 90]",
+        "age = { bounds = [0, 90], missing = \"category\" }",
+    );
+    fs::write(folder.path().join("study.toml"), study).unwrap();
+    assert!(!run(5).contains("are dropped"));
+}
+
+#[test]
 fn a_mistake_in_the_study_is_wrong_use() {
     let folder = folder(&STUDY.replace("penalty", "penalti"));
     let (said, code) = error_of(folder.path(), &["run", "study.toml"]);

@@ -133,7 +133,7 @@ fn files_that_are_not_tables_have_exit_code_1() {
         (
             "header.csv",
             b"a,b\n",
-            "header.csv has a header and no rows",
+            "header.csv has a header and no rows; is it the right file?",
         ),
         (
             "numbers.csv",
@@ -260,7 +260,7 @@ fn other_separators_and_file_types_are_reported_with_a_remedy() {
         ),
         (
             "rows.xlsx",
-            "spreadsheets are not supported; save the table with commas, as .csv",
+            "spreadsheets are not read; export the table as CSV in UTF-8",
         ),
     ] {
         fs::write(folder.path().join(name), "").unwrap();

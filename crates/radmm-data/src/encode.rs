@@ -2,12 +2,14 @@
 //!
 //! A numeric field `v` with public bounds `[a, b]` becomes `min(max(v, a), b) / max(|a|, |b|)`, or, if it is centred,
 //! `(min(max(v, a), b) − (a + b)/2) / ((b − a)/2)`; both are within [−1, 1]. With public bins it is encoded one-hot, as a
-//! one in the column of its bin. A categorical field is encoded one-hot, as a one in the column of its value. A missing value
+//! one in the column of its bin. A date is the number of days since 1970-01-01, and encoded as one. A categorical field is encoded
+//! one-hot, as a one in the column of its value. A missing value
 //! is a one in the last column of its feature, where the schema has a category for it. A value that cannot be encoded counts as
 //! missing where the schema says so, and is an error elsewhere. The intercept is a one. The norm policy is applied later, by the shard.
 
 use std::collections::HashMap;
 
+use crate::date;
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
 use crate::formats::named_columns::{Column, Record};
@@ -32,7 +34,7 @@ struct OneHot<'a> {
     schema: &'a Categorical,
     /// The last of its encoded columns.
     last: u32,
-    /// The encoded column of each value.
+    /// The encoded column of each value, in each of its spellings.
     codes: HashMap<&'a str, u32>,
 }
 
@@ -52,10 +54,14 @@ impl<'a> Encoder<'a> {
         let mut categorical = Vec::new();
         for column in &schema.categorical {
             let codes = (next..).zip(&column.values);
+            let spelt = codes.flat_map(|(code, value)| {
+                let others = spellings(column.is_boolean, value).iter().copied();
+                others.chain([value.as_str()]).map(move |text| (text, code))
+            });
             let one_hot = OneHot {
                 schema: column,
                 last: next + column.width() - 1,
-                codes: codes.map(|(code, value)| (value.as_str(), code)).collect(),
+                codes: spelt.collect(),
             };
             next += column.width();
             categorical.push((find(&column.name)?, one_hot));
@@ -75,27 +81,39 @@ impl<'a> Encoder<'a> {
         numeric.chain(categorical)
     }
 
-    /// Returns whether a record lacks a value without which it is dropped. Its other fields may be invalid.
-    pub(crate) fn is_incomplete(&self, record: &impl Record) -> Result<bool, DataError> {
-        for (column, NumericFeature { schema, .. }) in &self.numeric {
-            if !schema.missing_category
-                && (record.is_missing(*column, self.missing)?
-                    || schema.other_is_missing && number(record, *column)?.is_err())
-            {
-                return Ok(true);
+    /// Finds the features whose values a record lacks, if it is dropped without them. Its other fields may be invalid.
+    pub(crate) fn find_lacking(
+        &self,
+        record: &impl Record,
+        lacking: &mut Lacking,
+    ) -> Result<(), DataError> {
+        lacking.0.clear();
+        for (k, (column, NumericFeature { schema, .. })) in (0..).zip(&self.numeric) {
+            if schema.missing_category {
+                continue;
             }
+            let is_missing = match record.is_missing(*column, self.missing) {
+                Ok(false) if schema.other_is_missing => {
+                    number(record, *column, schema).map(|number| number.is_err())
+                }
+                known => known,
+            };
+            lacking.add(k, is_missing)?;
         }
-        for (column, one_hot) in &self.categorical {
-            let schema = one_hot.schema;
-            if !schema.missing_category
-                && (record.is_missing(*column, self.missing)?
-                    || schema.other_is_missing
-                        && !one_hot.codes.contains_key(record.field(*column)?))
-            {
-                return Ok(true);
+        for (k, (column, one_hot)) in (self.numeric.len() as u32..).zip(&self.categorical) {
+            if one_hot.schema.missing_category {
+                continue;
             }
+            let is_missing = match record.is_missing(*column, self.missing) {
+                Ok(false) if one_hot.schema.other_is_missing => {
+                    let value = record.field(*column);
+                    value.map(|value| !one_hot.codes.contains_key(value))
+                }
+                known => known,
+            };
+            lacking.add(k, is_missing)?;
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Replaces `entries` by those of a record that is not incomplete, in ascending order of their columns: one for each used column
@@ -118,7 +136,7 @@ impl<'a> Encoder<'a> {
                 entries.push(missing);
                 continue;
             }
-            let number = match number(record, *column)? {
+            let number = match number(record, *column, schema)? {
                 Ok(number) => number,
                 Err(_) if schema.missing_category && schema.other_is_missing => {
                     entries.push(missing);
@@ -176,8 +194,41 @@ impl<'a> Encoder<'a> {
     }
 }
 
+/// The used columns whose values a record lacks: features as indices into the schema, numeric ones first, then the label, and then
+/// the column of the split.
+#[derive(Default)]
+pub(crate) struct Lacking(Vec<u32>);
+
+impl Lacking {
+    /// Adds a column if its value is missing. What is wrong with a later field of a record that lacks one has no meaning.
+    pub(crate) fn add(
+        &mut self,
+        column: u32,
+        is_missing: Result<bool, DataError>,
+    ) -> Result<(), DataError> {
+        match is_missing {
+            Ok(true) => self.0.push(column),
+            Err(error) if self.0.is_empty() => return Err(error),
+            Ok(false) | Err(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn columns(&self) -> &[u32] {
+        &self.0
+    }
+}
+
 impl OneHot<'_> {
     fn unknown(&self, value: &str) -> FieldError {
+        if self.schema.is_boolean {
+            let value = excerpt(value);
+            return FieldError::NotABoolean { value };
+        }
         FieldError::UnknownCategory {
             value: excerpt(value),
             known: first_few(self.schema.values.iter().map(String::as_str)),
@@ -185,8 +236,24 @@ impl OneHot<'_> {
     }
 }
 
-/// Returns the number in a field, or the reason why it is none.
-fn number(record: &impl Record, column: Column<'_>) -> Result<Result<f64, FieldError>, DataError> {
+/// Returns how a field may spell a truth value beside its own word.
+fn spellings(is_boolean: bool, value: &str) -> &'static [&'static str] {
+    match (is_boolean, value) {
+        (true, "true") => &["True", "TRUE", "t", "T", "1"],
+        (true, "false") => &["False", "FALSE", "f", "F", "0"],
+        _ => &[],
+    }
+}
+
+/// Returns the number or the days of the date in a field, or the reason why it has none.
+fn number(
+    record: &impl Record,
+    column: Column<'_>,
+    schema: &Numeric,
+) -> Result<Result<f64, FieldError>, DataError> {
+    if schema.is_date {
+        return Ok(date::parse(record.field(column)?));
+    }
     Ok(match record.number(column) {
         Some(number) => check_finite(number, || number.to_string()),
         None => parse(record.field(column)?, record.decimal()),

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
 };
-use crate::formats::{Format, Separator};
+use crate::formats::{Format, MAX_ROW_BYTES, Separator};
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,39 @@ pub enum DataError {
         /// Whether that format was given.
         is_given: bool,
     },
+    /// The file is none of the formats that are read.
+    #[error("{file} is {found}; {remedy}")]
+    Foreign {
+        /// The name of the file, as the caller gave it.
+        file: String,
+        /// What it is.
+        found: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// There is a byte that no text has.
+    #[error(
+        "{file}:{line}: there is the control character {byte:#04x}, so that this is not a text file in UTF-8; save it as CSV in UTF-8, or set its format"
+    )]
+    ControlCharacter {
+        /// The name of the file, as the caller gave it.
+        file: String,
+        /// The line of the character.
+        line: u64,
+        /// The character.
+        byte: u8,
+    },
+    /// A row is longer than any is.
+    #[error(
+        "{file}:{line}: the row that begins here is longer than {} MiB, the most that is read; look for a quote that is never closed",
+        MAX_ROW_BYTES >> 20
+    )]
+    RowTooLong {
+        /// The name of the file, as the caller gave it.
+        file: String,
+        /// The line on which the row begins.
+        line: u64,
+    },
     /// The file has no header.
     #[error("{file} is empty: its first line must name the columns")]
     Empty {
@@ -97,7 +130,7 @@ pub enum DataError {
         separator: Separator,
     },
     /// The file has a header and no rows.
-    #[error("{file} has a header and no rows")]
+    #[error("{file} has a header and no rows; is it the right file?")]
     NoRows {
         /// The name of the file, as the caller gave it.
         file: String,
@@ -126,9 +159,10 @@ pub enum DataError {
     },
     /// The study names a column that the header lacks.
     #[error(
-        "{file}{position}: there is no column {column:?}{}; the header has {}",
+        "{file}{position}: there is no column {column:?}{}; the header has {}{}",
         did_you_mean(nearest),
-        list(header)
+        list(header),
+        header_remedy(header)
     )]
     NoSuchColumn {
         /// The name of the file, as the caller gave it.
@@ -157,7 +191,9 @@ pub enum DataError {
         got: usize,
     },
     /// A quote is never closed, so that the rest of the file would be one field.
-    #[error("{file}:{line}: a quote is opened in this row and never closed")]
+    #[error(
+        "{file}:{line}: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
+    )]
     OpenQuote {
         /// The name of the file, as the caller gave it.
         file: String,
@@ -222,13 +258,16 @@ pub enum DataError {
     },
     /// Every row has a missing value.
     #[error(
-        "{file}: all {read} rows were dropped: each has a missing value in a column that the study uses"
+        "{file}: all {read} rows were dropped, since each lacks a value: {}; missing = \"category\" for a feature keeps such rows",
+        in_columns(lacking)
     )]
     AllDropped {
         /// The name of the file, as the caller gave it.
         file: String,
         /// The number of rows in the file.
         read: usize,
+        /// The columns that lack values, and in how many rows, most first.
+        lacking: Vec<(String, usize)>,
     },
     /// The positive class does not occur.
     #[error(
@@ -309,6 +348,19 @@ impl DataError {
     }
 }
 
+/// The number of columns shown that lack values.
+const MOST_LACKING: usize = 6;
+
+/// Formats columns with the number of rows that lack each, the first few of them.
+pub fn in_columns(lacking: &[(String, usize)]) -> String {
+    let shown = lacking.iter().take(MOST_LACKING);
+    let mut shown: Vec<String> = shown
+        .map(|(column, rows)| format!("{:?} in {rows}", excerpt(column)))
+        .collect();
+    shown.extend((lacking.len() > MOST_LACKING).then(|| "…".to_owned()));
+    shown.join(", ")
+}
+
 /// The number of names kept of a long list: one more than [`list`] shows, so that it can tell a list that was cut.
 pub(crate) const MAX_LISTED: usize = 9;
 
@@ -351,6 +403,14 @@ fn other_format(found: Option<Format>, expected: Format, is_given: bool) -> Stri
     match is_given {
         true => format!("{is}, and format is {:?}; correct it, or", expected.name()),
         false => format!("{is}, and others are {} files;", expected.title()),
+    }
+}
+
+/// Returns what to do about a header that lacks a column.
+fn header_remedy(header: &[String]) -> &'static str {
+    match header.iter().any(|name| name.parse::<f64>().is_ok()) {
+        true => "; if these are values, add a line above them that names the columns",
+        false => "",
     }
 }
 

@@ -4,6 +4,7 @@
 use thiserror::Error;
 
 use crate::error::list;
+use crate::formats::{MAX_FIELD_BYTES, MAX_ROW_BYTES};
 
 /// The reason why a field does not fit its column. Long fields are cut.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -11,6 +12,15 @@ pub enum FieldError {
     /// The bytes are not text.
     #[error("the field is not UTF-8; save the file as UTF-8")]
     NotUtf8,
+    /// The field is longer than any is.
+    #[error(
+        "the field has {bytes} bytes, and at most {} are read; shorten it, or leave the column out of the study",
+        MAX_FIELD_BYTES
+    )]
+    TooLong {
+        /// Its number of bytes.
+        bytes: usize,
+    },
     /// A field of a numeric column is not a number.
     #[error("invalid number {value:?}; correct it, or list it under missing to drop such rows")]
     NotANumber {
@@ -33,11 +43,35 @@ pub enum FieldError {
         /// The field.
         value: String,
     },
+    /// A field of a numeric column is a date.
+    #[error(
+        "invalid number {value:?}: if the column holds dates, give it bounds that are dates, such as bounds = [2000-01-01, 2030-01-01]"
+    )]
+    DateInNumber {
+        /// The field.
+        value: String,
+    },
     /// The field is NaN, an infinity, or a number beyond `f64`.
     #[error(
         "invalid number {value:?}: must be finite; correct it, or list it under missing to drop such rows"
     )]
     NotFinite {
+        /// The field.
+        value: String,
+    },
+    /// A field of a column of dates is not a date.
+    #[error(
+        "invalid date {value:?}: must be a day such as 2020-12-31, with a time behind it or without; correct it, or list it under missing to drop such rows"
+    )]
+    NotADate {
+        /// The field.
+        value: String,
+    },
+    /// A field of a column of truth values is not one.
+    #[error(
+        "invalid truth value {value:?}: must be true or false, t or f, or 1 or 0; correct it, list it under missing to drop such rows, or give the column a vocabulary of other words"
+    )]
+    NotABoolean {
         /// The field.
         value: String,
     },
@@ -82,12 +116,29 @@ pub enum LineError {
     /// The bytes are not text.
     #[error("the line is not UTF-8; is it a LIBSVM file?")]
     NotUtf8,
+    /// The line is longer than any is.
+    #[error(
+        "the line is longer than {} MiB, the most that is read; is it a LIBSVM file, with a line for each row?",
+        MAX_ROW_BYTES >> 20
+    )]
+    TooLong,
     /// A pair has no colon.
     #[error("invalid pair {pair:?}: a row is a label and index:value pairs such as 3:0.5")]
     NoColon {
         /// The text in place of the pair.
         pair: String,
     },
+    /// The line has fields with separators and no pairs.
+    #[error(
+        "{line:?} is no row of a LIBSVM file, which is a label and index:value pairs such as 3:0.5; if the file is CSV, set format = \"csv\""
+    )]
+    LooksLikeCsv {
+        /// The line.
+        line: String,
+    },
+    /// There is a carriage return within the line.
+    #[error("a carriage return is within the line; save the file with line ends of LF or CRLF")]
+    CarriageReturn,
     /// The text before the colon is not the number of a column.
     #[error("invalid index {index:?}: columns are numbered from 1")]
     Index {

@@ -35,6 +35,7 @@
 )]
 
 mod builtin;
+mod date;
 mod encode;
 mod error;
 mod error_kinds;
@@ -46,8 +47,9 @@ mod schema;
 mod scoring;
 
 pub use self::builtin::Builtin;
+pub use self::date::{date_of_days, days_of_date};
 pub use self::encode::spline_weights;
-pub use self::error::{DataError, FilePosition};
+pub use self::error::{DataError, FilePosition, in_columns};
 pub use self::error_kinds::{
     ColumnError, FieldError, FormatError, HoldoutError, LineError, SplitError,
 };
@@ -56,8 +58,9 @@ pub use self::formats::memory::{
     CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
 };
 pub use self::formats::{
-    DecimalMark, FileOptions, Format, RowFiles, Separator, TableFile, TableSource, TableStream,
-    partition_csv, partition_libsvm, read_partition, read_test_set,
+    DecimalMark, FileOptions, Format, MAX_FIELD_BYTES, MAX_ROW_BYTES, RowFiles, Separator,
+    TableFile, TableSource, TableStream, partition_csv, partition_libsvm, read_partition,
+    read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};

@@ -1,5 +1,6 @@
 //! Numbers in fields of text.
 
+use crate::date;
 use crate::error::excerpt;
 use crate::error_kinds::FieldError;
 use crate::formats::DecimalMark;
@@ -22,6 +23,7 @@ pub(crate) fn parse(field: &str, decimal: Option<DecimalMark>) -> Result<f64, Fi
         (None, Some(DecimalMark::Comma)) if has_one(field, '.') => {
             Err(FieldError::PointInNumber { value: value() })
         }
+        (None, _) if date::parse(field).is_ok() => Err(FieldError::DateInNumber { value: value() }),
         (None, _) => Err(FieldError::NotANumber { value: value() }),
     }
 }
@@ -99,6 +101,11 @@ mod tests {
             let value = excerpt(field);
             assert_eq!(parse(field, COMMA), Err(FieldError::NotANumber { value }));
         }
+        let value = "2020-12-31".to_owned();
+        assert_eq!(
+            parse("2020-12-31", POINT),
+            Err(FieldError::DateInNumber { value })
+        );
         // Where nobody can set the mark, no other is proposed.
         let value = "1,5".to_owned();
         assert_eq!(parse("1,5", None), Err(FieldError::NotANumber { value }));

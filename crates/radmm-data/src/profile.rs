@@ -8,6 +8,7 @@ use std::io::Read;
 
 use serde::Serialize;
 
+use crate::date::{self, date_of_days};
 use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{ColumnError, FormatError};
 use crate::formats::libsvm::LibsvmRows;
@@ -110,6 +111,9 @@ pub struct ColumnProfile {
     pub markers: Vec<&'static str>,
     /// The least and the greatest number, if all or nearly all values are numbers.
     pub range: Option<[f64; 2]>,
+    /// The first and the last date, if all values are dates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dates: Option<[String; 2]>,
     /// Typical numbers, if it has a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantiles: Option<Quantiles>,
@@ -283,7 +287,7 @@ impl Profiler {
 impl TableVisitor for Profiler {
     type Error = DataError;
 
-    const START: u64 = 1 << 16;
+    const WANTS_START: bool = true;
 
     fn dialect(&mut self, start: &[u8], given: FileOptions, implied: CsvDialect) -> CsvDialect {
         let found = csv::sniff(start, given, implied);
@@ -446,6 +450,8 @@ struct ColumnStats {
     range: [f64; 2],
     numbers: usize,
     sample: StrideSample,
+    /// The number of dates, with the first and the last day.
+    dates: (usize, [f64; 2]),
     non_numbers: Option<NonNumbers>,
     /// The first integers, as long as all values are integers and none repeats.
     distinct_integers: Option<HashSet<i64>>,
@@ -464,6 +470,7 @@ impl ColumnStats {
             range: [f64::INFINITY, f64::NEG_INFINITY],
             numbers: 0,
             sample: StrideSample::new(),
+            dates: (0, [f64::INFINITY, f64::NEG_INFINITY]),
             non_numbers: None,
             distinct_integers: Some(HashSet::new()),
             counts: Some(HashMap::new()),
@@ -498,6 +505,12 @@ impl ColumnStats {
                     distinct: Some(Vec::new()),
                 };
                 self.non_numbers.get_or_insert_with(first).add(text);
+                if text.starts_with(|c: char| c.is_ascii_digit())
+                    && let Ok(day) = date::parse(text)
+                {
+                    let (count, [first, last]) = self.dates;
+                    self.dates = (count + 1, [first.min(day), last.max(day)]);
+                }
             }
         }
         if let Some(counts) = &mut self.counts {
@@ -550,6 +563,8 @@ impl ColumnStats {
             values
         });
         let markers = MISSING_MARKERS.into_iter().zip(self.markers);
+        let (dates, days) = self.dates;
+        let are_dates = dates > 0 && dates == self.numbers + non_numbers;
         ColumnProfile {
             name: self.name,
             obstacle: self.obstacle,
@@ -558,6 +573,7 @@ impl ColumnStats {
                 .filter_map(|(text, occurs)| occurs.then_some(text))
                 .collect(),
             range: is_numeric.then_some(self.range),
+            dates: are_dates.then(|| days.map(date_of_days)),
             quantiles: is_numeric.then(|| Quantiles::of(self.sample.values)),
             non_numbers: self.non_numbers.filter(|_| is_numeric),
             looks_like_row_id: is_numeric
@@ -630,6 +646,16 @@ mod tests {
         assert_eq!(patterns.incomplete(&[2]), 3);
         assert_eq!(patterns.incomplete(&[0, 2]), 4);
         assert_eq!(patterns.incomplete(&[1]), 0);
+    }
+
+    #[test]
+    fn a_column_of_dates_has_a_first_and_a_last_one() {
+        let found = column(&[Some("2020-03-01"), None, Some("2019-12-31T08:30:00Z")]);
+        let dates = ["2019-12-31", "2020-03-01"].map(str::to_owned);
+        assert_eq!((found.dates, found.range), (Some(dates), None));
+        for other in ["1", "soon", "31.12.2020"] {
+            assert_eq!(column(&[Some("2020-03-01"), Some(other)]).dates, None);
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use radmm::curator::NormPolicy;
 use radmm::problem::RowShape;
 use serde::{Serialize, Serializer};
 
+use crate::date::date_of_days;
+
 /// The public rules that turn a table into rows of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schema {
@@ -85,7 +87,10 @@ pub struct Numeric {
     pub name: String,
     /// The map from its values to numbers within [−1, 1].
     pub scale: NumericScale,
-    /// Whether a missing value has a column of its own beside the bins; if not, its row is dropped. Columns without bins have none.
+    /// Whether its values are dates. They, bounds and edges are numbers of days since 1970-01-01.
+    pub is_date: bool,
+    /// Whether a missing value has a column of its own, which is one where the others of the feature are zero; if not, its row is
+    /// dropped.
     pub missing_category: bool,
     /// Whether a value that is not a finite number counts as missing; if not, it is an error.
     pub other_is_missing: bool,
@@ -156,6 +161,7 @@ impl Numeric {
         Self {
             name: name.into(),
             scale: NumericScale::Bounds { low, high },
+            is_date: false,
             missing_category: false,
             other_is_missing: false,
         }
@@ -167,6 +173,7 @@ impl Numeric {
         Self {
             name: name.into(),
             scale: NumericScale::Centred { bounds },
+            is_date: false,
             missing_category: false,
             other_is_missing: false,
         }
@@ -178,6 +185,7 @@ impl Numeric {
         Self {
             name: name.into(),
             scale: NumericScale::Bins { edges },
+            is_date: false,
             missing_category: false,
             other_is_missing: false,
         }
@@ -197,6 +205,7 @@ impl Numeric {
                 count,
                 spacing,
             },
+            is_date: false,
             missing_category: false,
             other_is_missing: false,
         }
@@ -236,9 +245,14 @@ impl Numeric {
     /// Returns the names of its encoded columns.
     fn columns(&self) -> Vec<String> {
         let name = &self.name;
+        let shown = |number: f64| match self.is_date {
+            true => date_of_days(number),
+            false => number.to_string(),
+        };
         let mut columns: Vec<String> = match &self.scale {
             NumericScale::Bounds { .. } | NumericScale::Centred { .. } => vec![name.clone()],
             NumericScale::Bins { edges } => {
+                let edges: Vec<String> = edges.iter().map(|edge| shown(*edge)).collect();
                 let first = edges.first().map(|edge| format!("{name}<{edge}"));
                 let between = edges.windows(2);
                 let between = between.map(|pair| format!("{}≤{name}<{}", pair[0], pair[1]));
@@ -255,10 +269,11 @@ impl Numeric {
                     Spacing::Geometric => Some(format!("{name}<{}", bounds[0])),
                 };
                 let at = |k| {
-                    format!(
-                        "{name}≈{}",
-                        brief(spline_centre(*bounds, *count, *spacing, k))
-                    )
+                    let centre = spline_centre(*bounds, *count, *spacing, k);
+                    match self.is_date {
+                        true => format!("{name}≈{}", shown(centre)),
+                        false => format!("{name}≈{}", brief(centre)),
+                    }
                 };
                 below.into_iter().chain((0..*count).map(at)).collect()
             }
@@ -302,6 +317,8 @@ pub struct Categorical {
     pub name: String,
     /// The values that have a column each, in order.
     pub values: Vec<String>,
+    /// Whether these are `true` and `false`, which a field may spell in several ways.
+    pub is_boolean: bool,
     /// Whether a missing value is a category of its own, the last; if not, its row is dropped.
     pub missing_category: bool,
     /// Whether a value that is not one of these counts as missing; if not, it is an error.
@@ -317,8 +334,17 @@ impl Categorical {
         Self {
             name: name.into(),
             values: values.into_iter().map(Into::into).collect(),
+            is_boolean: false,
             missing_category: false,
             other_is_missing: false,
+        }
+    }
+
+    /// Returns a column of truth values, with a column for each of the two.
+    pub fn boolean(name: impl Into<String>) -> Self {
+        Self {
+            is_boolean: true,
+            ..Self::new(name, ["true", "false"])
         }
     }
 

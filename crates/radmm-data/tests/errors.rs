@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use radmm_data::{
-    Categorical, DataError, FieldError, FilePosition, Numeric, Partition, PartitionSpec, Schema,
-    Split, SplitError, partition_csv,
+    Categorical, DataError, FieldError, FilePosition, MAX_FIELD_BYTES, MAX_ROW_BYTES, Numeric,
+    Partition, PartitionSpec, Schema, Split, SplitError, partition_csv,
 };
 
 fn schema() -> Schema {
@@ -65,7 +65,7 @@ fn a_failing_source_is_named() {
 fn a_binary_file_is_refused() {
     assert_eq!(
         message("age,smoker,ill\n20,\u{1a},yes\n"),
-        "cannot read rows.csv: it holds the control character 0x1a and so is not a text file"
+        "rows.csv:2: there is the control character 0x1a, so that this is not a text file in UTF-8; save it as CSV in UTF-8, or set its format"
     );
 }
 
@@ -83,7 +83,7 @@ fn an_empty_file_has_no_header() {
 fn a_header_without_rows_is_refused() {
     assert_eq!(
         message("age,smoker,ill\n\n"),
-        "rows.csv has a header and no rows"
+        "rows.csv has a header and no rows; is it the right file?"
     );
 }
 
@@ -144,7 +144,7 @@ fn every_row_must_be_as_wide_as_the_header() {
 fn an_open_quote_is_refused() {
     assert_eq!(
         message("age,smoker,ill\n20,yes,yes\n20,yes,\"no\n30,yes,no\n40,no,yes\n"),
-        "rows.csv:3: a quote is opened in this row and never closed"
+        "rows.csv:3: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
     );
 }
 
@@ -195,10 +195,63 @@ fn a_long_field_is_cut_in_errors() {
 }
 
 #[test]
+fn a_row_and_a_used_field_have_a_public_limit() {
+    // A column that nobody uses may be as long as the row.
+    let row = |bytes: usize| "20,yes,yes,".to_owned() + &"x".repeat(bytes - 12) + "\n";
+    let text = |bytes| format!("age,smoker,ill,note\n{}20,no,no,\n", row(bytes));
+    let read = |text: String| read_csv(text.as_bytes(), &schema(), &Split::RoundRobin, 2);
+    assert!(read(text(MAX_ROW_BYTES)).is_ok());
+    assert_eq!(
+        message(&text(MAX_ROW_BYTES + 1)),
+        "rows.csv:2: the row that begins here is longer than 16 MiB, the most that is read; look for a quote that is never closed"
+    );
+    let missing = "?".repeat(MAX_FIELD_BYTES);
+    let message = message(&format!("age,smoker,ill\n20,yes,yes\n20,{missing}?,yes\n"));
+    assert_eq!(
+        message,
+        "rows.csv:3: column \"smoker\": the field has 65537 bytes, and at most 65536 are read; shorten it, or leave the column out of the study"
+    );
+}
+
+#[test]
+fn a_text_without_end_is_refused_before_it_fills_the_memory() {
+    let begun = "age,smoker,ill\r\n20,yes,yes\r\n\r\n20,\"yes,no\r\n";
+    let endless = begun.as_bytes().chain(io::repeat(b'x'));
+    assert_eq!(
+        error(endless, &schema(), &Split::RoundRobin, 2).to_string(),
+        "rows.csv:3: the row that begins here is longer than 16 MiB, the most that is read; look for a quote that is never closed"
+    );
+}
+
+#[test]
+fn files_of_other_programs_are_named() {
+    for (start, said) in [
+        (
+            &b"PK\x03\x04\x14\0[Content_Types].xml"[..],
+            "an Excel workbook (.xlsx); export it as CSV in UTF-8, and give that file",
+        ),
+        (
+            b"%PDF-1.7\n",
+            "a PDF document; export it as CSV in UTF-8, and give that file",
+        ),
+        (b"\xff\xfea\0,\0", "text in UTF-16; save it as UTF-8"),
+        (b"PAR1\x15\0\0", "a Parquet file; set format = \"parquet\""),
+    ] {
+        let error = error(start, &schema(), &Split::RoundRobin, 2);
+        assert_eq!(error.to_string(), format!("rows.csv is {said}"));
+    }
+    // Without the mark in front of it.
+    assert_eq!(
+        message("a\0g\0e\0\n\0"),
+        "rows.csv:1: there is the control character 0x00, so that this is not a text file in UTF-8; save it as CSV in UTF-8, or set its format"
+    );
+}
+
+#[test]
 fn at_least_one_row_must_be_complete() {
     assert_eq!(
         message("age,smoker,ill\n?,yes,yes\n20,?,no\n20,yes,?\n"),
-        "rows.csv: all 3 rows were dropped: each has a missing value in a column that the study uses"
+        "rows.csv: all 3 rows were dropped, since each lacks a value: \"age\" in 1, \"smoker\" in 1, \"ill\" in 1; missing = \"category\" for a feature keeps such rows"
     );
 }
 

@@ -143,7 +143,7 @@ fn errors_name_the_file_within_the_folder() {
     let folder = folder([("rows/a.csv", "age,ill\n"), ("rows/b.csv", "age,ill\n")]);
     assert_eq!(
         refusal(&folder, "rows", FileOptions::default()),
-        "rows has a header and no rows"
+        "rows has a header and no rows; is it the right file?"
     );
 }
 

@@ -185,11 +185,11 @@ fn errors_name_the_test_file() {
     );
     assert_eq!(
         refused("ill,smoker,age,bmi\n"),
-        "test.csv has a header and no rows"
+        "test.csv has a header and no rows; is it the right file?"
     );
     assert_eq!(
         refused("ill,smoker,age,bmi\nno,no,20,?\n"),
-        "test.csv: all 1 rows were dropped: each has a missing value in a column that the study uses"
+        "test.csv: all 1 rows were dropped, since each lacks a value: \"bmi\" in 1; missing = \"category\" for a feature keeps such rows"
     );
 }
 

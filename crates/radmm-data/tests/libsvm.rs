@@ -217,7 +217,7 @@ fn errors_name_the_test_file() {
     assert!(refused("# nothing\n").starts_with("rows.t has no rows: "));
     assert_eq!(
         refused("? 1:1\n"),
-        "rows.t: all 1 rows were dropped: each has a missing value in a column that the study uses"
+        "rows.t: all 1 rows were dropped, since each lacks a value: \"label\" in 1; missing = \"category\" for a feature keeps such rows"
     );
 }
 

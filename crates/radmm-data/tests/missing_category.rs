@@ -1,6 +1,7 @@
 //! Missing values drop their row, unless their column has a category for them. Other values may count as missing.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use radmm::problem::RowShape;
 use radmm_data::{
     Categorical, DataError, EncodedRow, Format, Numeric, PartitionSpec, Schema, Split, TableFile,
     partition_csv, score_each,
@@ -62,7 +63,7 @@ fn filled(text: &str, schema: &Schema) -> Result<Vec<Option<Vec<u32>>>, DataErro
 
 #[test]
 fn a_row_is_kept_where_its_missing_values_have_a_category() {
-    // Dropped: a missing dose, which has no bins, and a missing label.
+    // Dropped: a missing dose, which has no category, and a missing label.
     assert_eq!(counts(true), (6, 2));
 }
 
@@ -79,6 +80,30 @@ fn a_missing_value_is_a_one_in_the_last_column_of_its_feature() {
         Some(vec![1, 3, 5]),
     ];
     assert_eq!(filled, expected);
+}
+
+#[test]
+fn a_number_without_bins_is_zero_beside_the_one_of_its_missing_value() {
+    for plain in [
+        Numeric::centred("dose", 0.0, 4.0),
+        Numeric::within("dose", 0.0, 4.0),
+    ] {
+        let schema = Schema {
+            missing: vec![String::new()],
+            numeric: vec![Numeric {
+                missing_category: true,
+                ..plain
+            }],
+            intercept: true,
+            ..Schema::new("ill", "yes")
+        };
+        assert_eq!(schema.columns(), ["dose", "dose=missing", "(intercept)"]);
+        // A row fills the dose or the column beside it, and the intercept.
+        assert_eq!(schema.shape(), RowShape::new(3, 2));
+        let rows = filled("dose,ill\n1,yes\n,no\n4,no\n", &schema).unwrap();
+        let expected = [vec![0, 2], vec![1, 2], vec![0, 2]].map(Some);
+        assert_eq!(rows, expected);
+    }
 }
 
 /// Rows whose values cannot be encoded, in the order age, smoker, dose, and their labels.
@@ -106,7 +131,7 @@ fn a_value_that_cannot_be_encoded_counts_as_missing_where_the_schema_says_so() {
         Some(vec![2, 5]),
         Some(vec![0, 3, 6]),
         Some(vec![2, 3, 6]),
-        // A dose has no bins.
+        // A dose has no category for missing values.
         None,
         None,
     ];
@@ -118,7 +143,9 @@ fn a_value_that_cannot_be_encoded_counts_as_missing_where_the_schema_says_so() {
     let error = filled(ODD, &schema(true)).unwrap_err().to_string();
     assert!(error.contains("invalid number \"seventy\""), "{error}");
     let words = ODD.replace("seventy", "70").replace("inf", "70");
-    let error = filled(&words, &schema(true)).unwrap_err().to_string();
+    let spec = PartitionSpec::new(&Split::RoundRobin, 2);
+    let error = partition_csv(words.as_bytes(), "rows.csv", &schema(true), spec);
+    let error = error.err().unwrap().to_string();
     assert!(error.contains("other = \"missing\""), "{error}");
 }
 

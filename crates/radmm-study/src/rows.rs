@@ -48,6 +48,9 @@ pub struct RowCounts {
     /// The number of values that count as missing because they cannot be encoded, for each column that has any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, usize>,
+    /// The columns without whose values rows were dropped, and how many rows lack each, most first. Results do not have them.
+    #[serde(skip)]
+    pub lacking: Vec<(String, usize)>,
 }
 
 /// One party's rows.
@@ -184,6 +187,7 @@ impl StudyRows {
                 labels: partition.labels,
                 clipped: partition.clipped.into_iter().collect(),
                 others: partition.others.into_iter().collect(),
+                lacking: partition.lacking,
             },
         }
     }

@@ -132,6 +132,31 @@ fn every_kind_of_schema_is_read_back() {
             "age = { bounds = [0, 90], other = \"missing\" }",
         ),
         (
+            "age = [0, 90]",
+            "age = { bounds = [0, 90], missing = \"category\" }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31], splines = 8, missing = \"category\" }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31] }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31], bins = 7 }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bins = [1920-01-01, 2020-12-31], other = \"missing\" }",
+        ),
+        ("sex = [\"Female\", \"Male\"]", "sex = [false, true]"),
+        (
+            "sex = [\"Female\", \"Male\"]",
+            "sex = { values = [true, false], missing = \"category\" }",
+        ),
+        (
             "sex = [\"Female\", \"Male\"]",
             "sex = { values = [\"Female\"], missing = \"category\", other = \"missing\" }",
         ),

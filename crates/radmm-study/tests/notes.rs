@@ -42,6 +42,41 @@ fn a_note_has_a_line_and_a_text() {
 }
 
 #[test]
+fn values_that_look_misspelt_are_noted() {
+    let vocabulary = |values: &str| said(&[("[\"Female\", \"Male\"]", values)]);
+    let key = "study.toml:16: [data.categorical] sex";
+    assert_eq!(
+        vocabulary("[\"Female\", \" Male\"]"),
+        [format!(
+            "{key} holds \" Male\", with white space around it: fields are compared without, so that no row has this value"
+        )]
+    );
+    assert_eq!(
+        vocabulary("{ values = [\"not  known\", \"Male\"] }"),
+        [format!(
+            "{key} holds \"not  known\", with several spaces or a line break in it: is that how rows have it?"
+        )]
+    );
+    assert_eq!(
+        vocabulary("[\"male\", \"Female\", \"Male\"]"),
+        [format!(
+            "{key} holds \"Male\" and \"male\", which differ only in spaces or case: are they two values?"
+        )]
+    );
+    for fine in [
+        "[\"not known\", \"Male\"]",
+        "[\"\", \"Male\"]",
+        "[true, false]",
+    ] {
+        let remarks = vocabulary(fine);
+        assert!(
+            remarks.iter().all(|remark| !remark.contains("white space")),
+            "{remarks:?}"
+        );
+    }
+}
+
+#[test]
 fn parameters_of_other_algorithms_are_noted() {
     assert_eq!(
         said(&[("\"r-admm\"", "\"admm\"")]),

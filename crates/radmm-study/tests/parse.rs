@@ -902,6 +902,36 @@ fn missing_values_may_be_a_category_of_their_own() {
     );
     let expected = ["x<40", "x≥40", "x=missing", "c=yes", "c=no", "c=missing"];
     assert_eq!(names, expected);
+    let names = columns(
+        "x = { bounds = [0, 1], missing = \"category\" }",
+        "c = [\"yes\"]",
+    );
+    assert_eq!(names, ["x", "x=missing", "c=yes"]);
+}
+
+#[test]
+fn bounds_and_edges_may_be_dates_with_quotes_or_without() {
+    for bounds in [
+        "[2020-01-01, 2020-01-21]",
+        "[\"2020-01-01\", \"2020-01-21\"]",
+        "[2020-01-01, \"2020-01-21\"]",
+    ] {
+        let names = columns(&format!("x = {{ bounds = {bounds}, bins = 3 }}"), "");
+        let expected = ["x<2020-01-08", "2020-01-08≤x<2020-01-14", "x≥2020-01-14"];
+        assert_eq!(names, expected);
+        assert_eq!(columns(&format!("x = {{ bounds = {bounds} }}"), ""), ["x"]);
+        let names = columns(&format!("x = {{ bins = {bounds} }}"), "");
+        assert_eq!(names[1], "2020-01-01≤x<2020-01-21");
+        let names = columns(&format!("x = {{ bounds = {bounds}, splines = 5 }}"), "");
+        assert_eq!(names[2], "x≈2020-01-11");
+    }
+}
+
+#[test]
+fn a_vocabulary_may_be_the_two_truth_values() {
+    assert_eq!(columns("", "c = [true, false]"), ["c=true", "c=false"]);
+    let names = columns("", "c = { values = [false, true], missing = \"category\" }");
+    assert_eq!(names, ["c=false", "c=true", "c=missing"]);
 }
 
 #[test]

@@ -163,6 +163,31 @@ fn a_study_written_as_toml_parses_to_the_same_study() {
             "age = { bins = [25], missing = \"category\", other = \"missing\" }",
         ),
         (
+            "age = [0, 90]",
+            "age = { bounds = [0, 90], missing = \"category\" }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31], splines = 8, missing = \"category\" }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31] }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bounds = [1920-01-01, 2020-12-31], bins = 7 }",
+        ),
+        (
+            "age = [0, 90]",
+            "age = { bins = [1920-01-01, 2020-12-31], other = \"missing\" }",
+        ),
+        ("[\"Female\", \"Male\"]", "[false, true]"),
+        (
+            "[\"Female\", \"Male\"]",
+            "{ values = [true, false], missing = \"category\" }",
+        ),
+        (
             "[\"Female\", \"Male\"]",
             "{ values = [\"Female\"], other = \"missing\" }",
         ),

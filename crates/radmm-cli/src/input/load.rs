@@ -153,6 +153,7 @@ impl LoadedStudy {
         let experiment = Experiment::prepare(self.study.clone(), &self.source.folder)
             .map_err(|error| CommandError::from_prepare(self.name(), error))?;
         stderr::notes(warnings::on_rows(&experiment), self.quiet);
+        stderr::warning(warnings::of_dropped_rows(&experiment).as_ref(), self.quiet);
         Ok(experiment)
     }
 }
@@ -209,7 +210,7 @@ fn unknown_format(path: &Path) -> &'static str {
             "this compression is not supported; decompress it first, or compress it with gzip or zstd"
         }
         Some("xls" | "xlsx" | "ods") => {
-            "spreadsheets are not supported; save the table with commas, as .csv"
+            "spreadsheets are not read; export the table as CSV in UTF-8"
         }
         _ => "unknown file extension; give --format csv, parquet or libsvm",
     }

@@ -1,11 +1,41 @@
 //! Notes on rows and studies that can be run but look like a mistake.
 
+use radmm_data::in_columns;
 use radmm_lab::Experiment;
 use radmm_study::foreign_text::quoted;
-use radmm_study::number_format::as_typed;
+use radmm_study::number_format::{as_typed, percent, thousands};
 
 /// The share of values outside of their bounds or vocabulary above which these probably mean other values than the rows have.
 const SUSPICIOUS_SHARE: f64 = 0.1;
+
+/// The share of dropped rows above which the others may be no fair sample.
+const MANY_DROPPED: f64 = 0.1;
+
+/// Returns the warning that many rows are dropped: so many of those that were read, of which `lacking` has the columns.
+// Privacy: it comes from rows, and is for the people who may see them.
+pub(crate) fn of_dropped(
+    read: usize,
+    dropped: usize,
+    lacking: &[(String, usize)],
+) -> Option<String> {
+    let share = dropped as f64 / read as f64;
+    (share > MANY_DROPPED).then(|| {
+        format!(
+            "{} of {} rows ({}) are dropped, since they lack a value: {}; missing = \"category\" for a feature keeps such rows, as in \
+             age = {{ bounds = [0, 90], missing = \"category\" }}",
+            thousands(dropped),
+            thousands(read),
+            percent(share),
+            in_columns(lacking)
+        )
+    })
+}
+
+/// Returns the same of the rows of a study.
+pub(crate) fn of_dropped_rows(experiment: &Experiment) -> Option<String> {
+    let counts = &experiment.table().counts;
+    of_dropped(counts.read, counts.dropped, &counts.lacking)
+}
 
 /// Returns the notes, one line each.
 pub(crate) fn on_rows(experiment: &Experiment) -> Vec<String> {

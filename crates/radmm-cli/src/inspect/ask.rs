@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
+use radmm_data::days_of_date;
+
 use crate::inspect::binning::{NumericDraft, NumericEncoding};
 use crate::inspect::column_roles::ColumnRole;
 use crate::inspect::schema_draft::{SchemaDraft, first_few};
@@ -44,6 +46,10 @@ pub(super) fn ask(
                     false,
                 );
                 format!("{name}, a number; low,high {found}: ")
+            }
+            ColumnRole::Dates(days) => {
+                let found = NumericDraft::dates(*days, false, NumericEncoding::Centred, 0, false);
+                format!("{name}, a date; low,high {found}: ")
             }
             ColumnRole::Categorical(values) => {
                 let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
@@ -90,6 +96,13 @@ fn parse(line: &str, role: &ColumnRole<'_>) -> Result<Option<Answer>, &'static s
                 _ => Err("two numbers, the lower first, as in 0,120"),
             }
         }
+        (_, ColumnRole::Dates(_)) => {
+            let days = line.split(',').map(|text| days_of_date(text.trim()));
+            match days.collect::<Option<Vec<f64>>>().as_deref() {
+                Some(&[low, high]) if low < high => Ok(Some(Answer::Bounds([low, high]))),
+                _ => Err("two dates, the earlier first, as in 2010-01-01,2020-12-31"),
+            }
+        }
         (_, _) => {
             let values: Vec<String> = line.split(',').map(|text| text.trim().to_owned()).collect();
             let mut sorted = values.clone();
@@ -119,6 +132,19 @@ mod tests {
         );
         for wrong in ["120,0", "7", "a,b", "0,inf", "0,1,2"] {
             assert!(parse(wrong, &numeric).is_err(), "{wrong}");
+        }
+        let dates = ColumnRole::Dates([0.0, 1.0]);
+        assert_eq!(
+            parse("1970-01-01, 1970-01-11", &dates),
+            Ok(Some(Answer::Bounds([0.0, 10.0])))
+        );
+        for wrong in [
+            "1970-01-01",
+            "1970-01-02,1970-01-01",
+            "0,10",
+            "1.1.1970,2.1.1970",
+        ] {
+            assert!(parse(wrong, &dates).is_err(), "{wrong}");
         }
         let values = ["yes", "no"].map(str::to_owned).to_vec();
         assert_eq!(

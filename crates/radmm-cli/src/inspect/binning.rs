@@ -1,6 +1,6 @@
 //! The draft of a numeric column: where its bins are.
 
-use radmm_data::{ColumnProfile, Quantiles};
+use radmm_data::{ColumnProfile, Quantiles, date_of_days};
 
 use crate::inspect::{round_bounds, toml_writer as toml};
 
@@ -74,6 +74,35 @@ impl NumericDraft {
         }
     }
 
+    /// Returns the value of a column of dates, between the first days of years around these days or between these days themselves.
+    pub(super) fn dates(
+        days: [f64; 2],
+        are_public: bool,
+        encoding: NumericEncoding,
+        count: u32,
+        missing: bool,
+    ) -> String {
+        let [first, last] = days.map(date_of_days);
+        let bounds = match are_public {
+            true => [first, last],
+            false => {
+                let year = |date: &str| date[..4].parse().unwrap_or(0_u32);
+                // The calendar of a study ends with the year 9999.
+                [year(&first), (year(&last) + 1).min(9999)].map(|year| format!("{year:04}-01-01"))
+            }
+        };
+        let cells = match encoding {
+            NumericEncoding::Splines => format!(", splines = {count}"),
+            NumericEncoding::Bins => format!(", bins = {count}"),
+            NumericEncoding::Centred => String::new(),
+        };
+        let missing = match missing {
+            true => ", missing = \"category\"",
+            false => "",
+        };
+        format!("{{ bounds = [{}]{cells}{missing} }}", bounds.join(", "))
+    }
+
     /// Returns the value of the column's key in the study, with so many bins or splines.
     pub(super) fn toml(&self, encoding: NumericEncoding, count: u32, missing: bool) -> String {
         let cells = match encoding {
@@ -97,7 +126,7 @@ impl NumericDraft {
                 "{{ {}, {cells}, spacing = \"geometric\"{missing} }}",
                 bounds(*range)
             ),
-            Self::Centred(range) => format!("{{ {} }}", bounds(*range)),
+            Self::Centred(range) => format!("{{ {}{missing} }}", bounds(*range)),
         }
     }
 

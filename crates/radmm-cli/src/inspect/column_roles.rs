@@ -1,6 +1,6 @@
 //! The role that each column of a file plays in a study: a number, a category, or nothing.
 
-use radmm_data::{ColumnProfile, MAX_VALUES, TableProfile};
+use radmm_data::{ColumnProfile, MAX_VALUES, TableProfile, days_of_date};
 use radmm_study::number_format::percent;
 
 /// The most characters of a name or category.
@@ -19,6 +19,8 @@ pub(super) const USUAL_MARKERS: [&str; 2] = ["", "?"];
 pub(super) enum ColumnRole<'a> {
     /// A number within this range.
     Numeric([f64; 2]),
+    /// A date between these days, counted from 1970-01-01.
+    Dates([f64; 2]),
     /// A category, with its values.
     Categorical(Vec<&'a str>),
     /// Not usable, for this reason.
@@ -170,6 +172,11 @@ fn role_alone(column: &ColumnProfile) -> ColumnRole<'_> {
     if column.looks_like_row_id {
         let reason = "whole numbers that seem never to repeat, probably an identifier";
         return ColumnRole::Unusable(reason.into());
+    }
+    let days = column.dates.as_ref().map(|dates| dates.each_ref());
+    let days = days.map(|dates| dates.map(|date| days_of_date(date).unwrap_or_default()));
+    if let Some([first, last]) = days.filter(|[first, last]| first < last) {
+        return ColumnRole::Dates([first, last]);
     }
     match (&column.values, column.range) {
         (Some(values), _) if values.is_empty() => {

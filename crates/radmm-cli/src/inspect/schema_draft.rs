@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile};
+use radmm_data::{ColumnProfile, Format, MAX_VALUES, NonNumbers, TableProfile, date_of_days};
 use radmm_study::number_format::{self, percent, thousands};
 use serde::Serialize;
 
@@ -186,7 +186,9 @@ impl<'a> SchemaDraft<'a> {
                 ColumnRole::Unusable(reason) => {
                     reasons.push(format!("{}: {reason}", short_name(column)))
                 }
-                ColumnRole::Numeric(_) | ColumnRole::Categorical(_) => return None,
+                ColumnRole::Numeric(_) | ColumnRole::Dates(_) | ColumnRole::Categorical(_) => {
+                    return None;
+                }
             }
         }
         let label = toml::excerpt(&self.label.name);
@@ -303,6 +305,15 @@ impl<'a> SchemaDraft<'a> {
                     let draft = draft.toml(self.encoding, bins, may_be_missing);
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
+                ColumnRole::Dates(found) => {
+                    let (days, are_public) = match answer {
+                        Some(Answer::Bounds(bounds)) => (*bounds, true),
+                        _ => (*found, false),
+                    };
+                    let draft =
+                        NumericDraft::dates(days, are_public, self.encoding, bins, may_be_missing);
+                    writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
+                }
                 ColumnRole::Categorical(values) => {
                     let values = match answer {
                         Some(Answer::Values(values)) => {
@@ -350,6 +361,10 @@ impl<'a> SchemaDraft<'a> {
                 ColumnRole::Numeric([low, high]) => {
                     let range = [*low, *high].map(toml::number);
                     ("numeric", format!("{} to {}", range[0], range[1]))
+                }
+                ColumnRole::Dates(days) => {
+                    let range = days.map(date_of_days);
+                    ("dates", format!("{} to {}", range[0], range[1]))
                 }
                 ColumnRole::Categorical(_) => ("categorical", frequent_values(column)),
                 ColumnRole::Unusable(reason) => ("unused", reason.clone()),
@@ -427,7 +442,9 @@ impl<'a> SchemaDraft<'a> {
     /// Returns whether a constant column is needed: one-hot columns add up to one.
     fn intercept(&self) -> bool {
         let one_hot = |role: &ColumnRole<'_>| match role {
-            ColumnRole::Numeric(_) => self.encoding != NumericEncoding::Centred,
+            ColumnRole::Numeric(_) | ColumnRole::Dates(_) => {
+                self.encoding != NumericEncoding::Centred
+            }
             ColumnRole::Categorical(_) => true,
             ColumnRole::Unusable(_) => false,
         };
@@ -441,6 +458,8 @@ impl<'a> SchemaDraft<'a> {
                 ColumnRole::Numeric(range) => {
                     NumericDraft::new(column, *range, self.encoding).width(bins)
                 }
+                ColumnRole::Dates(_) if self.encoding == NumericEncoding::Centred => 1,
+                ColumnRole::Dates(_) => bins as usize,
                 ColumnRole::Categorical(values) => values.len(),
                 ColumnRole::Unusable(_) => 0,
             };
@@ -470,15 +489,9 @@ impl<'a> SchemaDraft<'a> {
         let incomplete = self.profile.missing_patterns.incomplete(&used);
         if incomplete > 0 {
             remarks.push(format!(
-                "{} of {} rows are complete; {}",
+                "{} of {} rows are complete; the others are kept, and a missing value is a category of its own",
                 thousands(rows - incomplete),
-                thousands(rows),
-                match self.encoding {
-                    NumericEncoding::Centred => {
-                        "rows without a number are dropped; with bins they would be kept"
-                    }
-                    _ => "the others are kept, and a missing value is a category of its own",
-                }
+                thousands(rows)
             ));
         }
         if self.label.missing > 0 {

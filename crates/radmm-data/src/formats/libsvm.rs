@@ -8,9 +8,11 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use crate::encode::Lacking;
 use crate::error::{DataError, FilePosition, excerpt};
 use crate::error_kinds::{FormatError, LineError};
-use crate::ingest::row::Row;
+use crate::formats::MAX_ROW_BYTES;
+use crate::ingest::row::{Row, TableRow};
 use crate::schema::Schema;
 use crate::scoring::ScoringRow;
 
@@ -76,21 +78,23 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
         self.file
     }
 
-    /// Passes every row to `take`, or `None` for a row whose label is missing.
+    /// Passes every row to `take`. A row may lack its label.
     pub(crate) fn each_row(
         mut self,
         schema: &Schema,
-        mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
+        mut take: impl FnMut(TableRow<'_>) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
         if schema.numbered == 0 || !schema.numeric.is_empty() || !schema.categorical.is_empty() {
             return Err(DataError::format(self.file, FormatError::Named));
         }
         self.nonzeros = schema.nonzeros;
         let (positive, intercept) = (PositiveLabel::new(&schema.positive), schema.numbered);
-        let mut row = Row::default();
+        let (mut row, mut no_label) = (Row::default(), Lacking::default());
+        // Without features that have names the label comes first.
+        no_label.add(0, Ok(true))?;
         while let Some(line) = self.next(schema.numbered)? {
             if schema.missing.iter().any(|value| value == line.label) {
-                take(None)?;
+                take(TableRow::Incomplete(&no_label))?;
                 continue;
             }
             if schema.intercept {
@@ -101,7 +105,7 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
             row.label.push_str(line.label);
             // The parser clears its list before it fills it again.
             std::mem::swap(&mut row.entries, line.entries);
-            take(Some(&mut row))?;
+            take(TableRow::Complete(&mut row))?;
         }
         Ok(())
     }
@@ -156,12 +160,20 @@ impl<'a, R: Read> LibsvmRows<'a, R> {
 
     fn advance(&mut self) -> Result<bool, DataError> {
         self.line.clear();
-        let read = self.source.read_until(b'\n', &mut self.line);
+        let mut limited = self.source.by_ref().take(MAX_ROW_BYTES as u64 + 1);
+        let read = limited.read_until(b'\n', &mut self.line);
         let read = read.map_err(DataError::read(self.file))?;
         if self.number == 0 && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
         }
         self.number += 1;
+        if self.line.len() > MAX_ROW_BYTES {
+            return Err(DataError::Line {
+                file: self.file.to_owned(),
+                position: FilePosition::Line(self.number),
+                cause: LineError::TooLong,
+            });
+        }
         Ok(read > 0)
     }
 }
@@ -191,10 +203,20 @@ fn parse<'l>(
     };
     entries.clear();
     let mut last = 0;
+    if label.contains([',', ';']) && !line.contains(':') {
+        return Err(LineError::LooksLikeCsv {
+            line: excerpt(line.trim()),
+        });
+    }
     for pair in words {
-        let (index, value) = pair.split_once(':').ok_or_else(|| LineError::NoColon {
-            pair: excerpt(pair),
-        })?;
+        let (index, value) =
+            pair.split_once(':')
+                .ok_or_else(|| match line.trim_end().contains('\r') {
+                    true => LineError::CarriageReturn,
+                    false => LineError::NoColon {
+                        pair: excerpt(pair),
+                    },
+                })?;
         let number = index.parse().ok().filter(|number| *number > 0);
         let index: u32 = number.ok_or_else(|| LineError::Index {
             index: excerpt(index),

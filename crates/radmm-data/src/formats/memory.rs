@@ -6,11 +6,12 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use crate::encode::Lacking;
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FormatError, LineError};
 use crate::formats::libsvm::{PositiveLabel, check_nonzeros};
 use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
-use crate::ingest::row::{Row, SplitValue};
+use crate::ingest::row::{Row, SplitValue, TableRow};
 use crate::schema::Schema;
 use crate::scoring::ScoringRow;
 
@@ -201,18 +202,20 @@ impl<'a> MemoryTable<'a> {
 }
 
 impl LabelledMatrix<'_> {
-    /// Passes every row to `take`, or `None` for a row whose label is missing.
+    /// Passes every row to `take`. A row may lack its label.
     pub(crate) fn each_row(
         &self,
         table: &MemoryTable<'_>,
         schema: &Schema,
-        mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
+        mut take: impl FnMut(TableRow<'_>) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
         if schema.numbered == 0 {
             return Err(DataError::format(table.name, FormatError::Named));
         }
         let positive = PositiveLabel::new(&schema.positive);
-        let mut row = Row::default();
+        let (mut row, mut no_label) = (Row::default(), Lacking::default());
+        // Without features that have names the label comes first.
+        no_label.add(0, Ok(true))?;
         let file: Arc<str> = table.name.into();
         for at in 0..table.rows {
             table.check_interruption(at)?;
@@ -221,7 +224,7 @@ impl LabelledMatrix<'_> {
             push_text(label.unwrap_or(CellValue::Missing), &mut row.label);
             let unknown = matches!(label, None | Some(CellValue::Missing));
             if unknown || schema.missing.contains(&row.label) {
-                take(None)?;
+                take(TableRow::Incomplete(&no_label))?;
                 continue;
             }
             self.encode(table, schema, at, &mut row.entries)?;
@@ -231,7 +234,7 @@ impl LabelledMatrix<'_> {
                 file: Arc::clone(&file),
                 position: FilePosition::Row(at as u64 + 1),
             });
-            take(Some(&mut row))?;
+            take(TableRow::Complete(&mut row))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 pub(crate) mod catch_panic;
 mod compression;
 pub(crate) mod csv;
+mod foreign;
 pub(crate) mod libsvm;
 pub(crate) mod memory;
 pub(crate) mod named_columns;
@@ -22,6 +23,12 @@ pub use self::options::{DecimalMark, FileOptions, Separator};
 pub use self::read::{partition_csv, partition_libsvm, read_partition, read_test_set};
 pub use self::row_files::RowFiles;
 pub use self::source::{TableFile, TableSource, TableStream};
+
+/// The most bytes of a row of text. A longer one is an error, whatever the memory.
+pub const MAX_ROW_BYTES: usize = 16 << 20;
+
+/// The most bytes of a field that is used. A longer one is an error.
+pub const MAX_FIELD_BYTES: usize = 64 << 10;
 
 /// The format of a file of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

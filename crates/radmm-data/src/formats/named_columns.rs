@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Lacking};
 use crate::error::{DataError, FilePosition, first_few, nearest};
 use crate::error_kinds::{ColumnError, FieldError, FormatError};
+use crate::formats::MAX_FIELD_BYTES;
 use crate::formats::options::{DecimalMark, Separator};
-use crate::ingest::row::{Row, SplitValue};
+use crate::ingest::row::{Row, SplitValue, TableRow};
 use crate::schema::Schema;
 use crate::scoring::ScoringRow;
 
@@ -30,7 +31,11 @@ pub(crate) trait Record {
 
     /// Returns a field of a row without missing values.
     fn field(&self, column: Column<'_>) -> Result<&str, DataError> {
-        Ok(self.value(column)?.unwrap_or_default())
+        let field = self.value(column)?.unwrap_or_default();
+        match field.len() {
+            0..=MAX_FIELD_BYTES => Ok(field),
+            bytes => Err(self.field_error(column, FieldError::TooLong { bytes })),
+        }
     }
 
     /// Returns a field that the source holds as a number; `None` if it is text, which may be that of a number.
@@ -149,12 +154,12 @@ pub(crate) trait NamedTable<'f> {
     fn records(self, used: &[Column<'_>]) -> Result<Self::Records, DataError>;
 }
 
-/// Passes every row to `take`, or `None` for a row with a missing value, and returns the names of the unused columns.
+/// Passes every row to `take`, and returns the names of the unused columns.
 pub(crate) fn each_row<'f>(
     table: impl NamedTable<'f>,
     schema: &Schema,
     split_by: Option<&str>,
-    mut take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
+    mut take: impl FnMut(TableRow<'_>) -> Result<(), DataError>,
 ) -> Result<Vec<String>, DataError> {
     let header = table.header();
     if schema.numbered > 0 {
@@ -167,11 +172,16 @@ pub(crate) fn each_row<'f>(
     let used: Vec<Column<'_>> = used.collect();
     let required: Vec<Column<'_>> = [label].into_iter().chain(split_by).collect();
     let mut records = table.records(&used)?;
-    let mut row = Row::default();
+    let features = (schema.numeric.len() + schema.categorical.len()) as u32;
+    let (mut row, mut lacking) = (Row::default(), Lacking::default());
     let file: Arc<str> = header.file.into();
     while let Some(record) = records.next()? {
-        if encoder.is_incomplete(&record)? || is_missing(&record, &required, &schema.missing)? {
-            take(None)?;
+        encoder.find_lacking(&record, &mut lacking)?;
+        for (k, column) in (features..).zip(&required) {
+            lacking.add(k, record.is_missing(*column, &schema.missing))?;
+        }
+        if !lacking.is_empty() {
+            take(TableRow::Incomplete(&lacking))?;
             continue;
         }
         encoder.encode(&record, &mut row.entries, &mut row.noted)?;
@@ -186,7 +196,7 @@ pub(crate) fn each_row<'f>(
             }),
             None => None,
         };
-        take(Some(&mut row))?;
+        take(TableRow::Complete(&mut row))?;
     }
     Ok(header.without(&used))
 }
@@ -206,14 +216,16 @@ pub(crate) fn score<'f, E: From<DataError>>(
     let used: Vec<Column<'_>> = encoder.columns().chain(label).collect();
     let mut records = table.records(&used)?;
     let (mut entries, mut noted) = (Vec::new(), Vec::new());
+    let mut lacking = Lacking::default();
     while let Some(record) = records.next()? {
-        if encoder.is_incomplete(&record)? {
+        encoder.find_lacking(&record, &mut lacking)?;
+        if !lacking.is_empty() {
             take(ScoringRow::Incomplete)?;
             continue;
         }
         encoder.encode(&record, &mut entries, &mut noted)?;
         let known = match label {
-            Some(label) if !is_missing(&record, &[label], &schema.missing)? => Some(label),
+            Some(label) if !record.is_missing(label, &schema.missing)? => Some(label),
             _ => None,
         };
         let positive = match known {
@@ -224,18 +236,4 @@ pub(crate) fn score<'f, E: From<DataError>>(
         take(ScoringRow::Complete { entries, positive })?;
     }
     Ok(())
-}
-
-/// Returns whether one of these fields is missing.
-pub(crate) fn is_missing(
-    record: &impl Record,
-    used: &[Column<'_>],
-    missing: &[String],
-) -> Result<bool, DataError> {
-    for column in used {
-        if record.is_missing(*column, missing)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -133,14 +133,12 @@ impl TableVisitor for TestReading<'_> {
     type Error = DataError;
 
     fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), DataError> {
-        each_row(table, self.schema, None, |row| {
-            self.rows.add(row.as_deref())
-        })?;
+        each_row(table, self.schema, None, |row| self.rows.add(row))?;
         Ok(())
     }
 
     fn libsvm(&mut self, rows: LibsvmRows<'_, impl Read>) -> Result<(), DataError> {
-        rows.each_row(self.schema, |row| self.rows.add(row.as_deref()))
+        rows.each_row(self.schema, |row| self.rows.add(row))
     }
 
     fn matrix(
@@ -148,6 +146,6 @@ impl TableVisitor for TestReading<'_> {
         table: &MemoryTable<'_>,
         matrix: &LabelledMatrix<'_>,
     ) -> Result<(), DataError> {
-        matrix.each_row(table, self.schema, |row| self.rows.add(row.as_deref()))
+        matrix.each_row(table, self.schema, |row| self.rows.add(row))
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Format;
 use super::compression::Compression;
 use super::csv::CsvTable;
+use super::foreign::{self, ForeignFormat};
 use super::libsvm::LibsvmRows;
 use super::memory::{LabelledMatrix, MemoryTable};
 use super::named_columns::NamedTable;
@@ -16,8 +17,8 @@ use super::row_files::{RowFile, RowFiles};
 use crate::error::DataError;
 use crate::error_kinds::FormatError;
 
-/// The number of bytes at the beginning of a file that tell its compression.
-const COMPRESSION_START: u64 = 4;
+/// The number of bytes at the beginning of a file that tell how it is written.
+const START: usize = 1 << 16;
 
 /// The number of bytes behind an invalid row that are searched for damage of compressed data.
 const MOST_CHECKED: u64 = 1 << 30;
@@ -151,9 +152,9 @@ impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
 pub(crate) trait TableVisitor {
     type Error: From<DataError>;
 
-    /// The number of bytes at the beginning of a text that [`dialect`](Self::dialect) needs. They are waited for, so that a
-    /// visitor that asks for none sees each row of a pipe as soon as it is there.
-    const START: u64 = 0;
+    /// Whether [`dialect`](Self::dialect) wants more of a text than its first line. It is waited for: other visitors see each row
+    /// of a pipe as soon as it is there.
+    const WANTS_START: bool = false;
 
     /// Returns how a CSV file is written that begins like this. `given` is what somebody said of it, and `implied` is what
     /// follows from that and its extension.
@@ -227,14 +228,16 @@ fn visit_text<'a, V: TableVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let mut source: Box<dyn Read> = Box::new(source);
-    let mut start = take_start(&mut source, COMPRESSION_START, name)?;
+    let mut start = take_start(&mut source, V::WANTS_START, name)?;
     let compression = Compression::of(&start);
     if let Some(compression) = compression {
         let decoded = compression.decoded(Cursor::new(start).chain(source));
         source = decoded.map_err(DataError::read(name))?;
-        start = Vec::new();
+        start = take_start(&mut source, V::WANTS_START, name)?;
     }
-    start.extend(take_start(&mut source, V::START, name)?);
+    if let Some(foreign) = ForeignFormat::of(&start) {
+        return Err(foreign.error(name).into());
+    }
     let dialect = visitor.dialect(&start, options, options.dialect(path));
     let text: Box<dyn Read> = Box::new(Cursor::new(start).chain(&mut source));
     let visited = match format {
@@ -251,10 +254,31 @@ fn visit_text<'a, V: TableVisitor>(
     visited
 }
 
-/// Takes so many bytes off the beginning of a source.
-fn take_start(source: &mut dyn Read, bytes: u64, name: &str) -> Result<Vec<u8>, DataError> {
+/// Takes the beginning off a source: [`START`] bytes, or fewer if all of it is wanted only where it is no text.
+fn take_start(
+    source: &mut dyn Read,
+    wants_all: bool,
+    name: &str,
+) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
-    let read = source.take(bytes).read_to_end(&mut start);
-    read.map_err(DataError::read(name))?;
+    let is_enough = |start: &[u8]| {
+        start.len() >= START
+            || !wants_all && (foreign::is_text_line(start) || Compression::of(start).is_some())
+    };
+    let mut piece = [0; 1 << 12];
+    while !is_enough(&start) {
+        match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => start.extend_from_slice(&piece[..read]),
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            // What is read tells more than that there is no more of it.
+            Err(cause) => {
+                return Err(match ForeignFormat::of(&start) {
+                    Some(foreign) => foreign.error(name),
+                    None => DataError::read(name)(cause),
+                });
+            }
+        }
+    }
     Ok(start)
 }

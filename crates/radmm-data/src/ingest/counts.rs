@@ -1,8 +1,11 @@
 //! Counts of the rows of a file.
 
+use std::cmp::Reverse;
+
 use super::row::Row;
+use crate::encode::Lacking;
 use crate::error::{DataError, MAX_LISTED, excerpt};
-use crate::schema::Schema;
+use crate::schema::{Schema, Split};
 
 /// Counts of the rows of a file, and what they say about its columns.
 pub(crate) struct RowCounts {
@@ -18,11 +21,25 @@ pub(crate) struct RowCounts {
     /// The number of values beyond their bounds, by numeric column, and then of those that count as missing because they cannot be
     /// encoded, by feature.
     noted: Vec<usize>,
+    /// The names of the columns that a row needs: features, the label, and the column of the split if there is one.
+    needed: Vec<String>,
+    /// The number of dropped rows that lack each of them.
+    lacking: Vec<usize>,
 }
 
 impl RowCounts {
-    pub(crate) fn new(schema: &Schema) -> Self {
+    pub(crate) fn new(schema: &Schema, split: Option<&Split>) -> Self {
+        let numeric = schema.numeric.iter().map(|column| &column.name);
+        let categorical = schema.categorical.iter().map(|column| &column.name);
+        let split_by = match split {
+            Some(Split::Column { column, .. }) => Some(column),
+            _ => None,
+        };
+        let needed = numeric.chain(categorical).chain([&schema.label]);
+        let needed: Vec<String> = needed.chain(split_by).cloned().collect();
         Self {
+            lacking: vec![0; needed.len()],
+            needed,
             read: 0,
             dropped: 0,
             trained: 0,
@@ -30,6 +47,33 @@ impl RowCounts {
             labels: Vec::new(),
             label_counts: Vec::new(),
             noted: vec![0; 2 * schema.numeric.len() + schema.categorical.len()],
+        }
+    }
+
+    /// Counts a row that is dropped.
+    pub(crate) fn drop_row(&mut self, lacking: &Lacking) {
+        self.dropped += 1;
+        for column in lacking.columns() {
+            self.lacking[*column as usize] += 1;
+        }
+    }
+
+    /// Returns the columns without whose values rows were dropped, and how many rows lack each, most first.
+    pub(crate) fn lacking(&self) -> Vec<(String, usize)> {
+        let mut lacking = named(self.needed.iter(), &self.lacking);
+        lacking.sort_by_key(|(_, rows)| Reverse(*rows));
+        lacking
+    }
+
+    /// Checks that a row is left.
+    pub(crate) fn check_complete(&self, file: &str) -> Result<(), DataError> {
+        match self.read - self.dropped {
+            0 => Err(DataError::AllDropped {
+                file: file.to_owned(),
+                read: self.read,
+                lacking: self.lacking(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -89,15 +133,6 @@ impl RowCounts {
 fn named<'a>(names: impl Iterator<Item = &'a String>, counts: &[usize]) -> Vec<(String, usize)> {
     let counts = names.cloned().zip(counts.iter().copied());
     counts.filter(|(_, count)| *count > 0).collect()
-}
-
-/// Checks that a row is left of `read` rows of which `dropped` are incomplete.
-pub(crate) fn check_complete(file: &str, read: usize, dropped: usize) -> Result<(), DataError> {
-    let file = file.to_owned();
-    match read - dropped {
-        0 => Err(DataError::AllDropped { file, read }),
-        _ => Ok(()),
-    }
 }
 
 /// Adds a label to the first few different ones, and returns its index; `None` if it is not one of them.

@@ -12,8 +12,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
-use super::counts::{add_label, check_complete};
-use super::row::Row;
+use super::counts::{RowCounts, add_label};
+use super::row::{Row, TableRow};
 use super::seeded_rng;
 use super::tail_buffer::TailBuffer;
 use crate::error::DataError;
@@ -180,8 +180,7 @@ impl TestSetBuilder {
 /// Takes the rows of a file that are all for testing.
 pub(crate) struct TestFile<'a> {
     file: &'a str,
-    read: usize,
-    dropped: usize,
+    counts: RowCounts,
     rows: TestSetBuilder,
 }
 
@@ -189,19 +188,18 @@ impl<'a> TestFile<'a> {
     pub(crate) fn new(file: &'a str, schema: &Schema) -> Self {
         Self {
             file,
-            read: 0,
-            dropped: 0,
+            counts: RowCounts::new(schema, None),
             rows: TestSetBuilder::new(schema),
         }
     }
 
     /// Takes the next row, or counts a dropped one.
-    pub(crate) fn add(&mut self, row: Option<&Row>) -> Result<(), DataError> {
-        self.read += 1;
+    pub(crate) fn add(&mut self, row: TableRow<'_>) -> Result<(), DataError> {
+        self.counts.read += 1;
         match row {
-            Some(row) => self.rows.push(self.file, row),
-            None => {
-                self.dropped += 1;
+            TableRow::Complete(row) => self.rows.push(self.file, row),
+            TableRow::Incomplete(lacking) => {
+                self.counts.drop_row(lacking);
                 Ok(())
             }
         }
@@ -209,8 +207,8 @@ impl<'a> TestFile<'a> {
 
     /// Returns the test set, `None` if there was no row, and an error if all were dropped.
     pub(crate) fn finish(self) -> Result<Option<TestSet>, DataError> {
-        if self.read > 0 {
-            check_complete(self.file, self.read, self.dropped)?;
+        if self.counts.read > 0 {
+            self.counts.check_complete(self.file)?;
         }
         Ok(self.rows.finish())
     }

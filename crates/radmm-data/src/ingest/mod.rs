@@ -12,10 +12,10 @@ pub(crate) mod tail_buffer;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use self::counts::{RowCounts, add_label, check_complete};
+use self::counts::{RowCounts, add_label};
 use self::holdout::HoldoutFilter;
 use self::partition::{Partition, PartitionSpec, Partitioner};
-use self::row::{Row, SplitValue};
+use self::row::{SplitValue, TableRow};
 use crate::error::{DataError, excerpt, first_few};
 use crate::error_kinds::FieldError;
 use crate::schema::{Schema, Split};
@@ -42,16 +42,19 @@ impl<'a> Ingest<'a> {
             split: spec.split,
             filter: HoldoutFilter::new(file, schema, spec.holdout),
             partitioner: Partitioner::new(file, schema, spec.split, spec.nodes)?,
-            counts: RowCounts::new(schema),
+            counts: RowCounts::new(schema, Some(spec.split)),
         })
     }
 
-    /// Takes the next row, or counts a dropped one. Afterwards `row` may be another row.
-    pub(crate) fn add(&mut self, row: Option<&mut Row>) -> Result<(), DataError> {
+    /// Takes the next row, or counts a dropped one. Afterwards a complete row may be another one.
+    pub(crate) fn add(&mut self, row: TableRow<'_>) -> Result<(), DataError> {
         self.counts.read += 1;
-        let Some(row) = row else {
-            self.counts.dropped += 1;
-            return Ok(());
+        let row = match row {
+            TableRow::Complete(row) => row,
+            TableRow::Incomplete(lacking) => {
+                self.counts.drop_row(lacking);
+                return Ok(());
+            }
         };
         if !self.filter.pass(row)? {
             return Ok(());
@@ -89,7 +92,7 @@ impl<'a> Ingest<'a> {
     /// Returns the partition of a file with these unused columns.
     pub(crate) fn finish(self, ignored: Vec<String>) -> Result<Partition, DataError> {
         let (file, schema, mut counts) = (self.file, self.schema, self.counts);
-        check_complete(file, counts.read, counts.dropped)?;
+        counts.check_complete(file)?;
         let test_set = self.filter.finish(counts.trained)?;
         counts.check_classes(file, schema)?;
         for label in test_set.iter().flat_map(|test_set| &test_set.labels) {
@@ -105,6 +108,7 @@ impl<'a> Ingest<'a> {
             ignored,
             clipped: counts.clipped(schema),
             others: counts.others(schema),
+            lacking: counts.lacking(),
             labels: counts.labels,
             label_counts: counts.label_counts,
         })

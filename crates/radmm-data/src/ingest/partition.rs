@@ -68,6 +68,8 @@ pub struct Partition {
     /// The columns with values that count as missing because they cannot be encoded, and how many. Many suggest that they are written
     /// otherwise than in the schema.
     pub others: Vec<(String, usize)>,
+    /// The columns without whose values rows were dropped, and how many rows lack each, most first.
+    pub lacking: Vec<(String, usize)>,
 }
 
 impl Partition {

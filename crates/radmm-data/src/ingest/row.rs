@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::encode::Lacking;
 use crate::error::FilePosition;
 
 /// A complete row, with all that is counted or reported of it once it is known to be a training row.
@@ -16,6 +17,14 @@ pub(crate) struct Row {
     pub(crate) noted: Vec<u32>,
     /// The field by which the row is assigned, if rows are split by a column.
     pub(crate) split_value: Option<SplitValue>,
+}
+
+/// A row of a table, as it is read.
+pub(crate) enum TableRow<'r> {
+    /// A row that is kept.
+    Complete(&'r mut Row),
+    /// A row that is dropped, since it lacks values.
+    Incomplete(&'r Lacking),
 }
 
 /// A field of the column by which rows are split.

@@ -82,6 +82,7 @@ impl Population {
         let mut importance = || importances.next().unwrap_or(1.0);
         for column in &schema.numeric {
             let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
+            let missing_category = column.missing_category;
             let number = |bounds: [f64; 2], effect: f64| {
                 let column = next;
                 let feature = Feature::Number {
@@ -89,11 +90,11 @@ impl Population {
                     bounds,
                     effect,
                 };
-                (feature, 1)
+                (feature, 1 + u32::from(missing_category))
             };
             let (feature, width) = match &column.scale {
                 NumericScale::Bins { edges } => {
-                    let values = edges.len() + 1 + usize::from(column.missing_category);
+                    let values = edges.len() + 1 + usize::from(missing_category);
                     (bins(next, values, importance(), &mut rng), values as u32)
                 }
                 NumericScale::Bounds { low, high } => {
@@ -103,7 +104,7 @@ impl Population {
                 NumericScale::Centred { .. } => number([-1.0, 1.0], sign * importance()),
                 NumericScale::Splines { count, spacing, .. } => {
                     let has_column_below = *spacing == Spacing::Geometric;
-                    let more = u32::from(has_column_below) + u32::from(column.missing_category);
+                    let more = u32::from(has_column_below) + u32::from(missing_category);
                     let feature = Feature::Splines {
                         first: next,
                         count: *count,

@@ -97,6 +97,7 @@ impl Sample {
                 labels: Vec::new(),
                 clipped: Default::default(),
                 others: Default::default(),
+                lacking: Vec::new(),
             },
             parties,
             test: Some(Arc::new(shard(&self.test, schema)?)),

@@ -5,13 +5,16 @@
 use std::collections::BTreeMap;
 
 use radmm_data::{Partition, Schema};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Counts over the fields of a party's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DataCheck {
     /// The number of rows left out because a field was missing.
     pub left_out: usize,
+    /// The columns without whose values rows were left out, and how many rows lack each, most first.
+    #[serde(serialize_with = "as_map")]
+    pub lacking: Vec<(String, usize)>,
     /// The number of values clipped to the study's bounds, by numeric column.
     pub clipped: BTreeMap<String, usize>,
     /// The number of values that count as missing because they cannot be encoded, by column.
@@ -35,6 +38,10 @@ pub struct LabelCount {
     pub rows: usize,
 }
 
+fn as_map<S: Serializer>(counts: &[(String, usize)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|(column, rows)| (column, rows)))
+}
+
 impl DataCheck {
     pub(super) fn new(partition: &Partition, schema: &Schema) -> Self {
         let pairs = partition.labels.iter().zip(&partition.label_counts);
@@ -47,6 +54,7 @@ impl DataCheck {
         let listed: usize = labels.iter().map(|label| label.rows).sum();
         Self {
             left_out: partition.dropped,
+            lacking: partition.lacking.clone(),
             clipped: partition.clipped.iter().cloned().collect(),
             others: partition.others.iter().cloned().collect(),
             label: schema.label.clone(),

@@ -127,10 +127,11 @@ impl LocalRows {
                 let mut output = CommandOutput::start(command, folders.site, observer)?;
                 let name = format!("the output of {}", output.program());
                 let rows = Self::read_once(study, me, &mut output, Path::new(&name), *options);
-                // Rows that end where the command failed are not what is wrong.
-                match output.take_failure() {
-                    Some(failure) => Err(failure.into()),
-                    None => rows,
+                // Rows that end where the command failed are not what is wrong, unless it prints no text.
+                match (rows, output.take_failure()) {
+                    (foreign @ Err(RowsError::Data(DataError::Foreign { .. })), _) => foreign,
+                    (_, Some(failure)) => Err(failure.into()),
+                    (rows, None) => rows,
                 }
             }
             SiteRows::Stdin { .. } if io::stdin().is_terminal() => Err(RowsError::Terminal),

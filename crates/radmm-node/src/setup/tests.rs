@@ -623,6 +623,7 @@ fn clipped_values_and_labels_are_counted() {
     let setup = site.setup().unwrap();
     let check = setup.data_check().unwrap();
     assert_eq!((setup.rows(), check.left_out), (41, 1));
+    assert_eq!(check.lacking, [("age".to_owned(), 1)]);
     assert_eq!(check.clipped, [("age".to_owned(), 1)].into());
     let labels = check
         .labels

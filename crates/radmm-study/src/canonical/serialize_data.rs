@@ -2,7 +2,7 @@
 
 use radmm::curator::NormPolicy;
 use radmm_data::{
-    Categorical, DecimalMark, Format, Numeric, NumericScale, Schema, Separator, Split,
+    Categorical, DecimalMark, Format, Numeric, NumericScale, Schema, Separator, Split, date_of_days,
 };
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -131,13 +131,54 @@ impl<T> WithExceptions<T> {
 enum NumericForm<'a> {
     Scale(&'a NumericScale),
     Long(WithExceptions<&'a NumericScale>),
+    Dates(DateScale),
+    LongDates(WithExceptions<DateScale>),
 }
 
 impl<'a> NumericForm<'a> {
     fn new(column: &'a Numeric) -> Self {
+        let (missing, other) = (column.missing_category, column.other_is_missing);
         let scale = &column.scale;
-        WithExceptions::new(scale, column.missing_category, column.other_is_missing)
-            .map_or(Self::Scale(scale), Self::Long)
+        if !column.is_date {
+            return WithExceptions::new(scale, missing, other)
+                .map_or(Self::Scale(scale), Self::Long);
+        }
+        match WithExceptions::new(DateScale::new(scale), missing, other) {
+            None => Self::Dates(DateScale::new(scale)),
+            Some(long) => Self::LongDates(long),
+        }
+    }
+}
+
+/// The scale of a column of dates, with dates in place of days.
+#[derive(Default, Serialize)]
+struct DateScale {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<[String; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bins: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    splines: Option<u32>,
+}
+
+impl DateScale {
+    fn new(scale: &NumericScale) -> Self {
+        let between = |bounds: [f64; 2]| Self {
+            bounds: Some(bounds.map(date_of_days)),
+            ..Self::default()
+        };
+        match scale {
+            NumericScale::Bounds { low, high } => between([*low, *high]),
+            NumericScale::Centred { bounds } => between(*bounds),
+            NumericScale::Bins { edges } => Self {
+                bins: Some(edges.iter().map(|edge| date_of_days(*edge)).collect()),
+                ..Self::default()
+            },
+            NumericScale::Splines { bounds, count, .. } => Self {
+                splines: Some(*count),
+                ..between(*bounds)
+            },
+        }
     }
 }
 
@@ -145,21 +186,31 @@ impl<'a> NumericForm<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum CategoricalForm<'a> {
-    Values(&'a [String]),
-    Long(WithExceptions<Vocabulary<'a>>),
+    Values(Vocabulary<'a>),
+    Long(WithExceptions<LongVocabulary<'a>>),
 }
 
 #[derive(Serialize)]
-struct Vocabulary<'a> {
-    values: &'a [String],
+#[serde(untagged)]
+enum Vocabulary<'a> {
+    Texts(&'a [String]),
+    Booleans(Vec<bool>),
+}
+
+#[derive(Serialize)]
+struct LongVocabulary<'a> {
+    values: Vocabulary<'a>,
 }
 
 impl<'a> CategoricalForm<'a> {
     fn new(column: &'a Categorical) -> Self {
-        let values = &column.values;
-        let long = Vocabulary { values };
+        let values = || match column.is_boolean {
+            true => Vocabulary::Booleans(column.values.iter().map(|v| v == "true").collect()),
+            false => Vocabulary::Texts(&column.values),
+        };
+        let long = LongVocabulary { values: values() };
         WithExceptions::new(long, column.missing_category, column.other_is_missing)
-            .map_or(Self::Values(values), Self::Long)
+            .map_or_else(|| Self::Values(values()), Self::Long)
     }
 }
 

@@ -125,6 +125,7 @@ fn schema(
     };
     check(section, &schema)?;
     note_dropped(section, &schema, notes)?;
+    note_spelling(section, &schema, notes)?;
     Ok(schema)
 }
 
@@ -320,6 +321,49 @@ fn note_dropped(
         }
     }
     Ok(())
+}
+
+/// Adds notes about values of vocabularies that look misspelt: with stray spaces, or nearly equal to one another.
+fn note_spelling(
+    section: &Section<'_>,
+    schema: &Schema,
+    notes: &mut Vec<Note>,
+) -> Result<(), StudyError> {
+    let written = section.open_section("categorical")?;
+    for Categorical { name, values, .. } in &schema.categorical {
+        let Some(entry) = written.get(name) else {
+            continue;
+        };
+        let mut note = |remark: String| notes.push(entry.note(&remark));
+        if let Some(value) = values.iter().find(|value| value.trim() != *value) {
+            note(format!(
+                "holds {value:?}, with white space around it: fields are compared without, so that no row has this value"
+            ));
+        }
+        let inner = |value: &&String| value.trim() != plain_spaces(value);
+        if let Some(value) = values.iter().find(inner) {
+            note(format!(
+                "holds {value:?}, with several spaces or a line break in it: is that how rows have it?"
+            ));
+        }
+        let mut folded: Vec<(String, &String)> = values
+            .iter()
+            .map(|value| (plain_spaces(value).to_lowercase(), value))
+            .collect();
+        folded.sort();
+        if let Some(pair) = folded.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            note(format!(
+                "holds {:?} and {:?}, which differ only in spaces or case: are they two values?",
+                pair[0].1, pair[1].1
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the words of a text with one space between them.
+fn plain_spaces(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Adds a note about a section on rows, where the study has none.

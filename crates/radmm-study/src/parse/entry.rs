@@ -166,6 +166,23 @@ impl<'a> Entry<'a> {
         self.value.get_ref().is_table()
     }
 
+    pub(crate) fn is_boolean(&self) -> bool {
+        self.value.get_ref().is_bool()
+    }
+
+    pub(crate) fn is_date_or_time(&self) -> bool {
+        self.value.get_ref().is_datetime()
+    }
+
+    /// Returns the text of a string, or of a date or time without quotes.
+    pub(crate) fn date_or_text(&self) -> Option<String> {
+        match self.value.get_ref() {
+            DeValue::Datetime(date) => Some(date.to_string()),
+            DeValue::String(text) => Some(text.to_string()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_array(&self) -> bool {
         self.value.get_ref().is_array()
     }
@@ -253,7 +270,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The value as the user typed it.
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         // The span of a table with a header is the header, and of a dotted table one of its keys.
         if self.is_table() && !self.source().starts_with('{') {
             return "{ … }".to_owned();

@@ -1,6 +1,6 @@
 //! `[data.numeric]` and `[data.categorical]`: the features, with their public bounds and vocabularies.
 
-use radmm_data::{Categorical, MISSING_CATEGORY, Numeric, Spacing};
+use radmm_data::{Categorical, MISSING_CATEGORY, Numeric, Spacing, days_of_date};
 
 use super::entry::{Entry, Range};
 use super::reader::Section;
@@ -8,6 +8,9 @@ use crate::error::StudyError;
 
 /// The meaning of bounds in messages.
 const BOUNDS: &str = "the public bounds of the column, low below high";
+
+/// The advice for geometric spacing of dates.
+const NOT_OF_DATES: &str = "is for numbers; dates have equal spacing";
 
 /// The advice for geometric spacing between bounds without a ratio.
 const NOT_POSITIVE: &str = "must be positive for geometric spacing: values below low, such as zero, have a column of their own";
@@ -21,11 +24,16 @@ const FINITE: Range = Range {
 const NUMERIC_KEYS: [&str; 6] = ["bounds", "bins", "splines", "spacing", "missing", "other"];
 
 /// Reads `age = [0, 90]`, `age = { bounds = [0, 90] }`, `age = { bins = [25, 35] }`, `age = { bounds = [0, 90], bins = 9 }` or
-/// `age = { bounds = [0, 90], splines = 9 }`.
+/// `age = { bounds = [0, 90], splines = 9 }`. Bounds and edges of dates are dates.
 pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
     if !entry.is_table() {
-        let (low, high) = bounds(entry)?;
-        return Ok(Numeric::within(entry.name, low, high));
+        let Bounds { low, high, is_date } = bounds(entry)?;
+        return match is_date {
+            true => Err(entry.wrong(
+                "must be a table for dates: { bounds = [low, high], splines = 8 }, or without splines for one centred column",
+            )),
+            false => Ok(Numeric::within(entry.name, low, high)),
+        };
     }
     let section = entry.inline(&NUMERIC_KEYS)?;
     let missing_category = missing_category(&section)?;
@@ -34,10 +42,12 @@ pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
         if section.get("splines").is_some() {
             return Err(bins.wrong("splines is given too; keep one of the two"));
         }
+        let (edges, is_date) = edges(&section)?;
         return Ok(Numeric {
+            is_date,
             missing_category,
             other_is_missing,
-            ..Numeric::binned(entry.name, edges(&section)?)
+            ..Numeric::binned(entry.name, edges)
         });
     }
     if let Some(splines) = section.get("splines") {
@@ -47,29 +57,32 @@ pub(crate) fn numeric(entry: &Entry<'_>) -> Result<Numeric, StudyError> {
             ..read_splines(entry.name, &section, &splines)?
         });
     }
-    for key in ["spacing", "missing"] {
-        if let Some(entry) = section.get(key) {
-            let advice = "is for columns with bins or splines; give one of them too, or remove it";
-            return Err(entry.wrong(advice));
-        }
+    if let Some(entry) = section.get("spacing") {
+        let advice = "is for columns with bins or splines; give one of them too, or remove it";
+        return Err(entry.wrong(advice));
     }
-    let (low, high) = bounds(&section.required("bounds", BOUNDS)?)?;
+    let Bounds { low, high, is_date } = bounds(&section.required("bounds", BOUNDS)?)?;
     Ok(Numeric {
+        is_date,
+        missing_category,
         other_is_missing,
         ..Numeric::centred(entry.name, low, high)
     })
 }
 
-/// Reads `sex = ["Female", "Male"]` or `sex = { values = ["Female", "Male"], missing = "category" }`.
+/// Reads `sex = ["Female", "Male"]`, `smoker = [true, false]` or `sex = { values = ["Female", "Male"], missing = "category" }`.
 pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> {
     if !entry.is_table() {
-        return Ok(Categorical::new(entry.name, entry.vocabulary()?));
+        return vocabulary(entry);
     }
     let section = entry.inline(&["values", "missing", "other"])?;
     let values = section.required("values", "every value that may occur, a list of strings")?;
     let missing_category = missing_category(&section)?;
-    let vocabulary = values.vocabulary()?;
-    if missing_category && vocabulary.iter().any(|value| value == MISSING_CATEGORY) {
+    let column = Categorical {
+        name: entry.name.to_owned(),
+        ..vocabulary(&values)?
+    };
+    if missing_category && column.values.iter().any(|value| value == MISSING_CATEGORY) {
         return Err(values.wrong(
             "holds \"missing\", the name of the category that missing = \"category\" adds; keep one of the two",
         ));
@@ -77,8 +90,25 @@ pub(crate) fn categorical(entry: &Entry<'_>) -> Result<Categorical, StudyError> 
     Ok(Categorical {
         missing_category,
         other_is_missing: other_is_missing(&section)?,
-        ..Categorical::new(entry.name, vocabulary)
+        ..column
     })
+}
+
+/// Reads a list of strings, or `[true, false]` in either order.
+fn vocabulary(entry: &Entry<'_>) -> Result<Categorical, StudyError> {
+    let is_boolean = entry.is_array() && entry.elements()?.iter().any(Entry::is_boolean);
+    if !is_boolean {
+        return Ok(Categorical::new(entry.name, entry.vocabulary()?));
+    }
+    let values = entry.elements()?;
+    let values: Result<Vec<bool>, _> = values.iter().map(Entry::boolean).collect();
+    match values?[..] {
+        [first, second] if first != second => Ok(Categorical {
+            values: [first, second].map(|value| value.to_string()).into(),
+            ..Categorical::boolean(entry.name)
+        }),
+        _ => Err(entry.wrong("must be [true, false], or a list of strings")),
+    }
 }
 
 /// Reads a column of splines.
@@ -89,12 +119,15 @@ fn read_splines(
 ) -> Result<Numeric, StudyError> {
     let count = splines.integer(4..=1000_u32)?;
     let entry = section.required("bounds", BOUNDS)?;
-    let (low, high) = bounds(&entry)?;
+    let bounds = bounds(&entry)?;
     let spacing = spacing(section)?.unwrap_or_default();
-    if spacing == Spacing::Geometric && low <= 0.0 {
-        return Err(entry.wrong(NOT_POSITIVE));
+    if spacing == Spacing::Geometric {
+        bounds.check_ratio(section, &entry)?;
     }
-    Ok(Numeric::splines(name, [low, high], count, spacing))
+    Ok(Numeric {
+        is_date: bounds.is_date,
+        ..Numeric::splines(name, [bounds.low, bounds.high], count, spacing)
+    })
 }
 
 fn spacing(section: &Section<'_>) -> Result<Option<Spacing>, StudyError> {
@@ -119,23 +152,64 @@ fn other_is_missing(section: &Section<'_>) -> Result<bool, StudyError> {
     Ok(given.unwrap_or(false))
 }
 
-fn bounds(entry: &Entry<'_>) -> Result<(f64, f64), StudyError> {
+/// The bounds of a column, in order.
+struct Bounds {
+    low: f64,
+    high: f64,
+    /// Whether they are dates, as days since 1970-01-01.
+    is_date: bool,
+}
+
+impl Bounds {
+    /// Checks that there are equal ratios between these bounds, which are this entry.
+    fn check_ratio(&self, section: &Section<'_>, entry: &Entry<'_>) -> Result<(), StudyError> {
+        match section.get("spacing") {
+            Some(spacing) if self.is_date => Err(spacing.wrong(NOT_OF_DATES)),
+            _ if self.low <= 0.0 => Err(entry.wrong(NOT_POSITIVE)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads numbers or dates, and returns whether they are dates. Those are days since 1970-01-01.
+fn numbers(elements: &[Entry<'_>]) -> Result<(Vec<f64>, bool), StudyError> {
+    let is_date = elements
+        .iter()
+        .any(|one| one.is_date_or_time() || date(one).is_some());
+    let number = |element: &Entry<'_>| match is_date {
+        true => date(element).ok_or_else(|| element.wrong("must be a date such as 2020-12-31")),
+        false => element.number(FINITE),
+    };
+    let numbers: Result<Vec<f64>, StudyError> = elements.iter().map(number).collect();
+    Ok((numbers?, is_date))
+}
+
+/// Returns the days of a date, in quotes or without.
+fn date(entry: &Entry<'_>) -> Option<f64> {
+    days_of_date(&entry.date_or_text()?)
+}
+
+fn bounds(entry: &Entry<'_>) -> Result<Bounds, StudyError> {
     let form = format!("must be [low, high]: {BOUNDS}");
     if !entry.is_array() {
         return Err(entry.wrong(form));
     }
     let elements = entry.elements()?;
-    let [low, high] = elements.as_slice() else {
-        return Err(entry.wrong(form));
-    };
-    let (low, high) = (low.number(FINITE)?, high.number(FINITE)?);
-    if low >= high {
+    if elements.len() != 2 {
         return Err(entry.wrong(form));
     }
-    Ok((low, high))
+    match numbers(&elements)? {
+        (pair, is_date) if pair[0] < pair[1] => Ok(Bounds {
+            low: pair[0],
+            high: pair[1],
+            is_date,
+        }),
+        _ => Err(entry.wrong(form)),
+    }
 }
 
-fn edges(section: &Section<'_>) -> Result<Vec<f64>, StudyError> {
+/// Returns the edges of bins, and whether they are dates.
+fn edges(section: &Section<'_>) -> Result<(Vec<f64>, bool), StudyError> {
     let bins = section.required("bins", "the edges between bins, such as [25, 45, 65]")?;
     let spacing = spacing(section)?.unwrap_or_default();
     if let (true, Some(entry)) = (bins.is_array(), section.get("spacing")) {
@@ -143,50 +217,55 @@ fn edges(section: &Section<'_>) -> Result<Vec<f64>, StudyError> {
             entry.wrong("bins has edges, which have their own spacing; remove one of the two")
         );
     }
-    match section.get("bounds") {
-        None if bins.is_number() => {
-            Err(bins
-                .wrong("must be the edges between bins, or have bounds = [low, high] beside it"))
-        }
-        None => given_edges(&bins),
-        Some(bounds) if bins.is_array() => {
-            Err(bounds.wrong("bins has edges, which need no bounds; keep one of the two"))
-        }
-        Some(entry) => match (spacing, bounds(&entry)?) {
-            (Spacing::Geometric, (low, _)) if low <= 0.0 => Err(entry.wrong(NOT_POSITIVE)),
-            (Spacing::Geometric, (low, high)) => geometric_edges(&bins, low, high),
-            (Spacing::Equal, (low, high)) => equal_edges(&bins, low, high),
-        },
+    let Some(entry) = section.get("bounds") else {
+        return match bins.is_number() {
+            true => Err(bins
+                .wrong("must be the edges between bins, or have bounds = [low, high] beside it")),
+            false => given_edges(&bins),
+        };
+    };
+    if bins.is_array() {
+        return Err(entry.wrong("bins has edges, which need no bounds; keep one of the two"));
     }
+    let bounds = bounds(&entry)?;
+    let edges = match spacing {
+        Spacing::Geometric => {
+            bounds.check_ratio(section, &entry)?;
+            geometric_edges(&bins, &bounds)?
+        }
+        Spacing::Equal => equal_edges(&bins, &bounds)?,
+    };
+    Ok((edges, bounds.is_date))
 }
 
-fn given_edges(bins: &Entry<'_>) -> Result<Vec<f64>, StudyError> {
-    let mut edges: Vec<f64> = Vec::new();
-    for element in bins.elements()? {
-        let edge = element.number(FINITE)?;
-        if let Some(before) = edges.last().filter(|before| **before >= edge) {
-            return Err(element.wrong(format!("must be above the edge before it, {before}")));
-        }
-        edges.push(edge);
+fn given_edges(bins: &Entry<'_>) -> Result<(Vec<f64>, bool), StudyError> {
+    let elements = bins.elements()?;
+    let (edges, is_date) = numbers(&elements)?;
+    if let Some(at) = (1..edges.len()).find(|at| edges[at - 1] >= edges[*at]) {
+        let before = elements[at - 1].written();
+        return Err(elements[at].wrong(format!("must be above the edge before it, {before}")));
     }
     match edges.is_empty() {
         true => Err(bins.wrong("must have at least one edge")),
-        false => Ok(edges),
+        false => Ok((edges, is_date)),
     }
 }
 
-/// The edges between bins of equal width.
-fn equal_edges(bins: &Entry<'_>, low: f64, high: f64) -> Result<Vec<f64>, StudyError> {
+/// The edges between bins of equal width. A bin of dates begins with a day.
+fn equal_edges(bins: &Entry<'_>, bounds: &Bounds) -> Result<Vec<f64>, StudyError> {
     let count = bins.integer(2..=1000_u32)?;
+    let Bounds { low, high, is_date } = *bounds;
     // Exact where bounds and widths are whole numbers.
     let edge = |k| (low * f64::from(count - k) + high * f64::from(k)) / f64::from(count);
+    let edge = |k| if is_date { edge(k).round() } else { edge(k) };
     let edges: Vec<f64> = (1..count).map(edge).collect();
     apart(bins, low, edges, high)
 }
 
 /// The edges between bins of equal ratio, the first of them `low`: everything below it, such as zero, has a bin of its own.
-fn geometric_edges(bins: &Entry<'_>, low: f64, high: f64) -> Result<Vec<f64>, StudyError> {
+fn geometric_edges(bins: &Entry<'_>, bounds: &Bounds) -> Result<Vec<f64>, StudyError> {
     let count = bins.integer(2..=1000_u32)?;
+    let Bounds { low, high, .. } = *bounds;
     let ratio = libm::log(high / low) / f64::from(count);
     // Three digits tell as much as all of them, and are the same on every machine.
     let edge = |k: u32| three_digits(low * libm::exp(ratio * f64::from(k)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 
 use radmm::privacy::NoiseDistribution;
+use radmm_data::in_columns;
 use radmm_node::runtime::{ProbeResult, probe};
 use radmm_node::setup::{DataCheck, PartyBill, PartySetup};
 use radmm_node::store::Store;
@@ -237,8 +238,12 @@ const PRIVATE: &str = "not for sharing: counted in the rows, and in no file, log
 fn private_counts(data_check: &DataCheck, rows: usize) -> Vec<String> {
     let in_rows = |number| count(number, "row", "rows");
     let mut lines = vec![format!("private, {PRIVATE}:")];
+    let lacking = match data_check.lacking.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", in_columns(&data_check.lacking)),
+    };
     lines.push(format!(
-        "  dropped for a missing field: {}",
+        "  dropped for a missing field: {}{lacking}",
         in_rows(data_check.left_out)
     ));
     let by_column = |counts: &BTreeMap<String, usize>| -> Vec<String> {

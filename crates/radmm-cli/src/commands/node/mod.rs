@@ -13,7 +13,7 @@ use radmm_node::public_facts::PublicFacts;
 use radmm_node::runtime::{
     Ending, LogLevel, NodeStatus, Notice, Observer, StopSource, forbid_core_dumps, run as run_node,
 };
-use radmm_node::setup::{BalanceTotal, Folders, PartySetup};
+use radmm_node::setup::{BalanceTotal, DataCheck, Folders, PartySetup};
 use radmm_node::utc_time::UtcTime;
 use radmm_study::number_format::{self, as_typed, count, epsilon};
 use radmm_study::{Limit, SiteFile, SiteRows, Study};
@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::args::{LogFormat, NodeArgs};
 use crate::error::CommandError;
 use crate::input::load::SourceText;
+use crate::input::warnings;
 use crate::output::progress::NodeProgress;
 use crate::output::{files, stderr};
 use reading::Reading;
@@ -74,7 +75,25 @@ fn load_setup(args: &NodeArgs, reading: &Reading) -> Result<PartySetup, CommandE
     if let SiteRows::Command { .. } = site.data.rows {
         reading.end_on_signal()?;
     }
-    reading.during(|observer| PartySetup::observed(study, site, folders, names, observer))
+    let setup =
+        reading.during(|observer| PartySetup::observed(study, site, folders, names, observer))?;
+    warn_of_dropped(args, &setup);
+    Ok(setup)
+}
+
+/// Warns the operator that many rows are dropped.
+fn warn_of_dropped(args: &NodeArgs, setup: &PartySetup) {
+    // Privacy: logs in JSON go to collectors, and must not reveal anything about rows.
+    if args.log == LogFormat::Json {
+        return;
+    }
+    if let Some(DataCheck {
+        left_out, lacking, ..
+    }) = setup.data_check()
+    {
+        let warning = warnings::of_dropped(setup.rows() + left_out, *left_out, lacking);
+        stderr::warning(warning.as_ref(), args.quiet);
+    }
 }
 
 fn run_party(args: &NodeArgs, setup: PartySetup) -> Result<(), CommandError> {

@@ -92,7 +92,7 @@ impl<R: Read> Records for CsvRows<'_, R> {
 pub(crate) mod tests {
     use super::*;
     use crate::encode::Encoder;
-    use crate::formats::named_columns::{Record, is_missing};
+    use crate::formats::named_columns::Record;
     use crate::schema::{Categorical, Numeric, Schema};
 
     /// A schema with age within [0, 100], smoker yes or no, and an intercept; the label is ill or not.
@@ -116,7 +116,8 @@ pub(crate) mod tests {
         let mut records = table.records(&used).unwrap();
         let mut rows = Vec::new();
         while let Some(record) = records.next().unwrap() {
-            if !is_missing(&record, &used, &schema.missing).unwrap() {
+            let is_missing = |column: &Column<'_>| record.is_missing(*column, &schema.missing);
+            if !used.iter().any(|column| is_missing(column).unwrap()) {
                 let (mut entries, mut clipped) = (Vec::new(), Vec::new());
                 encoder.encode(&record, &mut entries, &mut clipped).unwrap();
                 let positive = record.field(label).unwrap() == schema.positive;

@@ -11,17 +11,22 @@
 //! rest of the file into a field. Therefore [`END`] is appended on a line of its own. It is read as a record unless a
 //! quote is open.
 
+use std::fmt;
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::FieldError;
+use crate::formats::MAX_ROW_BYTES;
 use crate::formats::named_columns::{Column, Record};
 use crate::formats::options::{CsvDialect, DecimalMark};
 
 /// The control character that once marked the end of a text file. A text file must not contain it.
 const END: u8 = 0x1a;
+
+/// The character of which text in UTF-16, and most data that is not text, has many.
+const NUL: u8 = 0;
 
 /// A line break, because the last line may lack its own, and the end mark on a line.
 const TAIL: &[u8] = &[b'\n', END, b'\n'];
@@ -68,6 +73,8 @@ impl<'a, R: Read> CsvRecords<'a, R> {
         let lines = LfLines {
             source: Cursor::new(start).chain(source),
             after_return: false,
+            line: 1,
+            allowance: 0,
         };
         // Fields are trimmed later, after a record's line breaks have been counted.
         let reader = ReaderBuilder::new()
@@ -87,9 +94,17 @@ impl<'a, R: Read> CsvRecords<'a, R> {
     /// Returns the next record that is not blank, or `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<CsvRecord<'_>>, DataError> {
         loop {
-            let more = self.reader.read_byte_record(&mut self.fields);
-            if !more.map_err(|cause| DataError::read(self.file)(cause.into()))? {
-                return Ok(None);
+            let before = self.reader.position();
+            let (line, start) = (before.line(), before.byte());
+            self.reader.get_mut().get_mut().0.allowance = MAX_ROW_BYTES + 1;
+            match self.reader.read_byte_record(&mut self.fields) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(cause) => return Err(self.failed(cause, line)),
+            }
+            if self.reader.position().byte() - start > MAX_ROW_BYTES as u64 {
+                let file = self.file.to_owned();
+                return Err(DataError::RowTooLong { file, line });
             }
             let only = (self.fields.len() == 1).then(|| &self.fields[0]);
             if only == Some(&[END]) {
@@ -110,6 +125,27 @@ impl<'a, R: Read> CsvRecords<'a, R> {
             fields: &self.fields,
             next_line: self.reader.position().line(),
         }))
+    }
+}
+
+impl<R> CsvRecords<'_, R> {
+    /// Returns the error of a source that failed in the record that begins on this line.
+    fn failed(&self, cause: csv::Error, line: u64) -> DataError {
+        let file = self.file.to_owned();
+        let cause = match cause.into_kind() {
+            csv::ErrorKind::Io(cause) => cause,
+            // Unreachable: records of bytes of any width have no other errors.
+            other => io::Error::other(format!("{other:?}")),
+        };
+        match cause.get_ref().and_then(|cause| cause.downcast_ref()) {
+            Some(InvalidText::Control { byte, line }) => DataError::ControlCharacter {
+                file,
+                line: *line,
+                byte: *byte,
+            },
+            Some(InvalidText::TooLong) => DataError::RowTooLong { file, line },
+            None => DataError::Read { file, cause },
+        }
     }
 }
 
@@ -168,23 +204,52 @@ fn line_breaks(fields: &ByteRecord) -> u64 {
     bytes.filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// A source with CRLF and CR turned into LF. Reading [`END`] is an error.
+/// A source with CRLF and CR turned into LF. Reading [`END`] or [`NUL`] is an error.
 struct LfLines<R> {
     source: R,
     after_return: bool,
+    /// The number of the line that is read next.
+    line: u64,
+    /// The number of bytes that may be read before the next record begins.
+    allowance: usize,
+}
+
+/// What is wrong with a text.
+#[derive(Debug)]
+enum InvalidText {
+    Control { byte: u8, line: u64 },
+    TooLong,
+}
+
+impl fmt::Display for InvalidText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Control { byte, line } => {
+                write!(f, "control character {byte:#04x} on line {line}")
+            }
+            Self::TooLong => f.write_str("the row is too long"),
+        }
+    }
+}
+
+impl std::error::Error for InvalidText {}
+
+fn invalid(cause: InvalidText) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, cause)
 }
 
 impl<R: Read> Read for LfLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.allowance);
+        if length == 0 {
+            return Err(invalid(InvalidText::TooLong));
+        }
+        let buffer = &mut buffer[..length];
         loop {
             let got = match self.source.read(buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 result => result?,
             };
-            if buffer[..got].contains(&END) {
-                let reason = "it holds the control character 0x1a and so is not a text file";
-                return Err(io::Error::new(ErrorKind::InvalidData, reason));
-            }
             let mut kept = 0;
             for at in 0..got {
                 let byte = buffer[at];
@@ -195,8 +260,19 @@ impl<R: Read> Read for LfLines<R> {
                 buffer[kept] = if byte == b'\r' { b'\n' } else { byte };
                 kept += 1;
             }
+            let text = &buffer[..kept];
+            let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            if text.contains(&END) || text.contains(&NUL) {
+                let at = text.iter().position(|byte| [END, NUL].contains(byte));
+                let at = at.unwrap_or(kept);
+                let line = self.line + lines(&text[..at]);
+                let byte = text[at];
+                return Err(invalid(InvalidText::Control { byte, line }));
+            }
+            self.line += lines(text);
             // To return zero would mean the end of the file.
             if kept > 0 || got == 0 {
+                self.allowance -= kept;
                 return Ok(kept);
             }
         }
@@ -289,7 +365,7 @@ mod tests {
             let error = records.next().err().unwrap();
             assert_eq!(
                 error.to_string(),
-                "rows.csv:3: a quote is opened in this row and never closed"
+                "rows.csv:3: a quote is opened in this row and never closed; close it, or write a quote within a field twice"
             );
         }
     }

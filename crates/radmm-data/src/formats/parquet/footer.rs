@@ -1,6 +1,6 @@
 //! The footer of a Parquet file: where columns are, and which of them can be read.
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -22,8 +22,27 @@ pub(super) fn chunks_are_inside(metadata: &ParquetMetaData, length: u64) -> bool
     })
 }
 
-/// Returns the leaf index of a column, and whether it holds unsigned integers.
-pub(super) fn leaf(metadata: &ParquetMetaData, index: usize) -> Result<(usize, bool), ColumnError> {
+/// The meaning of the values of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// What they are by their type.
+    Plain,
+    /// Integers without a sign.
+    Unsigned,
+    /// Days since 1970-01-01.
+    Days,
+    /// Fractions of a second since the beginning of 1970-01-01, in a time zone or in UTC.
+    Instants {
+        /// Their number in a second.
+        per_second: i64,
+    },
+}
+
+/// Returns the leaf index of a column, and what its values mean.
+pub(super) fn leaf(
+    metadata: &ParquetMetaData,
+    index: usize,
+) -> Result<(usize, ValueKind), ColumnError> {
     let schema = metadata.file_metadata().schema_descr();
     let of_column = |leaf: &usize| schema.get_column_root_idx(*leaf) == index;
     let leaf = (0..schema.num_columns()).find(of_column);
@@ -32,7 +51,7 @@ pub(super) fn leaf(metadata: &ParquetMetaData, index: usize) -> Result<(usize, b
     if descriptor.path().parts().len() != 1 || descriptor.max_rep_level() > 0 {
         return Err(ColumnError::Nested);
     }
-    let unsigned = is_unsigned(&descriptor)?;
+    let kind = value_kind(&descriptor)?;
     for group in metadata.row_groups() {
         let codec = group.column(leaf).compression();
         match codec {
@@ -50,20 +69,28 @@ pub(super) fn leaf(metadata: &ParquetMetaData, index: usize) -> Result<(usize, b
             }
         }
     }
-    Ok((leaf, unsigned))
+    Ok((leaf, kind))
 }
 
-/// Returns whether a column holds unsigned integers, or why it cannot be read.
-fn is_unsigned(column: &ColumnDescriptor) -> Result<bool, ColumnError> {
+/// Returns what the values of a column mean, or why they cannot be read.
+fn value_kind(column: &ColumnDescriptor) -> Result<ValueKind, ColumnError> {
     let (physical, converted) = (column.physical_type(), column.converted_type());
     let unsupported = |kind: String| Err(ColumnError::Type { kind });
     match column.logical_type_ref() {
         None | Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => {}
-        Some(LogicalType::Integer(integer)) => return Ok(!integer.is_signed),
+        Some(LogicalType::Integer(integer)) if integer.is_signed => return Ok(ValueKind::Plain),
+        Some(LogicalType::Integer(_)) => return Ok(ValueKind::Unsigned),
         Some(LogicalType::Decimal(_)) => return unsupported("decimal".into()),
-        Some(LogicalType::Date) => return unsupported("date".into()),
+        Some(LogicalType::Date) => return Ok(ValueKind::Days),
         Some(LogicalType::Time(_)) => return unsupported("time".into()),
-        Some(LogicalType::Timestamp(_)) => return unsupported("timestamp".into()),
+        Some(LogicalType::Timestamp(timestamp)) => {
+            let per_second = match timestamp.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            };
+            return Ok(ValueKind::Instants { per_second });
+        }
         // Every value of the column is NULL.
         Some(LogicalType::Unknown) => {}
         Some(other) => return unsupported(format!("{other:?}").to_lowercase()),
@@ -80,16 +107,21 @@ fn is_unsigned(column: &ColumnDescriptor) -> Result<bool, ColumnError> {
         ConvertedType::UINT_8
         | ConvertedType::UINT_16
         | ConvertedType::UINT_32
-        | ConvertedType::UINT_64 => return Ok(true),
+        | ConvertedType::UINT_64 => return Ok(ValueKind::Unsigned),
+        ConvertedType::DATE => return Ok(ValueKind::Days),
+        ConvertedType::TIMESTAMP_MILLIS => return Ok(ValueKind::Instants { per_second: 1_000 }),
+        ConvertedType::TIMESTAMP_MICROS => {
+            return Ok(ValueKind::Instants {
+                per_second: 1_000_000,
+            });
+        }
         ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS => {
             return unsupported("time".into());
         }
         other => return unsupported(format!("{other:?}").to_lowercase().replace('_', " ")),
     }
     match physical {
-        // The deprecated encoding of timestamps.
-        Type::INT96 => unsupported("timestamp".into()),
         Type::FIXED_LEN_BYTE_ARRAY => unsupported("fixed-length bytes".into()),
-        _ => Ok(false),
+        _ => Ok(ValueKind::Plain),
     }
 }

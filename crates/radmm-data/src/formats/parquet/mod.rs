@@ -1,14 +1,16 @@
 //! Tables in Parquet files.
 //!
 //! A value is converted to the text that a CSV file would hold for it, so that both formats mean the same: an integer
-//! as `-7`, a boolean as `true` or `false`, a float as the shortest decimal that parses to it. Row groups are read
-//! one after the other, in batches of rows of the needed columns. Columns are found by their names and hold integers,
-//! floats, booleans or text. A NULL is a missing value.
+//! as `-7`, a boolean as `true` or `false`, a float as the shortest decimal that parses to it, a date as `2020-12-31`, and a
+//! timestamp as `2020-12-31 08:30:00`, to the second. Row groups are read one after the other, in batches of rows of the needed
+//! columns. Columns are found by their names and hold integers, floats, booleans, dates, timestamps or text. A NULL is a missing
+//! value.
 
 mod footer;
 
 use std::fmt::Write;
 use std::fs::File;
+use std::io::{Read, Seek};
 use std::ops::Range;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -16,10 +18,16 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use self::footer::ValueKind;
+use crate::date::date_of_days;
 use crate::error::{DataError, FilePosition};
 use crate::error_kinds::{ColumnError, FieldError};
 use crate::formats::catch_panic::catch_panic;
+use crate::formats::foreign::ForeignFormat;
 use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records};
+
+/// The number of bytes at the beginning of a file that tell what it is.
+const START: u64 = 1 << 12;
 
 /// The number of rows decoded at a time.
 const BATCH: usize = 1024;
@@ -31,9 +39,16 @@ pub(crate) struct ParquetTable<'a> {
 }
 
 impl<'a> ParquetTable<'a> {
-    pub(crate) fn open(source: File, file: &'a str) -> Result<Self, DataError> {
+    pub(crate) fn open(mut source: File, file: &'a str) -> Result<Self, DataError> {
         let length = source.metadata().map(|metadata| metadata.len());
         let length = length.map_err(DataError::read(file))?;
+        let mut start = Vec::new();
+        let read = source.by_ref().take(START).read_to_end(&mut start);
+        read.and_then(|_| source.rewind())
+            .map_err(DataError::read(file))?;
+        if let Some(foreign) = ForeignFormat::instead_of_parquet(&start) {
+            return Err(foreign.error(file));
+        }
         let reader = decode(file, || SerializedFileReader::new(source))?;
         match footer::chunks_are_inside(reader.metadata(), length) {
             true => Ok(Self { file, reader }),
@@ -72,7 +87,7 @@ impl<'f> NamedTable<'f> for ParquetTable<'f> {
                 slots.resize(column.index + 1, None);
             }
             if slots[column.index].is_none() {
-                let (leaf, unsigned) =
+                let (leaf, kind) =
                     footer::leaf(self.reader.metadata(), column.index).map_err(|cause| {
                         DataError::Column {
                             file: self.file.to_owned(),
@@ -83,7 +98,7 @@ impl<'f> NamedTable<'f> for ParquetTable<'f> {
                 slots[column.index] = Some(chunks.len());
                 chunks.push(ColumnChunk {
                     leaf,
-                    unsigned,
+                    kind,
                     reader: None,
                     cells: Cells::default(),
                 });
@@ -124,7 +139,7 @@ pub(crate) struct ParquetRows<'a> {
 /// A column of the current row group.
 struct ColumnChunk {
     leaf: usize,
-    unsigned: bool,
+    kind: ValueKind,
     reader: Option<ColumnReader>,
     cells: Cells,
 }
@@ -210,7 +225,7 @@ impl ParquetRows<'_> {
 
 impl ColumnChunk {
     fn fill(&mut self, rows: usize) -> Result<(), ParquetError> {
-        let (cells, unsigned) = (&mut self.cells, self.unsigned);
+        let (cells, kind) = (&mut self.cells, self.kind);
         cells.text.clear();
         cells.cells.clear();
         match &mut self.reader {
@@ -218,17 +233,27 @@ impl ColumnChunk {
             Some(ColumnReader::BoolColumnReader(reader)) => {
                 cells.read(reader, rows, |cells, value| cells.print(value))?;
             }
-            Some(ColumnReader::Int32ColumnReader(reader)) if unsigned => {
-                cells.read(reader, rows, |cells, value| cells.print(*value as u32))?;
-            }
             Some(ColumnReader::Int32ColumnReader(reader)) => {
-                cells.read(reader, rows, |cells, value| cells.print(value))?;
-            }
-            Some(ColumnReader::Int64ColumnReader(reader)) if unsigned => {
-                cells.read(reader, rows, |cells, value| cells.print(*value as u64))?;
+                cells.read(reader, rows, |cells, value| match kind {
+                    ValueKind::Unsigned => cells.print(*value as u32),
+                    ValueKind::Days => cells.print(date_of_days(f64::from(*value))),
+                    _ => cells.print(value),
+                })?;
             }
             Some(ColumnReader::Int64ColumnReader(reader)) => {
-                cells.read(reader, rows, |cells, value| cells.print(value))?;
+                cells.read(reader, rows, |cells, value| match kind {
+                    ValueKind::Unsigned => cells.print(*value as u64),
+                    ValueKind::Instants { per_second } => {
+                        cells.print_instant(value.div_euclid(per_second))
+                    }
+                    _ => cells.print(value),
+                })?;
+            }
+            // The deprecated encoding of timestamps.
+            Some(ColumnReader::Int96ColumnReader(reader)) => {
+                cells.read(reader, rows, |cells, value| {
+                    cells.print_instant(value.to_seconds())
+                })?;
             }
             Some(ColumnReader::FloatColumnReader(reader)) => {
                 cells.read(reader, rows, |cells, value| cells.print(value))?;
@@ -239,9 +264,9 @@ impl ColumnChunk {
             Some(ColumnReader::ByteArrayColumnReader(reader)) => {
                 cells.read(reader, rows, Cells::copy)?;
             }
-            Some(
-                ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_),
-            ) => return Err(ParquetError::General("a column changed its type".into())),
+            Some(ColumnReader::FixedLenByteArrayColumnReader(_)) => {
+                return Err(ParquetError::General("a column changed its type".into()));
+            }
         }
         Ok(())
     }
@@ -282,6 +307,14 @@ impl Cells {
         // Writing into a string does not fail.
         let _ = write!(self.text, "{value}");
         Cell::Text(start..self.text.len())
+    }
+
+    /// Prints the date and time that is so many seconds after the beginning of 1970-01-01.
+    fn print_instant(&mut self, seconds: i64) -> Cell {
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let date = date_of_days(days as f64);
+        self.print(format_args!("{date} {hour:02}:{minute:02}:{second:02}"))
     }
 
     fn copy(&mut self, value: &ByteArray) -> Cell {
