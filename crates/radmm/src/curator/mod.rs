@@ -40,7 +40,7 @@ use zeroize::optimization_barrier;
 
 pub use answer::Unreleasable;
 pub use answer_limit::{AnswerLimit, BeyondLimit};
-pub use config::{CuratorConfig, InvalidCuratorConfig};
+pub use config::{CuratorConfig, InvalidCuratorConfig, MAX_ROWS};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
@@ -184,7 +184,7 @@ impl Curator {
 
     fn with_rows(rows: HeldRows, mut config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
-        config::check_rows(rows.rows())?;
+        config::check_size(rows.rows(), rows.chunks())?;
         config.problem.shape = Some(config::check_shape(&rows, config.problem.shape)?);
         Ok(Self {
             rows,

@@ -49,7 +49,7 @@ impl RowMemory {
     /// Keeps a chunk in memory if there is room for it, and stores it otherwise.
     pub(super) fn place(&self, chunk: Chunk, columns: usize) -> Result<PlacedChunk, PassFailed> {
         if self.take(chunk.bytes() as u64) {
-            return Ok(PlacedChunk::InMemory(chunk));
+            return Ok(PlacedChunk::InMemory(Box::new(chunk)));
         }
         let bytes = chunk.encode(columns, Vec::new());
         let position = self.0.storage.append(&bytes)?;
@@ -64,7 +64,7 @@ impl RowMemory {
 
 /// A chunk of a shard.
 pub(super) enum PlacedChunk {
-    InMemory(Chunk),
+    InMemory(Box<Chunk>),
     Stored(StoredChunk),
 }
 

@@ -158,7 +158,7 @@ impl Shard {
     /// Appends a chunk, which stays in memory.
     pub(in crate::curator) fn push_chunk(&mut self, chunk: Chunk) {
         self.count(&chunk);
-        self.chunks.push(PlacedChunk::InMemory(chunk));
+        self.chunks.push(PlacedChunk::InMemory(Box::new(chunk)));
     }
 
     /// Appends a chunk, which is stored if there is no memory left.
@@ -204,11 +204,13 @@ impl Shard {
     /// Returns the chunks, which are all in memory.
     #[cfg(any(test, feature = "bench"))]
     pub(in crate::curator) fn chunks(&self) -> Vec<&Chunk> {
-        let chunk = |chunk| match chunk {
-            &PlacedChunk::InMemory(ref chunk) => chunk,
-            &PlacedChunk::Stored(_) => panic!("a chunk is stored"),
-        };
-        self.chunks.iter().map(chunk).collect()
+        fn in_memory(chunk: &PlacedChunk) -> &Chunk {
+            match chunk {
+                PlacedChunk::InMemory(chunk) => chunk,
+                PlacedChunk::Stored(_) => panic!("a chunk is stored"),
+            }
+        }
+        self.chunks.iter().map(in_memory).collect()
     }
 }
 
