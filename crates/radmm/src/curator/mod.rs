@@ -48,7 +48,7 @@ pub use held_rows::HeldRows;
 pub use noise_key::{NoiseKey, NoiseSecret};
 pub(crate) use quadratic_model::QuadraticModel;
 pub use row_passes::{ChunkHolder, ChunkWorkers, PassFailed, WorkerRequest, WorkerRows};
-pub use rows::row_memory::{ChunkStorage, RowMemory};
+pub use rows::row_memory::{ChunkStorage, RowMemory, StoredBytes};
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solver::quasi_newton::WarmStart;
 pub use solver::{NotCertified, Unsolved};

@@ -43,7 +43,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::chunk::{Chunk, ChunkBuilder, ChunkShape, MAX_COLUMNS, Row};
-use super::row_memory::{ChunkBuffer, PlacedChunk, RowMemory};
+use super::row_memory::{ChunkBuffer, PlacedChunk, RowMemory, RowNumbers};
 use crate::curator::row_passes::PassFailed;
 
 /// The scaling that makes the norm of a row at most one.
@@ -196,9 +196,21 @@ impl Shard {
         };
         let buffers = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = buffers().pop().unwrap_or_default();
-        let result = stored.read(&mut buffer).map(visit);
+        let result = stored.read_chunk(&mut buffer).map(visit);
         buffers().push(buffer);
         result
+    }
+
+    /// Keeps a number for each row of a chunk: in memory if the chunk is there, and in storage if it is not.
+    pub(in crate::curator) fn place_numbers(
+        &self,
+        k: usize,
+        numbers: Vec<f64>,
+    ) -> Result<RowNumbers, PassFailed> {
+        match &self.chunks[k] {
+            PlacedChunk::InMemory(_) => Ok(RowNumbers::InMemory(numbers)),
+            PlacedChunk::Stored(stored) => stored.store_numbers(&numbers),
+        }
     }
 
     /// Returns the chunks, which are all in memory.
