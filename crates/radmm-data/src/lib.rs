@@ -60,6 +60,7 @@ pub use self::formats::{
     partition_csv, partition_libsvm, read_partition, read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};
+pub use self::ingest::overflow_file::row_memory;
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};
 pub use self::profile::{
     ColumnProfile, MAX_VALUES, MISSING_MARKERS, MissingPatterns, NonNumbers, Quantiles,
