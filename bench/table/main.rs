@@ -1,7 +1,8 @@
 //! Every measurement in one run, as a table of ratios: `make bench`.
 //!
 //! Without arguments it measures everything and writes the numbers into docs/benchmarks.md. With names of measurements it
-//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurement `scale` writes docs/scale.md.
+//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurements `scale`
+//! and `rows` write docs/scale.md.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod adult;
@@ -11,6 +12,7 @@ mod clock;
 mod figures;
 mod machine;
 mod many_nodes;
+mod many_rows;
 mod network;
 mod node;
 mod passes;
@@ -32,7 +34,7 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 14] = [
+const ALL: [Measurement; 15] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),
@@ -47,6 +49,7 @@ const ALL: [Measurement; 14] = [
     ("node", node::overhead),
     ("baselines", baselines::whole_run),
     ("scale", scale::curves),
+    ("rows", many_rows::one_party),
 ];
 
 fn main() -> ExitCode {
@@ -61,6 +64,10 @@ fn main() -> ExitCode {
         }
         ["--child", "reading", path, split] => {
             reading::read_once(path.as_ref(), split);
+            ExitCode::SUCCESS
+        }
+        ["--child", "rows", rows] => {
+            many_rows::print(rows.parse().unwrap());
             ExitCode::SUCCESS
         }
         ["--child", "bare", study, site, bytes] => {

@@ -1,7 +1,7 @@
 //! How fast a large file is read, and in how much memory: ten million rows of five numbers and two categories.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use radmm_bench::report::{Detail, Found, thousands, times};
 
 const ROWS: usize = 10_000_000;
 const NUMBERS: usize = 5;
-const WARDS: usize = 10;
+/// The number of wards, and of clinics.
+pub const WARDS: usize = 10;
 const NODES: usize = 10;
 
 /// Files of all formats, split as they come and shuffled.
@@ -89,11 +90,7 @@ pub fn read_once(path: &Path, split: &str) {
     };
     let (seconds, partition) = timed(|| {
         let table = TableFile::open(path, format).unwrap();
-        let spec = PartitionSpec {
-            split: &by_split,
-            nodes: NODES,
-            holdout: None,
-        };
+        let spec = PartitionSpec::new(&by_split, NODES);
         read_partition(table, &schema(format), spec).unwrap()
     });
     assert_eq!(partition.read, ROWS);
@@ -118,13 +115,19 @@ fn row(n: usize) -> Row {
 
 fn write_csv(path: &Path) {
     let mut file = BufWriter::new(File::create(path).unwrap());
-    writeln!(file, "a,b,c,d,e,ward,clinic,ill").unwrap();
-    for n in 0..ROWS {
+    write_rows(&mut file, ROWS).unwrap();
+    file.flush().unwrap();
+}
+
+/// Writes so many rows as comma-separated text.
+pub fn write_rows(out: &mut impl Write, rows: usize) -> io::Result<()> {
+    writeln!(out, "a,b,c,d,e,ward,clinic,ill")?;
+    for n in 0..rows {
         let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
         let ill = if ill { "yes" } else { "no" };
-        writeln!(file, "{a},{b},{c},{d},{e},w{ward},c{clinic},{ill}").unwrap();
+        writeln!(out, "{a},{b},{c},{d},{e},w{ward},c{clinic},{ill}")?;
     }
-    file.flush().unwrap();
+    Ok(())
 }
 
 fn write_parquet(path: &Path) {
