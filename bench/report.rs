@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-const BEGIN: &str = "<!-- written by make bench: from here -->";
-const END: &str = "<!-- written by make bench: to here -->";
+/// The command that writes the numbers of a page.
+const COMMAND: &str = "make bench";
 
 /// What a ratio should be.
 #[derive(Clone, Copy)]
@@ -171,23 +171,33 @@ pub fn thousands(number: usize) -> String {
 
 /// Replaces what stands between the two marks of a page, and leaves the words around them.
 pub fn rewrite(page: &Path, part: &str) -> Result<(), String> {
+    rewrite_part(page, COMMAND, part)
+}
+
+/// Replaces the part of a page that a command writes.
+pub fn rewrite_part(page: &Path, command: &str, part: &str) -> Result<(), String> {
     let named = |error: String| format!("{}: {error}", page.display());
     let text = fs::read_to_string(page).map_err(|error| named(error.to_string()))?;
-    let text = replaced(&text, part).map_err(named)?;
+    let text = replaced(&text, command, part).map_err(named)?;
     fs::write(page, text).map_err(|error| named(error.to_string()))
 }
 
-fn replaced(text: &str, part: &str) -> Result<String, String> {
-    let missing = |mark| format!("the line {mark} is missing; put it back");
-    let (before, rest) = text.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
-    let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
+fn replaced(text: &str, command: &str, part: &str) -> Result<String, String> {
+    let mark = |place: &str| format!("<!-- written by {command}: {place} -->");
+    let [begin, end] = ["from here", "to here"].map(mark);
+    let missing = |mark: &str| format!("the line {mark} is missing; put it back");
+    let (before, rest) = text.split_once(&begin).ok_or_else(|| missing(&begin))?;
+    let (_, after) = rest.split_once(&end).ok_or_else(|| missing(&end))?;
     let part = part.trim();
-    Ok(format!("{before}{BEGIN}\n\n{part}\n\n{END}{after}"))
+    Ok(format!("{before}{begin}\n\n{part}\n\n{end}{after}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BEGIN: &str = "<!-- written by make bench: from here -->";
+    const END: &str = "<!-- written by make bench: to here -->";
 
     fn ratio(ratio: f64, target: Target) -> Ratio {
         Ratio {
@@ -240,16 +250,16 @@ mod tests {
     #[test]
     fn what_stands_around_the_marks_stays() {
         let page = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let once = replaced(&page, "new\n").unwrap();
+        let once = replaced(&page, COMMAND, "new\n").unwrap();
         assert_eq!(once, format!("before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"));
-        assert_eq!(replaced(&once, "new\n").unwrap(), once);
+        assert_eq!(replaced(&once, COMMAND, "new\n").unwrap(), once);
     }
 
     #[test]
     fn a_page_without_marks_is_an_error_that_names_the_mark() {
-        let error = replaced("words", "new").unwrap_err();
+        let error = replaced("words", COMMAND, "new").unwrap_err();
         assert!(error.contains(BEGIN), "{error}");
-        let error = replaced(&format!("{BEGIN} words"), "new").unwrap_err();
+        let error = replaced(&format!("{BEGIN} words"), COMMAND, "new").unwrap_err();
         assert!(error.contains(END), "{error}");
     }
 }

@@ -1,7 +1,8 @@
 //! Every measurement in one run, as a table of ratios: `make bench`.
 //!
 //! Without arguments it measures everything and writes the numbers into docs/benchmarks.md. With names of measurements it
-//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurement `scale` writes docs/scale.md.
+//! makes those alone and leaves the page as it is: `make bench ONLY="steps threads"`. The measurements `scale`
+//! and `rows` write docs/scale.md.
 #![allow(clippy::unwrap_used, reason = "a measurement may panic")]
 
 mod adult;
@@ -11,6 +12,7 @@ mod clock;
 mod figures;
 mod machine;
 mod many_nodes;
+mod many_rows;
 mod network;
 mod node;
 mod passes;
@@ -48,6 +50,7 @@ const ALL: [Measurement; 15] = [
     ("node", node::overhead),
     ("baselines", baselines::whole_run),
     ("scale", scale::curves),
+    ("rows", many_rows::one_party),
 ];
 
 fn main() -> ExitCode {
@@ -66,6 +69,10 @@ fn main() -> ExitCode {
         }
         ["--child", "source", path] => {
             reading::read_source(path.as_ref());
+            ExitCode::SUCCESS
+        }
+        ["--child", "rows", rows] => {
+            many_rows::print(rows.parse().unwrap());
             ExitCode::SUCCESS
         }
         ["--child", "bare", study, site, bytes] => {

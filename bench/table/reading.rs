@@ -2,7 +2,7 @@
 //! from every kind of source.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,7 +36,8 @@ const FILES: usize = 20;
 const READINGS: usize = 3;
 
 const NUMBERS: usize = 5;
-const WARDS: usize = 10;
+/// The number of wards, and of clinics.
+pub const WARDS: usize = 10;
 const NODES: usize = 10;
 
 /// Files of all formats, split as they come and shuffled.
@@ -269,19 +270,21 @@ fn row(n: usize) -> Row {
 }
 
 fn write_csv(path: &Path, rows: usize, separator: &str) {
-    let s = separator;
     let mut file = BufWriter::new(File::create(path).unwrap());
-    writeln!(file, "a{s}b{s}c{s}d{s}e{s}ward{s}clinic{s}ill").unwrap();
+    write_rows(&mut file, rows, separator).unwrap();
+    file.flush().unwrap();
+}
+
+/// Writes so many rows as text with this separator.
+pub fn write_rows(out: &mut impl Write, rows: usize, separator: &str) -> io::Result<()> {
+    let s = separator;
+    writeln!(out, "a{s}b{s}c{s}d{s}e{s}ward{s}clinic{s}ill")?;
     for n in 0..rows {
         let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
         let ill = if ill { "yes" } else { "no" };
-        writeln!(
-            file,
-            "{a}{s}{b}{s}{c}{s}{d}{s}{e}{s}w{ward}{s}c{clinic}{s}{ill}"
-        )
-        .unwrap();
+        writeln!(out, "{a}{s}{b}{s}{c}{s}{d}{s}{e}{s}w{ward}{s}c{clinic}{s}{ill}")?;
     }
-    file.flush().unwrap();
+    Ok(())
 }
 
 fn write_parquet(path: &Path, rows: Range<usize>, codec: Compression) {

@@ -9,7 +9,7 @@ use radmm_data::DataError;
 use radmm_lab::audit::AuditError;
 use radmm_lab::{
     BillError, CertifyError, CollectError, CompareError, ForecastError, GridError, PrepareError,
-    StudyRowsError, UnattainableBudget,
+    RunError, StudyRowsError, UnattainableBudget,
 };
 use radmm_node::evidence::{AccountError, VerifyError};
 use radmm_node::key::KeyError;
@@ -35,6 +35,8 @@ pub(crate) enum CommandError {
     Unreadable { path: PathBuf, cause: io::Error },
     #[error("{}: {cause}; choose another folder for --out", path.display())]
     Unwritable { path: PathBuf, cause: io::Error },
+    #[error("{}: {cause}; the rows beyond --memory are stored in this folder: choose another with --scratch", folder.display())]
+    Scratch { folder: PathBuf, cause: io::Error },
     #[error("{study}: [network] {cause}")]
     Network { study: String, cause: GraphError },
     #[error("{study}: {cause}")]
@@ -49,7 +51,7 @@ pub(crate) enum CommandError {
     #[error("{0}")]
     Rows(#[from] StudyRowsError),
     #[error("{0}")]
-    Run(#[from] radmm_lab::RunError),
+    Run(#[from] RunError),
     #[error("{0}")]
     Forecast(#[from] ForecastError),
     #[error(
@@ -204,10 +206,9 @@ impl CommandError {
             Self::Study(_)
             | Self::Unreadable { .. }
             | Self::Data(DataError::MixedFormats { .. })
+            | Self::Scratch { .. }
             | Self::NoRows { .. }
             | Self::Rows(StudyRowsError::Open { .. })
-            | Self::Run(_)
-            | Self::Certify(CertifyError::Run(_))
             | Self::NotAudited(AuditError::Run(_))
             | Self::Network { .. }
             | Self::UnattainableBudget { .. }
@@ -238,6 +239,9 @@ impl CommandError {
             | Self::Inspect(_)
             | Self::NotOverwritten(_)
             | Self::Exists(_) => true,
+            Self::Run(error) | Self::Certify(CertifyError::Run(error)) => {
+                !matches!(error, RunError::PassFailed(_))
+            }
             Self::Forecast(error) => !matches!(error, ForecastError::NoSignal),
             Self::Node(error) => is_wrong_use_of_node(error),
             Self::Key(error) => !matches!(error, KeyError::Entropy),
@@ -250,7 +254,9 @@ impl CommandError {
     pub(crate) fn quotes_rows(&self) -> bool {
         match self {
             Self::Node(NodeError::Setup(SetupError::Rows(error))) => match &**error {
-                RowsError::Data(_) | RowsError::Table(StudyRowsError::Data(_)) => true,
+                RowsError::Data(error) | RowsError::Table(StudyRowsError::Data(error)) => {
+                    !matches!(error, DataError::Storage { .. })
+                }
                 // A command that has not run has said nothing.
                 RowsError::Command(error) => !matches!(error.cause, RowCommandFailure::Start(_)),
                 _ => false,
@@ -325,6 +331,7 @@ fn is_wrong_use_of_node(error: &NodeError) -> bool {
             SetupError::Rows(error) => matches!(
                 **error,
                 RowsError::Open { .. }
+                    | RowsError::Scratch { .. }
                     | RowsError::ParquetPipe(_)
                     | RowsError::Terminal
                     | RowsError::Command(RowCommandError {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 
-use radmm::curator::RowError;
+use radmm::curator::{PassFailed, RowError};
 use thiserror::Error;
 
 use crate::error_kinds::{
@@ -320,6 +320,14 @@ pub enum DataError {
         /// The error of the shard.
         cause: RowError,
     },
+    /// The rows that do not fit in memory cannot be stored.
+    #[error("{file}: {cause}")]
+    Storage {
+        /// The name of the file, as the caller gave it.
+        file: String,
+        /// The error of the storage.
+        cause: PassFailed,
+    },
 }
 
 impl DataError {
@@ -335,7 +343,19 @@ impl DataError {
     /// Returns the conversion from the error of a shard.
     pub(crate) fn row(file: &str) -> impl FnOnce(RowError) -> Self {
         let file = || file.to_owned();
-        move |cause| Self::Row {
+        move |cause| match cause {
+            RowError::Storage(cause) => Self::storage(&file())(cause),
+            cause => Self::Row {
+                file: file(),
+                cause,
+            },
+        }
+    }
+
+    /// Returns the conversion from the error of storage.
+    pub(crate) fn storage(file: &str) -> impl Fn(PassFailed) -> Self {
+        let file = || file.to_owned();
+        move |cause| Self::Storage {
             file: file(),
             cause,
         }

@@ -63,6 +63,7 @@ pub use self::formats::{
     read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};
+pub use self::ingest::overflow_file::row_memory;
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};
 pub use self::profile::{
     ColumnProfile, MAX_VALUES, MISSING_MARKERS, MissingPatterns, NonNumbers, Quantiles,

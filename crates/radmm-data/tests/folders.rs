@@ -84,7 +84,7 @@ fn the_rows_of_all_files_come_in_the_order_of_names_with_columns_in_any_order() 
     let found = partition(&folder.path().join("rows"), &Split::RoundRobin, &schema()).unwrap();
     assert_eq!((found.read, found.positive), (4, 2));
     assert_eq!(found.ignored, ["note", "ward"]);
-    let test = read_test_set(open(&folder.path().join("rows/*.csv")), &schema()).unwrap();
+    let test = read_test_set(open(&folder.path().join("rows/*.csv")), &schema(), None).unwrap();
     assert_eq!((test.shard.rows(), test.positive), (3, 2));
 }
 

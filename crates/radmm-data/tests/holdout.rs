@@ -160,6 +160,7 @@ fn a_test_file_needs_no_column_of_the_split() {
     let held = read_test_set(
         TableStream::new(text.as_bytes(), "test.csv", Format::Csv),
         &schema(),
+        None,
     )
     .unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (2, 7));
@@ -172,6 +173,7 @@ fn errors_name_the_test_file() {
         message(read_test_set(
             TableStream::new(text.as_bytes(), "test.csv", Format::Csv),
             &schema(),
+            None,
         ))
     };
     assert_eq!(

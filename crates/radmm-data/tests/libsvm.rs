@@ -195,6 +195,7 @@ fn a_test_file_may_hold_a_single_class() {
     let held = read_test_set(
         TableStream::new(&b"7 1:1\n? 1:1\n7 9:1\n"[..], "rows.t", Format::Libsvm),
         &schema(),
+        None,
     )
     .unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (2, 10));
@@ -207,6 +208,7 @@ fn errors_name_the_test_file() {
         let held = read_test_set(
             TableStream::new(text.as_bytes(), "rows.t", Format::Libsvm),
             &schema(),
+            None,
         );
         held.err().unwrap().to_string()
     };

@@ -233,7 +233,10 @@ fn a_sparse_matrix_is_encoded_as_its_libsvm_file() {
     let spec = PartitionSpec::new(&Split::RoundRobin, 1);
     let partition = read_partition(&memory, &numbered(), spec).unwrap();
     assert_eq!((partition.read, partition.positive), (3, 2));
-    assert_eq!(read_test_set(&memory, &numbered()).unwrap().positive, 2);
+    assert_eq!(
+        read_test_set(&memory, &numbered(), None).unwrap().positive,
+        2
+    );
 }
 
 #[test]

@@ -510,11 +510,11 @@ fn a_share_of_rows_is_held_out_and_the_others_are_split_by_sizes() {
 fn a_test_file_needs_no_column_of_the_split() {
     let folder = TempDir::new().unwrap();
     let path = five(&folder, Compression::SNAPPY);
-    let held = read_test_set(open(&path), &schema()).unwrap();
+    let held = read_test_set(open(&path), &schema(), None).unwrap();
     assert_eq!((held.shard.rows(), held.shard.columns()), (3, 4));
     assert_eq!(held.labels, ["true", "false"]);
     write(&path, MESSAGE, Compression::SNAPPY, &[]);
-    let said = read_test_set(open(&path), &schema())
+    let said = read_test_set(open(&path), &schema(), None)
         .err()
         .unwrap()
         .to_string();

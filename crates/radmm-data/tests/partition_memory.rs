@@ -150,6 +150,7 @@ fn at_most_twice_the_encoded_rows_are_held() {
                     split,
                     nodes,
                     holdout,
+                    memory: None,
                 };
                 assert_small(&format!("csv {spec:?}"), bytes, || {
                     partition_csv(csv(), "rows.csv", &schema(), spec).unwrap()
@@ -167,6 +168,7 @@ fn at_most_twice_the_encoded_rows_are_held() {
             split: &by_ward,
             nodes: 7,
             holdout,
+            memory: None,
         };
         assert_small(&format!("csv {spec:?}"), bytes, || {
             partition_csv(csv(), "rows.csv", &schema(), spec).unwrap()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use radmm::curator::{HeldOutScore, PassFailed, Shard, Unsolved};
+use radmm::curator::{HeldOutScore, PassFailed, RowMemory, Shard, Unsolved};
 use radmm::graph::{Graph, GraphError};
 use radmm::node::StopReason;
 use radmm::privacy::{Bound, Guarantee, Mechanism};
@@ -51,9 +51,18 @@ pub enum PrepareError {
 impl Experiment {
     /// Builds the graph and reads the rows; `folder` is the folder of the study file.
     pub fn prepare(study: Study, folder: &Path) -> Result<Self, PrepareError> {
+        Self::prepare_within(study, folder, None)
+    }
+
+    /// Does the same, and stores the rows that exceed the memory.
+    pub fn prepare_within(
+        study: Study,
+        folder: &Path,
+        memory: Option<&RowMemory>,
+    ) -> Result<Self, PrepareError> {
         // The graph first: its errors show at once, a table may take minutes.
         let graph = study.network.graph()?;
-        let table = Arc::new(StudyRows::read(&study, folder)?);
+        let table = Arc::new(StudyRows::read_within(&study, folder, memory)?);
         Ok(Self::new(study, graph, table))
     }
 

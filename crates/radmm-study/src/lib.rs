@@ -47,7 +47,7 @@
 //! | `tick` | when answers of real parties leave |
 //! | [`instantiate`], [`rows`] | from a study to the parts of a node |
 //! | `model` | the model file: weights, the meaning of their columns, and what they cost |
-//! | [`number_format`], [`statement_text`], [`foreign_text`], [`hex`] | texts that all programs share |
+//! | [`number_format`], [`byte_size`], [`statement_text`], [`foreign_text`], [`hex`] | texts that all programs share |
 //!
 //! Serialised, a study has the sections and keys of its file, with the defaults filled in: written as TOML it would
 //! parse to the same study.
@@ -61,6 +61,7 @@
 )]
 
 pub mod algorithm;
+pub mod byte_size;
 mod canonical;
 mod choice;
 mod error;
@@ -94,7 +95,7 @@ pub use model::{BadWeights, ModelError, ModelFile, ModelGuarantee, Trained};
 pub use noise::{Noise, NoiseKind, TotalBudget};
 pub use overrides::{Override, OverrideError};
 pub use radmm::privacy::NoiseFamily;
-pub use site::{Limit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
+pub use site::{Limit, MemoryLimit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
 pub use study::{
     AlgorithmSection, DataSection, NetworkSection, PrivacySection, ProblemSection, RowSource,
     RunSection, Start, Study, StudyParty, TestRows,

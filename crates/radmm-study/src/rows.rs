@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::curator::Shard;
+use radmm::curator::{RowMemory, Shard};
 use radmm_data::{
     DataError, FileOptions, MemoryTable, Partition, PartitionSpec, TableFile, TestSet,
     partition_csv, read_partition, read_test_set,
@@ -102,7 +102,20 @@ pub enum StudyRowsError {
 impl StudyRows {
     /// Reads the rows of a study; `folder` is where the study file is.
     pub fn read(study: &Study, folder: &Path) -> Result<Self, StudyRowsError> {
-        let (data, spec) = (&study.data, partition_spec(study));
+        Self::read_within(study, folder, None)
+    }
+
+    /// Does the same, and stores the rows that exceed the memory.
+    pub fn read_within(
+        study: &Study,
+        folder: &Path,
+        memory: Option<&RowMemory>,
+    ) -> Result<Self, StudyRowsError> {
+        let data = &study.data;
+        let spec = PartitionSpec {
+            memory,
+            ..partition_spec(study)
+        };
         let partition = match &data.source {
             RowSource::File(name) => {
                 let file = open(folder, name, data.options, "[data] path")?;
@@ -113,7 +126,7 @@ impl StudyRows {
             }
             RowSource::Parties => return Err(StudyRowsError::Parties),
         };
-        Self::with_test_rows(study, folder, partition)
+        Self::with_test_rows(study, folder, partition, memory)
     }
 
     /// Reads the rows of a table in memory, in place of those that the study names. Test rows in a file of their own are
@@ -124,7 +137,7 @@ impl StudyRows {
         folder: &Path,
     ) -> Result<Self, StudyRowsError> {
         let partition = read_partition(table, &study.data.schema, partition_spec(study))?;
-        Self::with_test_rows(study, folder, partition)
+        Self::with_test_rows(study, folder, partition, None)
     }
 
     /// Adds the test rows that have a file of their own, and names the parties.
@@ -132,6 +145,7 @@ impl StudyRows {
         study: &Study,
         folder: &Path,
         mut partition: Partition,
+        memory: Option<&RowMemory>,
     ) -> Result<Self, StudyRowsError> {
         let data = &study.data;
         let schema = &data.schema;
@@ -141,7 +155,7 @@ impl StudyRows {
                 shard,
                 positive,
                 labels,
-            } = read_test_set(file, schema)?;
+            } = read_test_set(file, schema, memory)?;
             partition.test = Some(shard);
             partition.test_positive = positive;
             // A label that is spelt in another way in that file is shown too.
@@ -207,6 +221,7 @@ fn partition_spec(study: &Study) -> PartitionSpec<'_> {
             Some(TestRows::Held(holdout)) => Some(holdout),
             Some(TestRows::File { .. }) | None => None,
         },
+        memory: None,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Note, StudyError};
 use crate::parse::entry::{Entry, POSITIVE, Range};
 use crate::parse::reader::{Document, KnownNames, Section};
 use crate::parse::{address, file_options, parties};
-use crate::{hex, identity};
+use crate::{byte_size, hex, identity};
 
 const KNOWN: KnownNames = KnownNames {
     keys: &[
@@ -34,7 +34,7 @@ const KNOWN: KnownNames = KnownNames {
 
 const STUDY: [&str; 1] = ["sha256"];
 
-const DATA: [&str; 7] = [
+const DATA: [&str; 9] = [
     "path",
     "command",
     "format",
@@ -42,6 +42,8 @@ const DATA: [&str; 7] = [
     "decimal",
     "share",
     "continues",
+    "memory",
+    "scratch",
 ];
 
 const LIMIT: [&str; 4] = ["epsilon", "delta", "pure", "accounting"];
@@ -125,6 +127,17 @@ pub struct SiteData {
     pub rows: SiteRows,
     /// SHA-256 fingerprints of earlier versions of these people's rows, whose charges still count.
     pub continues: Vec<[u8; 32]>,
+    /// The memory for these rows; `None` if all are kept in memory.
+    pub memory: Option<MemoryLimit>,
+}
+
+/// The memory that a party's encoded rows may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// The number of bytes.
+    pub bytes: u64,
+    /// The folder of the file for the rows beyond it; the folder of persistent state, unless given.
+    pub scratch: Option<String>,
 }
 
 /// The source of a party's rows.
@@ -312,6 +325,7 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     let command = section.optional("command", row_command)?;
     let share = section.optional("share", |entry| entry.boolean())?;
     let continues = section.optional("continues", fingerprints)?;
+    let memory = memory(&section)?;
     let shared = section.get("share").filter(|_| share == Some(true));
     // The command comes first, so that no error shows it: it may hold a password.
     let given = [section.get("command"), section.get("path"), shared];
@@ -344,7 +358,24 @@ fn data(top: &Section<'_>) -> Result<SiteData, StudyError> {
     Ok(SiteData {
         rows,
         continues: continues.unwrap_or_default(),
+        memory,
     })
+}
+
+fn memory(section: &Section<'_>) -> Result<Option<MemoryLimit>, StudyError> {
+    let scratch = section.optional("scratch", |entry| Ok(entry.words()?.to_owned()))?;
+    let Some(entry) = section.get("memory") else {
+        return match section.get("scratch") {
+            None => Ok(None),
+            Some(entry) => Err(entry.wrong(
+                "is where rows beyond memory are stored; give memory too, as in memory = \"4 GB\", or remove it",
+            )),
+        };
+    };
+    match byte_size::parse(entry.string()?) {
+        Some(bytes) => Ok(Some(MemoryLimit { bytes, scratch })),
+        None => Err(entry.wrong(format!("must be {}", byte_size::FORM))),
+    }
 }
 
 fn row_command(entry: &Entry<'_>) -> Result<RowCommand, StudyError> {

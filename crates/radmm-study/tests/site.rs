@@ -2,7 +2,7 @@
 
 use radmm::privacy::{DatasetLimits, SiteAccounting};
 use radmm_data::{DecimalMark, FileOptions, Format, Separator};
-use radmm_study::{Limit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
+use radmm_study::{Limit, MemoryLimit, NoiseOrigin, RowCommand, SiteData, SiteFile, SiteRows};
 
 const SITE: &str = include_str!("site.toml");
 
@@ -63,6 +63,7 @@ fn the_example_has_its_meaning() {
                 options: Format::Csv.into(),
             },
             continues: vec![fingerprint],
+            memory: None,
         },
         limit: limits(Some(8.0), Some((2.0, 1e-5))),
         addresses: [("birch".into(), "10.1.2.3:7411".into())].into(),
@@ -98,6 +99,7 @@ fn missing_keys_have_defaults() {
                 options: FileOptions::default(),
             },
             continues: Vec::new(),
+            memory: None,
         },
         limit: limits(Some(1.0), None),
         addresses: [].into(),
@@ -299,4 +301,41 @@ fn addresses_are_keyed_by_name() {
     let names: Vec<&String> = site.addresses.keys().collect();
     assert_eq!(names, ["Klinik Süd", "birch", "st. anna"]);
     assert_eq!(site.addresses["st. anna"], "[::1]:2");
+}
+
+#[test]
+fn memory_for_rows_is_an_amount_with_a_unit() {
+    let memory = |lines: &str| {
+        let text = LEAST.replace("[limit]", &format!("{lines}\n[limit]"));
+        read(&text).0.data.memory
+    };
+    let limited = |bytes, scratch: Option<&str>| {
+        let scratch = scratch.map(str::to_owned);
+        Some(MemoryLimit { bytes, scratch })
+    };
+    assert_eq!(memory(""), None);
+    assert_eq!(memory("memory = \"4 GB\""), limited(4_000_000_000, None));
+    assert_eq!(
+        memory("memory = \"512 MiB\"\nscratch = \"/scratch\""),
+        limited(512 << 20, Some("/scratch"))
+    );
+    for (lines, expected) in [
+        (
+            "memory = 4",
+            "site.toml:6: [data] memory = 4: must be a string, not an integer",
+        ),
+        (
+            "memory = \"4\"",
+            "site.toml:6: [data] memory = \"4\": must be an amount of memory, such as \"4 GB\" or \"512 MiB\"",
+        ),
+        (
+            "scratch = \"/scratch\"",
+            "site.toml:6: [data] scratch = \"/scratch\": is where rows beyond memory are stored; give memory too, as in \
+             memory = \"4 GB\", or remove it",
+        ),
+    ] {
+        let text = LEAST.replace("[limit]", &format!("{lines}\n[limit]"));
+        let error = SiteFile::parse(&text, "site.toml").unwrap_err().to_string();
+        assert_eq!(error, expected);
+    }
 }

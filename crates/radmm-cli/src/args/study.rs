@@ -66,6 +66,14 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub no_baselines: bool,
 
+    /// Memory for encoded rows, such as 4GB; those beyond it are stored in a file without a name [default: all in memory]
+    #[arg(long, value_name = "SIZE", value_parser = values::memory)]
+    pub memory: Option<u64>,
+
+    /// Folder of that file [default: the study file's]
+    #[arg(long, value_name = "DIR", requires = "memory")]
+    pub scratch: Option<PathBuf>,
+
     #[command(flatten)]
     pub sweep: SweepArgs,
 
@@ -91,8 +99,8 @@ pub(crate) struct PlanArgs {
     pub study: Option<PathBuf>,
 
     /// Number of rows of the parties, one for each; with a study, also one number for all. No data file is opened
-    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=67_108_864), allow_negative_numbers = true)]
-    pub rows: Vec<u32>,
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = values::rows, allow_negative_numbers = true)]
+    pub rows: Vec<usize>,
 
     /// Number of encoded columns, in groups of about ten of which a row fills one each
     #[arg(long, value_name = "N", conflicts_with = "study", value_parser = clap::value_parser!(u32).range(2..=10_000), allow_negative_numbers = true)]
@@ -297,8 +305,8 @@ pub(crate) struct PrivacyArgs {
     pub study: Option<PathBuf>,
 
     /// Number of rows of the parties: one number for all, or one for each; the table is then not read
-    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=67_108_864), allow_negative_numbers = true)]
-    pub rows: Vec<u32>,
+    #[arg(long, value_name = "N[,N...]", value_delimiter = ',', value_parser = values::rows, allow_negative_numbers = true)]
+    pub rows: Vec<usize>,
 
     /// Print the whole bill as JSON instead of the tables
     #[arg(long)]

@@ -3,16 +3,28 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use radmm::curator::MAX_ROWS;
 use radmm_data::{DecimalMark, Format, Separator};
 use radmm_lab::PriorMethod;
 use radmm_node::runtime::LogLevel;
-use radmm_study::{GridAxis, Override, OverrideError};
+use radmm_study::{GridAxis, Override, OverrideError, byte_size};
 
 pub(super) fn finite(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
         _ => Err("must be a finite number".into()),
     }
+}
+
+pub(super) fn rows(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(rows) if (1..=MAX_ROWS).contains(&rows) => Ok(rows),
+        _ => Err(format!("must be an integer from 1 to {MAX_ROWS}")),
+    }
+}
+
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    byte_size::parse(text).ok_or_else(|| format!("must be {}", byte_size::FORM))
 }
 
 pub(super) fn epsilon(text: &str) -> Result<f64, String> {

@@ -159,7 +159,7 @@ pub fn planned_epsilons(given: &[f64], study: &Study) -> Vec<f64> {
 fn party_sizes(args: &PlanArgs, loaded: &LoadedStudy) -> Result<Vec<usize>, CommandError> {
     let study = &loaded.study;
     let nodes = study.network.nodes as usize;
-    let given: Vec<usize> = args.rows.iter().map(|&rows| rows as usize).collect();
+    let given: Vec<usize> = args.rows.clone();
     match given.as_slice() {
         [] => {}
         [all] => return Ok(vec![*all; nodes]),

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &PrivacyArgs) -> Result<(), CommandError> {
 /// counted.
 fn rows(args: &PrivacyArgs, study: &Study) -> Option<Vec<usize>> {
     if !args.rows.is_empty() {
-        return Some(args.rows.iter().map(|&rows| rows as usize).collect());
+        return Some(args.rows.clone());
     }
     declared_rows(study)
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use radmm::curator::RowMemory;
+use radmm_data::row_memory;
 use radmm_lab::report;
 use radmm_lab::{Experiment, MeanModels, Outcome, PrivacyStatement, ResultFile, final_model};
 use radmm_study::{RowSource, TestRows};
@@ -24,7 +26,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         files::check_other_results(out, &study.study, "--out")?;
     }
     let pool = args.work.thread_pool()?;
-    let mut experiment = study.experiment()?;
+    let memory = memory(args, &study.source.folder)?;
+    let mut experiment = study.experiment_within(memory.as_ref())?;
     if args.no_baselines {
         experiment = experiment.without_baselines();
     }
@@ -47,6 +50,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         Some(reason) => Err(CommandError::StoppedEarly(reason)),
         None => Ok(()),
     }
+}
+
+/// Returns the memory for encoded rows, if it is limited.
+fn memory(args: &RunArgs, folder: &Path) -> Result<Option<RowMemory>, CommandError> {
+    let Some(bytes) = args.memory else {
+        return Ok(None);
+    };
+    let folder = match &args.scratch {
+        Some(scratch) => scratch,
+        None if folder.as_os_str().is_empty() => Path::new("."),
+        None => folder,
+    };
+    let memory = row_memory(bytes, folder);
+    memory.map(Some).map_err(|cause| CommandError::Scratch {
+        folder: folder.to_owned(),
+        cause,
+    })
 }
 
 /// Returns a note about columns that tell the label with certainty.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use radmm::curator::RowMemory;
 use radmm_data::{FileOptions, Format, TableFile};
 use radmm_lab::Experiment;
 use radmm_study::{Note, Override, Study};
@@ -150,7 +151,16 @@ impl LoadedStudy {
 
     /// Reads the rows, and prints the notes on them.
     pub(crate) fn experiment(&self) -> Result<Experiment, CommandError> {
-        let experiment = Experiment::prepare(self.study.clone(), &self.source.folder)
+        self.experiment_within(None)
+    }
+
+    /// Reads the rows, stores those that exceed the memory, and prints the notes on them.
+    pub(crate) fn experiment_within(
+        &self,
+        memory: Option<&RowMemory>,
+    ) -> Result<Experiment, CommandError> {
+        let (study, folder) = (self.study.clone(), &self.source.folder);
+        let experiment = Experiment::prepare_within(study, folder, memory)
             .map_err(|error| CommandError::from_prepare(self.name(), error))?;
         stderr::notes(warnings::on_rows(&experiment), self.quiet);
         stderr::warning(warnings::of_dropped_rows(&experiment).as_ref(), self.quiet);

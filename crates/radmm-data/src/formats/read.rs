@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use radmm::curator::RowMemory;
+
 use super::Format;
 use super::libsvm::LibsvmRows;
 use super::memory::{LabelledMatrix, MemoryTable};
@@ -58,16 +60,17 @@ pub fn partition_libsvm<'a>(
     read_partition(TableStream::new(source, file, Format::Libsvm), schema, spec)
 }
 
-/// Reads a table whose rows are all for testing. The column of a split may be missing.
+/// Reads a table whose rows are all for testing, and stores those that exceed the memory. The column of a split may be missing.
 pub fn read_test_set<'a>(
     table: impl Into<TableSource<'a>>,
     schema: &Schema,
+    memory: Option<&RowMemory>,
 ) -> Result<TestSet, DataError> {
     let table = table.into();
     let name = table.name().to_owned();
     let mut reading = TestReading {
         schema,
-        rows: TestFile::new(&name, schema),
+        rows: TestFile::new(&name, schema, memory),
     };
     table.visit(&mut reading)?;
     reading.rows.finish()?.ok_or_else(|| no_rows(name, schema))

@@ -7,7 +7,7 @@
 //!
 //! A seed means the same rows as long as the tag of its generator says v1; a test pins them.
 
-use radmm::curator::{Shard, ShardBuilder};
+use radmm::curator::{RowMemory, Shard, ShardBuilder};
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
@@ -72,11 +72,16 @@ enum FilterState {
 }
 
 impl<'a> HoldoutFilter<'a> {
-    pub(crate) fn new(file: &'a str, schema: &Schema, holdout: Option<&Holdout>) -> Self {
+    pub(crate) fn new(
+        file: &'a str,
+        schema: &Schema,
+        holdout: Option<&Holdout>,
+        memory: Option<&RowMemory>,
+    ) -> Self {
         let state = holdout.map(|holdout| match *holdout {
             Holdout::Last { rows } => FilterState::Last {
                 rows,
-                tail: Box::default(),
+                tail: Box::new(TailBuffer::within(memory)),
             },
             Holdout::Share { share, seed } => FilterState::Share {
                 share,
@@ -87,7 +92,7 @@ impl<'a> HoldoutFilter<'a> {
         Self {
             file,
             state,
-            held_out: TestSetBuilder::new(schema),
+            held_out: TestSetBuilder::new(schema, memory),
         }
     }
 
@@ -96,8 +101,9 @@ impl<'a> HoldoutFilter<'a> {
         match &mut self.state {
             None => Ok(true),
             Some(FilterState::Last { rows, tail }) => {
-                tail.push(row);
-                Ok(tail.len() > *rows && tail.pop(row))
+                let failed = DataError::storage(self.file);
+                tail.push(row).map_err(&failed)?;
+                Ok(tail.len() > *rows && tail.pop(row).map_err(failed)?)
             }
             Some(FilterState::Share {
                 share,
@@ -121,7 +127,7 @@ impl<'a> HoldoutFilter<'a> {
             Some(FilterState::Last { rows, mut tail }) => {
                 let complete = trained + tail.len();
                 let mut row = Row::default();
-                while tail.pop(&mut row) {
+                while tail.pop(&mut row).map_err(DataError::storage(self.file))? {
                     self.held_out.push(self.file, &row)?;
                 }
                 (trained == 0).then_some(HoldoutError::Last { rows, complete })
@@ -152,9 +158,9 @@ struct TestSetBuilder {
 }
 
 impl TestSetBuilder {
-    fn new(schema: &Schema) -> Self {
+    fn new(schema: &Schema, memory: Option<&RowMemory>) -> Self {
         Self {
-            builder: ShardBuilder::new(schema.width(), schema.rows),
+            builder: ShardBuilder::new(schema.width(), schema.rows).with_memory(memory),
             positive: 0,
             labels: Vec::new(),
         }
@@ -185,11 +191,11 @@ pub(crate) struct TestFile<'a> {
 }
 
 impl<'a> TestFile<'a> {
-    pub(crate) fn new(file: &'a str, schema: &Schema) -> Self {
+    pub(crate) fn new(file: &'a str, schema: &Schema, memory: Option<&RowMemory>) -> Self {
         Self {
             file,
             counts: RowCounts::new(schema, None),
-            rows: TestSetBuilder::new(schema),
+            rows: TestSetBuilder::new(schema, memory),
         }
     }
 
@@ -224,7 +230,7 @@ mod tests {
     /// Returns the lines of the rows that pass of `rows` rows, and how many are held out.
     fn passed(holdout: Holdout, rows: u64) -> Result<(Vec<u64>, usize), DataError> {
         let schema = schema();
-        let mut filter = HoldoutFilter::new("rows.csv", &schema, Some(&holdout));
+        let mut filter = HoldoutFilter::new("rows.csv", &schema, Some(&holdout), None);
         let mut lines = Vec::new();
         for line in 0..rows {
             let split_value = SplitValue {
@@ -256,7 +262,8 @@ mod tests {
     #[test]
     fn no_more_rows_are_buffered_than_are_held_out() {
         let schema = schema();
-        let mut filter = HoldoutFilter::new("rows.csv", &schema, Some(&Holdout::Last { rows: 2 }));
+        let holdout = Holdout::Last { rows: 2 };
+        let mut filter = HoldoutFilter::new("rows.csv", &schema, Some(&holdout), None);
         for _ in 0..100 {
             filter.pass(&mut Row::default()).unwrap();
             let Some(FilterState::Last { tail, .. }) = &filter.state else {

@@ -3,6 +3,7 @@
 pub(crate) mod block_queue;
 pub(crate) mod counts;
 pub(crate) mod holdout;
+pub(crate) mod overflow_file;
 pub(crate) mod partition;
 pub(crate) mod row;
 pub(crate) mod row_buffer;
@@ -40,8 +41,8 @@ impl<'a> Ingest<'a> {
             file,
             schema,
             split: spec.split,
-            filter: HoldoutFilter::new(file, schema, spec.holdout),
-            partitioner: Partitioner::new(file, schema, spec.split, spec.nodes)?,
+            filter: HoldoutFilter::new(file, schema, spec.holdout, spec.memory),
+            partitioner: Partitioner::new(file, schema, spec)?,
             counts: RowCounts::new(schema, Some(spec.split)),
         })
     }

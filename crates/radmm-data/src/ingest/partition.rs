@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use radmm::curator::{Shard, ShardBuilder};
+use radmm::curator::{RowMemory, Shard, ShardBuilder};
 
 use super::holdout::Holdout;
 use super::row_buffer::RowBuffer;
@@ -20,15 +20,18 @@ pub struct PartitionSpec<'a> {
     pub nodes: usize,
     /// The rule that holds rows out, if there is one.
     pub holdout: Option<&'a Holdout>,
+    /// The memory for encoded rows; `None` if all are kept in memory.
+    pub memory: Option<&'a RowMemory>,
 }
 
 impl<'a> PartitionSpec<'a> {
-    /// Returns a specification that holds no rows out.
+    /// Returns a specification that holds no rows out and keeps all in memory.
     pub fn new(split: &'a Split, nodes: usize) -> Self {
         Self {
             split,
             nodes,
             holdout: None,
+            memory: None,
         }
     }
 
@@ -36,6 +39,14 @@ impl<'a> PartitionSpec<'a> {
     pub fn holding_out(self, holdout: &'a Holdout) -> Self {
         Self {
             holdout: Some(holdout),
+            ..self
+        }
+    }
+
+    /// Returns the same specification with rows stored that exceed this memory.
+    pub fn within(self, memory: &'a RowMemory) -> Self {
+        Self {
+            memory: Some(memory),
             ..self
         }
     }
@@ -101,6 +112,7 @@ pub(crate) struct Partitioner<'a> {
     /// The node of each of these values.
     node_of: HashMap<String, usize>,
     columns: usize,
+    memory: Option<&'a RowMemory>,
     shards: Vec<ShardBuilder>,
     /// The number of rows of the positive class, by node.
     positive: Vec<usize>,
@@ -113,9 +125,9 @@ impl<'a> Partitioner<'a> {
     pub(crate) fn new(
         file: &'a str,
         schema: &'a Schema,
-        split: &'a Split,
-        nodes: usize,
+        spec: PartitionSpec<'a>,
     ) -> Result<Self, DataError> {
+        let (split, nodes) = (spec.split, spec.nodes);
         let mut partitioner = Self {
             file,
             schema,
@@ -124,9 +136,10 @@ impl<'a> Partitioner<'a> {
             values: Vec::new(),
             node_of: HashMap::new(),
             columns: schema.width(),
+            memory: spec.memory,
             shards: Vec::new(),
             positive: Vec::new(),
-            pending: RowBuffer::default(),
+            pending: RowBuffer::within(spec.memory),
             rows: 0,
         };
         if nodes == 0 {
@@ -193,8 +206,8 @@ impl<'a> Partitioner<'a> {
         match node {
             Some(node) => self.assign(node, entries, positive),
             None => {
-                self.pending.push(entries, positive);
-                Ok(())
+                let pushed = self.pending.push(entries, positive);
+                pushed.map_err(DataError::storage(self.file))
             }
         }
     }
@@ -224,7 +237,8 @@ impl<'a> Partitioner<'a> {
         let mut entries = Vec::new();
         for node in node_of {
             // There is a node for each pending row.
-            if let Some(positive) = pending.pop(&mut entries) {
+            let popped = pending.pop(&mut entries);
+            if let Some(positive) = popped.map_err(DataError::storage(self.file))? {
                 self.assign(node, &entries, positive)?;
             }
         }
@@ -260,8 +274,8 @@ impl<'a> Partitioner<'a> {
     fn grow(&mut self, nodes: usize) {
         let (columns, policy) = (self.columns, self.schema.rows);
         if self.shards.len() < nodes {
-            self.shards
-                .resize_with(nodes, || ShardBuilder::new(columns, policy));
+            let builder = || ShardBuilder::new(columns, policy).with_memory(self.memory);
+            self.shards.resize_with(nodes, builder);
             self.positive.resize(nodes, 0);
         }
     }

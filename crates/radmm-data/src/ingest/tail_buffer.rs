@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use radmm::curator::{PassFailed, RowMemory};
+
 use super::block_queue::BlockQueue;
 use super::row::{Row, SplitValue};
 use super::row_buffer::RowBuffer;
@@ -30,12 +32,20 @@ pub(crate) struct TailBuffer {
 }
 
 impl TailBuffer {
+    /// Creates a buffer that stores the rows that exceed this memory.
+    pub(crate) fn within(memory: Option<&RowMemory>) -> Self {
+        Self {
+            rows: RowBuffer::within(memory),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub(crate) fn push(&mut self, row: &Row) {
-        self.rows.push(&row.entries, row.positive);
+    pub(crate) fn push(&mut self, row: &Row) -> Result<(), PassFailed> {
+        self.rows.push(&row.entries, row.positive)?;
         let label = self.label_index(&row.label);
         self.label_indices.push(label);
         // Columns are numbered in 32 bits.
@@ -45,12 +55,13 @@ impl TailBuffer {
             let index = self.intern(split_value);
             self.split_value_indices.push(index);
         }
+        Ok(())
     }
 
     /// Removes the first row into `row`, and returns whether there was one.
-    pub(crate) fn pop(&mut self, row: &mut Row) -> bool {
-        let Some(positive) = self.rows.pop(&mut row.entries) else {
-            return false;
+    pub(crate) fn pop(&mut self, row: &mut Row) -> Result<bool, PassFailed> {
+        let Some(positive) = self.rows.pop(&mut row.entries)? else {
+            return Ok(false);
         };
         row.positive = positive;
         row.label.clear();
@@ -65,7 +76,7 @@ impl TailBuffer {
             .split_value_indices
             .pop()
             .map(|index| self.split_values[index as usize].clone());
-        true
+        Ok(true)
     }
 
     fn label_index(&mut self, label: &str) -> u8 {
@@ -129,9 +140,9 @@ mod tests {
         let mut buffer = TailBuffer::default();
         let mut first = Row::default();
         for n in 0..100 {
-            buffer.push(&row(n));
+            buffer.push(&row(n)).unwrap();
             if n >= 10 {
-                assert!(buffer.pop(&mut first));
+                assert!(buffer.pop(&mut first).unwrap());
                 assert_eq!(described(&first), described(&row(n - 10)));
             }
         }
@@ -142,10 +153,10 @@ mod tests {
     fn a_row_without_a_split_value_leaves_without_one() {
         let mut buffer = TailBuffer::default();
         let mut first = row(1);
-        buffer.push(&Row::default());
-        assert!(buffer.pop(&mut first));
+        buffer.push(&Row::default()).unwrap();
+        assert!(buffer.pop(&mut first).unwrap());
         assert_eq!(described(&first), described(&Row::default()));
-        assert!(!buffer.pop(&mut first));
+        assert!(!buffer.pop(&mut first).unwrap());
     }
 
     #[test]
@@ -155,11 +166,11 @@ mod tests {
             label: n.to_string(),
             ..Row::default()
         };
-        (0..1000).for_each(|n| buffer.push(&labelled(n)));
+        (0..1000).for_each(|n| buffer.push(&labelled(n)).unwrap());
         assert_eq!(buffer.labels.len(), MAX_LISTED);
         let mut first = Row::default();
         for n in 0..1000 {
-            buffer.pop(&mut first);
+            buffer.pop(&mut first).unwrap();
             let expected = if n < MAX_LISTED {
                 n.to_string()
             } else {

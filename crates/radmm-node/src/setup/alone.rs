@@ -60,7 +60,7 @@ impl PartySetup {
             parsed.map(|(study, _)| study)
         };
         let mut study = parse(1, config.table.rows())?;
-        let rows = LocalRows::from_memory(&study, config.table).map_err(SetupError::from)?;
+        let rows = LocalRows::from_memory(&study, config.table, None).map_err(SetupError::from)?;
         let fingerprint = store.row_fingerprint(&rows.hash).to_string();
         let records = store.studies();
         for number in 1.. {
@@ -105,6 +105,7 @@ impl PartySetup {
                 },
                 // Privacy: everything that was ever asked in this folder counts, on whichever rows.
                 continues: earlier_fingerprints(store).map_err(SetupError::from)?,
+                memory: None,
             },
             limit: None,
             addresses: BTreeMap::new(),

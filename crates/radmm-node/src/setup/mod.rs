@@ -93,7 +93,7 @@ impl PartySetup {
         observer: &dyn ReadingObserver,
     ) -> Result<Self, SetupError> {
         Self::bring_together(study, site, folders, names, |study, site, me| {
-            LocalRows::read(study, &site.data.rows, folders, me, observer)
+            LocalRows::read(study, site, folders, me, observer)
         })
     }
 
@@ -105,8 +105,8 @@ impl PartySetup {
         names: (&str, &str),
         table: &MemoryTable<'_>,
     ) -> Result<Self, SetupError> {
-        Self::bring_together(study, site, folders, names, |study, _, me| {
-            let rows = LocalRows::from_memory(study, table)?;
+        Self::bring_together(study, site, folders, names, |study, site, me| {
+            let rows = LocalRows::from_memory(study, table, rows::memory(site, folders)?.as_ref())?;
             rows.check_declared(study, me, table.name().into())?;
             Ok(rows)
         })

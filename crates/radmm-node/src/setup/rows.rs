@@ -5,20 +5,21 @@ use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::curator::HeldRows;
+use radmm::curator::{HeldRows, RowMemory};
 use radmm::graph::NodeId;
 use radmm_data::{
     DataError, FileOptions, Format, MemoryTable, Partition, PartitionSpec, RowFiles, Split,
-    TableFile, TableStream, read_partition,
+    TableFile, TableStream, read_partition, row_memory,
 };
 use radmm_study::number_format::count;
 use radmm_study::rows::{StudyRows, StudyRowsError};
-use radmm_study::{RowCommand, RowSource, SiteRows, Study};
+use radmm_study::{RowCommand, RowSource, SiteFile, SiteRows, Study};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::DataCheck;
 use super::command::{CommandOutput, ReadingObserver, RowCommandError};
+use crate::store::create_folder;
 
 /// The number of bytes that are hashed at a time.
 const HASH_BLOCK: usize = 1 << 16;
@@ -43,6 +44,16 @@ pub enum RowsError {
     Open {
         /// The file.
         path: PathBuf,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The file for rows beyond the limit of memory cannot be created.
+    #[error("{}: {cause}; the rows beyond [data] memory are stored in this folder, which {key} names", folder.display())]
+    Scratch {
+        /// The folder.
+        folder: PathBuf,
+        /// The key of the site file that names it.
+        key: &'static str,
         /// The error of the operating system.
         cause: io::Error,
     },
@@ -99,25 +110,30 @@ impl RowsError {
 }
 
 impl LocalRows {
-    /// Reads the rows that a site file names.
+    /// Reads the rows that a site file names, and stores those that exceed its limit of memory.
     pub(super) fn read(
         study: &Study,
-        site: &SiteRows,
+        site: &SiteFile,
         folders: Folders<'_>,
         me: NodeId,
         observer: &dyn ReadingObserver,
     ) -> Result<Self, RowsError> {
-        match site {
+        let memory = memory(site, folders)?;
+        let reading = Reading {
+            study,
+            me,
+            memory: memory.as_ref(),
+        };
+        match &site.data.rows {
             SiteRows::File { path, options } => {
                 let path = folders.site.join(path);
                 let kind = fs::metadata(&path).map(|found| found.file_type());
                 if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
                     let opened = File::open(&path).map_err(RowsError::open(&path))?;
-                    return Self::read_once(study, me, opened, &path, *options);
+                    return reading.read_once(opened, &path, *options);
                 }
                 let (partition, hash) = read_unchanged(&path, *options, |table| {
-                    let spec = PartitionSpec::new(&Split::RoundRobin, 1);
-                    read_partition(table, &study.data.schema, spec)
+                    read_partition(table, &study.data.schema, reading.spec())
                 })?;
                 let rows = Self::new(study, partition, hash)?;
                 rows.check_declared(study, me, path)?;
@@ -126,7 +142,7 @@ impl LocalRows {
             SiteRows::Command { command, options } => {
                 let mut output = CommandOutput::start(command, folders.site, observer)?;
                 let name = format!("the output of {}", output.program());
-                let rows = Self::read_once(study, me, &mut output, Path::new(&name), *options);
+                let rows = reading.read_once(&mut output, Path::new(&name), *options);
                 // Rows that end where the command failed are not what is wrong, unless it prints no text.
                 match (rows, output.take_failure()) {
                     (foreign @ Err(RowsError::Data(DataError::Foreign { .. })), _) => foreign,
@@ -137,44 +153,23 @@ impl LocalRows {
             SiteRows::Stdin { .. } if io::stdin().is_terminal() => Err(RowsError::Terminal),
             SiteRows::Stdin { options } => {
                 let (stdin, name) = (io::stdin().lock(), Path::new("stdin"));
-                Self::read_once(study, me, stdin, name, *options)
+                reading.read_once(stdin, name, *options)
             }
-            SiteRows::Share => Self::share(study, folders, me),
+            SiteRows::Share => reading.share(folders),
         }
-    }
-
-    /// Reads the rows from a source that yields its bytes once; `path` is its name in messages.
-    fn read_once(
-        study: &Study,
-        me: NodeId,
-        mut source: impl Read,
-        path: &Path,
-        options: FileOptions,
-    ) -> Result<Self, RowsError> {
-        let failed = RowsError::open(path);
-        let mut start = Vec::new();
-        let first = source.by_ref().take(PARQUET.len() as u64);
-        { first }.read_to_end(&mut start).map_err(&failed)?;
-        if start == PARQUET || options.format == Some(Format::Parquet) {
-            return Err(RowsError::ParquetPipe(path.to_owned()));
-        }
-        let mut source = HashingReader {
-            source: Cursor::new(start).chain(source),
-            hash: Sha256::new(),
-        };
-        let stream = TableStream::new(&mut source, path.display().to_string(), options);
-        let spec = PartitionSpec::new(&Split::RoundRobin, 1);
-        let partition = read_partition(stream, &study.data.schema, spec)?;
-        io::copy(&mut source, &mut io::sink()).map_err(failed)?;
-        let rows = Self::new(study, partition, source.hash.finalize().into())?;
-        rows.check_declared(study, me, path.to_owned())?;
-        Ok(rows)
     }
 
     /// Reads the rows of a table in memory.
-    pub(super) fn from_memory(study: &Study, table: &MemoryTable<'_>) -> Result<Self, RowsError> {
+    pub(super) fn from_memory(
+        study: &Study,
+        table: &MemoryTable<'_>,
+        memory: Option<&RowMemory>,
+    ) -> Result<Self, RowsError> {
         let hash = hash_of_memory(table);
-        let spec = PartitionSpec::new(&Split::RoundRobin, 1);
+        let spec = PartitionSpec {
+            memory,
+            ..PartitionSpec::new(&Split::RoundRobin, 1)
+        };
         let partition = read_partition(table, &study.data.schema, spec)?;
         // Another thread of the program may write to its own tables.
         if hash_of_memory(table) != hash {
@@ -216,9 +211,55 @@ impl LocalRows {
             }),
         }
     }
+}
+
+/// What rows are read for.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    study: &'a Study,
+    me: NodeId,
+    memory: Option<&'a RowMemory>,
+}
+
+impl<'a> Reading<'a> {
+    /// Returns the partition of a table whose rows are all this party's.
+    fn spec(self) -> PartitionSpec<'a> {
+        PartitionSpec {
+            memory: self.memory,
+            ..PartitionSpec::new(&Split::RoundRobin, 1)
+        }
+    }
+
+    /// Reads the rows from a source that yields its bytes once; `path` is its name in messages.
+    fn read_once(
+        self,
+        mut source: impl Read,
+        path: &Path,
+        options: FileOptions,
+    ) -> Result<LocalRows, RowsError> {
+        let study = self.study;
+        let failed = RowsError::open(path);
+        let mut start = Vec::new();
+        let first = source.by_ref().take(PARQUET.len() as u64);
+        { first }.read_to_end(&mut start).map_err(&failed)?;
+        if start == PARQUET || options.format == Some(Format::Parquet) {
+            return Err(RowsError::ParquetPipe(path.to_owned()));
+        }
+        let mut source = HashingReader {
+            source: Cursor::new(start).chain(source),
+            hash: Sha256::new(),
+        };
+        let stream = TableStream::new(&mut source, path.display().to_string(), options);
+        let partition = read_partition(stream, &study.data.schema, self.spec())?;
+        io::copy(&mut source, &mut io::sink()).map_err(failed)?;
+        let rows = LocalRows::new(study, partition, source.hash.finalize().into())?;
+        rows.check_declared(study, self.me, path.to_owned())?;
+        Ok(rows)
+    }
 
     /// Reads the party's share of the study's own table.
-    fn share(study: &Study, folders: Folders<'_>, me: NodeId) -> Result<Self, RowsError> {
+    fn share(self, folders: Folders<'_>) -> Result<LocalRows, RowsError> {
+        let (study, me) = (self.study, self.me);
         let mut hash = Sha256::new();
         hash.update(b"radmm share v1\0");
         hash.update(me.0.to_le_bytes());
@@ -236,10 +277,10 @@ impl LocalRows {
             })?;
             hash.update(bytes);
         }
-        let table = StudyRows::read(study, folders.study)?;
+        let table = StudyRows::read_within(study, folders.study, self.memory)?;
         let rows = table.parties.into_iter().nth(me.0 as usize);
         let shard = rows.and_then(|rows| Arc::into_inner(rows.shard));
-        Ok(Self {
+        Ok(LocalRows {
             rows: shard
                 .ok_or_else(|| RowsError::Empty(me.to_string()))?
                 .into(),
@@ -247,6 +288,28 @@ impl LocalRows {
             data_check: None,
         })
     }
+}
+
+/// Returns the memory for a party's rows, if its site file limits it.
+pub(super) fn memory(
+    site: &SiteFile,
+    folders: Folders<'_>,
+) -> Result<Option<RowMemory>, RowsError> {
+    let Some(limit) = &site.data.memory else {
+        return Ok(None);
+    };
+    let (folder, key) = match &limit.scratch {
+        Some(scratch) => (folders.site.join(scratch), "[data] scratch"),
+        None => (folders.site.join(&site.state), "state"),
+    };
+    let created = match limit.scratch {
+        Some(_) => Ok(()),
+        None => create_folder(&folder),
+    };
+    let memory = created.and_then(|()| row_memory(limit.bytes, &folder));
+    memory
+        .map(Some)
+        .map_err(|cause| RowsError::Scratch { folder, key, cause })
 }
 
 /// Runs a command once more, and returns the hash of what it prints.

@@ -8,7 +8,7 @@ use std::path::Path;
 const SYNCED_FOLDERS: usize = 4;
 
 /// Creates the folder unless it exists; a new one is accessible to this user only.
-pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
     if !folder.is_dir() {
         fs::create_dir_all(folder)?;
         #[cfg(unix)]

@@ -57,7 +57,8 @@ pub use adoption::Adoption;
 pub use charge_encoding::{Charge, RowFingerprint};
 pub use error::StoreError;
 use error::{corrupt, fault};
-use folder::{create_folder, restrict_to_owner, sync_names};
+pub(crate) use folder::create_folder;
+use folder::{restrict_to_owner, sync_names};
 use index::{
     ACKS, Acks, CREATED, Entry, FORGOTTEN, FORMAT, Forgotten, LOCATION, MISBEHAVIOUR, ORDER, STEP,
     STUDY, StepIterations, StoreIndex, StudyIndex, record_of,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use radmm::curator::MAX_ROWS;
 use radmm::problem::RowCount;
 
 use super::address;
@@ -14,9 +15,6 @@ use crate::identity::{Identity, IdentityError};
 const KEYS: [&str; 4] = ["name", "key", "rows", "address"];
 
 const MAX_NAME: usize = 64;
-
-/// The largest number of rows of a party: a sum over a million parties still fits.
-const MAX_ROWS: usize = 1 << 40;
 
 /// Reads the list, which is empty if the study is only simulated.
 pub(crate) fn read(top: &Section<'_>) -> Result<Vec<StudyParty>, StudyError> {

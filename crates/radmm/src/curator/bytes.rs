@@ -136,6 +136,11 @@ impl<'a> ByteReader<'a> {
         Ok(numbers)
     }
 
+    /// Returns the number of bytes that are left.
+    pub(in crate::curator) fn left(&self) -> usize {
+        self.0.len()
+    }
+
     /// Checks that everything was read.
     pub(in crate::curator) fn finish(self) -> Result<(), WrongBytes> {
         match self.0.is_empty() {

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::held_rows::HeldRows;
 use super::noise_key::NoiseKey;
+use super::rows::chunk::CHUNK_ROWS;
 use crate::privacy::{Ledger, Mechanism};
 use crate::problem::{Loss, Problem, RowShape};
 
@@ -34,7 +35,7 @@ pub enum InvalidCuratorConfig {
     },
     /// There are too many rows: sums over more lose more than the bound on their rounding allows.
     #[error(
-        "there are {rows} rows, and a party can have {MAX_ROWS} at most: split them among several parties"
+        "there are {rows} rows, and a party can have {MAX_ROWS} at most, fewer if they have more than 65,536 sparse entries each: split them among several parties"
     )]
     TooManyRows {
         /// The number of rows.
@@ -87,13 +88,16 @@ impl CuratorConfig {
     }
 }
 
-/// The largest number of rows. Up to here `B²u < 1`, `u = 2⁻⁵³`: a compensated sum over the rows is as accurate as one
-/// addition.
-pub(super) const MAX_ROWS: usize = 1 << 26;
+/// The largest number of chunks: in each of the eight parts of a Gram matrix there are at most 2³⁰ rows, whose products
+/// doubles add up exactly, and sums over so many chunks are as accurate as the error model says (docs/privacy.md).
+pub(super) const MAX_CHUNKS: usize = 1 << 19;
 
-/// Checks the number of rows.
-pub(super) fn check_rows(rows: usize) -> Result<(), InvalidCuratorConfig> {
-    match rows <= MAX_ROWS {
+/// The largest number of rows of a party: those of so many full chunks.
+pub const MAX_ROWS: usize = MAX_CHUNKS * CHUNK_ROWS;
+
+/// Checks the number of rows and of their chunks.
+pub(super) fn check_size(rows: usize, chunks: usize) -> Result<(), InvalidCuratorConfig> {
+    match rows <= MAX_ROWS && chunks <= MAX_CHUNKS {
         true => Ok(()),
         false => Err(InvalidCuratorConfig::TooManyRows { rows }),
     }

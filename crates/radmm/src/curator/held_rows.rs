@@ -49,6 +49,14 @@ impl HeldRows {
         }
     }
 
+    /// Returns the number of chunks.
+    pub(super) fn chunks(&self) -> usize {
+        match &self.0 {
+            Place::Here(shard) => shard.shapes().len(),
+            Place::Workers(rows) => rows.chunks().len(),
+        }
+    }
+
     /// Returns the largest number of non-zeros of a row. It comes from the rows.
     pub(super) fn max_nonzeros(&self) -> u32 {
         match &self.0 {

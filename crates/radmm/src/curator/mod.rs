@@ -40,7 +40,7 @@ use zeroize::optimization_barrier;
 
 pub use answer::Unreleasable;
 pub use answer_limit::{AnswerLimit, BeyondLimit};
-pub use config::{CuratorConfig, InvalidCuratorConfig};
+pub use config::{CuratorConfig, InvalidCuratorConfig, MAX_ROWS};
 pub(crate) use evaluation::evaluate;
 pub use evaluation::{HeldOutScore, auc};
 pub use grid::TooCoarse;
@@ -48,7 +48,7 @@ pub use held_rows::HeldRows;
 pub use noise_key::{NoiseKey, NoiseSecret};
 pub(crate) use quadratic_model::QuadraticModel;
 pub use row_passes::{ChunkHolder, ChunkWorkers, PassFailed, WorkerRequest, WorkerRows};
-pub use rows::row_memory::{ChunkStorage, RowMemory};
+pub use rows::row_memory::{ChunkStorage, RowMemory, StoredBytes};
 pub use rows::shard::{NoRows, NormPolicy, RowError, Shard, ShardBuilder};
 pub use solver::quasi_newton::WarmStart;
 pub use solver::{NotCertified, Unsolved};
@@ -184,7 +184,7 @@ impl Curator {
 
     fn with_rows(rows: HeldRows, mut config: CuratorConfig) -> Result<Self, InvalidCuratorConfig> {
         config::check(&config)?;
-        config::check_rows(rows.rows())?;
+        config::check_size(rows.rows(), rows.chunks())?;
         config.problem.shape = Some(config::check_shape(&rows, config.problem.shape)?);
         Ok(Self {
             rows,

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use super::config::MAX_CHUNKS;
 use super::kernel::exp_log::LANES;
-use super::row_passes::{Pass, PassFailed, RowPasses, Summand};
-use super::rows::chunk::Chunk;
+use super::kernel::passes::CompensatedSum;
+use super::row_passes::{MATRIX_PARTS, Pass, PassFailed, RowPasses, Summand};
+use super::rows::chunk::{CHUNK_ROWS, Chunk};
 use super::solver::double_double::Point;
 use crate::linalg::dot::norm;
 use crate::problem::Loss;
@@ -91,12 +93,17 @@ pub(super) fn rows(rows: &dyn RowPasses, scale: f64) -> Result<Vec<f64>, PassFai
 }
 
 /// Returns `scale·Σ_n x_n x_nᵀ` as packed numbers: `G_aa`, and `√2·G_ab` for `b < a`.
-// Privacy: every product is rounded to a multiple of a public unit so large that the sum over all rows is exact. So a row's
-// contribution is a function of the row alone, and the sum does not depend on the order of the rows.
+// Privacy: every product is rounded to a multiple of a public unit so large that the sum over a part of the rows is exact, and
+// that of the parts is kept with its errors, which are multiples of the unit too. So a row's contribution is a function of the
+// row alone, and the sum does not depend on the order of the rows.
 pub(super) fn gram(rows: &dyn RowPasses, scale: f64) -> Result<Vec<f64>, PassFailed> {
     let d = rows.columns();
     let unit = gram_unit(rows.rows());
-    let sum = rows.plain_total(&Pass::over_all(Summand::Gram { unit }))?;
+    let mut sum = CompensatedSum::zero(d * d);
+    rows.run(&Pass::over_all(Summand::Gram { unit }), &mut |part| {
+        sum.add_exactly(&part.sum);
+    })?;
+    let sum = sum.rounded();
     let mut packed = Vec::with_capacity(gram_width(d));
     for a in 0..d {
         for b in 0..=a {
@@ -111,9 +118,17 @@ pub(super) fn gram(rows: &dyn RowPasses, scale: f64) -> Result<Vec<f64>, PassFai
     Ok(packed)
 }
 
-/// Returns the unit to which products of entries are rounded: doubles hold sums of `rows` numbers up to one exactly.
+/// The exponent of the largest unit of products. The price of a Gram matrix allows for its rounding.
+const LARGEST_UNIT: i32 = -23;
+
+// Privacy: doubles hold sums of 2³⁰ numbers up to one exactly, in units of 2⁻²³, and no part of a pass has more rows.
+const _: () = assert!(MAX_CHUNKS / MATRIX_PARTS * CHUNK_ROWS <= 1 << 30);
+
+/// Returns the unit to which products of entries are rounded: doubles hold sums of `rows` numbers up to one exactly, or of the
+/// rows of one part if there are more than 2³⁰.
 pub(super) fn gram_unit(rows: usize) -> f64 {
-    libm::scalbn(1.0, rows.next_power_of_two().ilog2() as i32 - 50)
+    let exponent = rows.next_power_of_two().ilog2() as i32 - 50;
+    libm::scalbn(1.0, exponent.min(LARGEST_UNIT))
 }
 
 #[cfg(test)]

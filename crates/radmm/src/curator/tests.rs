@@ -1,6 +1,6 @@
 //! The curator's refusals, and the order of check, charge and answer.
 
-use super::config::{MAX_ROWS, check_rows};
+use super::config::{MAX_CHUNKS, MAX_ROWS, check_size};
 use super::*;
 use crate::privacy::{Bound, Budget, Mechanism, NoiseDistribution, NoiseScaling};
 use crate::problem::{Loss, Problem, RowShape};
@@ -133,9 +133,12 @@ fn malformed_queries_are_neither_answered_nor_charged() {
 
 #[test]
 fn rows_beyond_the_proved_limit_are_rejected() {
-    assert_eq!(check_rows(MAX_ROWS), Ok(()));
-    let many = InvalidCuratorConfig::TooManyRows { rows: MAX_ROWS + 1 };
-    assert_eq!(check_rows(MAX_ROWS + 1), Err(many));
+    assert_eq!(MAX_ROWS, 1 << 33);
+    assert_eq!(check_size(MAX_ROWS, MAX_CHUNKS), Ok(()));
+    for (rows, chunks) in [(MAX_ROWS + 1, MAX_CHUNKS), (MAX_CHUNKS, MAX_CHUNKS + 1)] {
+        let many = InvalidCuratorConfig::TooManyRows { rows };
+        assert_eq!(check_size(rows, chunks), Err(many));
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(in crate::curator) fn add(simd: Simd, chunk: &Chunk, curvatures: &[f64], mat
 }
 
 /// Adds `Σ_n z_n z_nᵀ` to the lower triangle of `matrix`, each product rounded to a multiple of `unit`, a power of two from
-/// `2⁻⁵⁰` to `2⁻²⁴`.
+/// `2⁻⁵⁰` to `2⁻²³`.
 pub(in crate::curator) fn add_gram(simd: Simd, chunk: &Chunk, unit: f64, matrix: &mut [f64]) {
     let ones = vec![1.0; chunk.rows().next_multiple_of(LANES)];
     // Doubles near this number are one unit apart, up to four times it away from entries of at most one.

@@ -48,6 +48,12 @@ impl CompensatedSum {
         self.correction[k] += error;
     }
 
+    /// Adds numbers, each without an error of its own.
+    pub(in crate::curator) fn add_exactly(&mut self, numbers: &[f64]) {
+        let numbers = numbers.iter().enumerate();
+        numbers.for_each(|(k, number)| self.add(k, *number));
+    }
+
     /// Adds another sum.
     pub(in crate::curator) fn add_all(&mut self, other: &Self) {
         for k in 0..self.sum.len() {

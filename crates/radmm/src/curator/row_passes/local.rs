@@ -9,6 +9,7 @@ use crate::curator::kernel::passes::CompensatedSum;
 use crate::curator::kernel::{hessian, passes};
 use crate::curator::row_sums;
 use crate::curator::rows::chunk::{Chunk, ChunkShape};
+use crate::curator::rows::row_memory::RowNumbers;
 use crate::curator::rows::shard::Shard;
 use crate::exec::{ChunkExecutor, gather};
 use crate::linalg::simd::Simd;
@@ -137,13 +138,13 @@ impl<'a> LocalChunks<'a> {
     fn by_chunk(
         &self,
         pass: &Pass,
-        weight: f64,
-        of: impl Fn(&Chunk, f64) -> Vec<f64> + Sync,
+        of: impl Fn(&Shard, usize, f64) -> Result<RowNumbers, PassFailed> + Sync,
     ) -> Result<ByChunk, PassFailed> {
         let positions = self.positions(pass);
         let numbers = gather(self.executor, positions.len(), |k| {
             let position = positions.start + k;
-            self.with_chunk(Place { pass, position }, weight, &of)
+            let (shard, number, weight) = self.chunk(Place { pass, position });
+            of(shard, number, weight)
         });
         Ok(Arc::new(numbers.into_iter().collect::<Result<_, _>>()?))
     }
@@ -161,33 +162,23 @@ impl<'a> LocalChunks<'a> {
         // The old numbers need not be in memory beside the new ones.
         *cached = None;
         let numbers = match &key {
-            CacheKey::Factors(metric) => {
-                self.by_chunk(pass, 1.0, |chunk, _| row_sums::factors(metric, chunk))?
-            }
-            CacheKey::Curvatures(curvatures, _) => self.curvatures(pass, curvatures)?,
+            CacheKey::Factors(metric) => self.by_chunk(pass, |shard, number, _| {
+                let factors = |chunk: &Chunk| row_sums::factors(metric, chunk);
+                shard.place_numbers(number, shard.with_chunk(number, factors)?)
+            })?,
+            CacheKey::Curvatures(at, _) => self.by_chunk(pass, |shard, number, weight| {
+                // Those of stored chunks are computed anew: they change with every point.
+                let curvatures = match shard.is_in_memory(number) {
+                    true => {
+                        shard.with_chunk(number, |chunk| at.of_chunk(chunk, weight * at.weight))?
+                    }
+                    false => Vec::new(),
+                };
+                Ok(RowNumbers::InMemory(curvatures))
+            })?,
         };
         *cached = Some((key, numbers.clone()));
         Ok(numbers)
-    }
-
-    /// Computes the curvatures of the rows in use, by chunk: none for chunks that are not in memory, since there may not be
-    /// memory for them either.
-    fn curvatures(&self, pass: &Pass, at: &CurvaturesAt) -> Result<ByChunk, PassFailed> {
-        let positions = self.positions(pass);
-        let numbers = gather(self.executor, positions.len(), |k| {
-            let place = Place {
-                pass,
-                position: positions.start + k,
-            };
-            let (shard, number, _) = self.chunk(place);
-            match shard.is_in_memory(number) {
-                true => {
-                    self.with_chunk(place, at.weight, |chunk, weight| at.of_chunk(chunk, weight))
-                }
-                false => Ok(Vec::new()),
-            }
-        });
-        Ok(Arc::new(numbers.into_iter().collect::<Result<_, _>>()?))
     }
 
     /// Returns the index of a chunk's first row among the rows in use.
@@ -228,7 +219,7 @@ impl<'a> LocalChunks<'a> {
         pass: &Pass,
         part: Range<usize>,
         carry: Option<Vec<f64>>,
-        numbers: &[Vec<f64>],
+        numbers: &[RowNumbers],
     ) -> Result<CompensatedSum, PassFailed> {
         let (simd, d) = (Simd::best(), self.columns);
         let start = self.positions(pass).start;
@@ -239,17 +230,22 @@ impl<'a> LocalChunks<'a> {
         match &pass.summand {
             Summand::Gradient {
                 at, loss, weight, ..
-            } => self.with_chunk(first, *weight, |chunk, weight| {
-                let factors = numbers.get(part.start - start).map(Vec::as_slice);
-                passes::gradient(simd, chunk, at, (*loss, weight), factors)
-            }),
+            } => {
+                let factors = numbers.get(part.start - start);
+                let factors = factors.map(RowNumbers::get).transpose()?;
+                self.with_chunk(first, *weight, |chunk, weight| {
+                    passes::gradient(simd, chunk, at, (*loss, weight), factors.as_deref())
+                })
+            }
             Summand::HessianProduct {
                 curvatures, vector, ..
-            } => self.with_chunk(first, curvatures.weight, |chunk, weight| {
-                let known = &numbers[part.start - start];
-                let curvatures = curvatures.known_of_chunk(known, chunk, weight);
-                passes::hessian_product(simd, chunk, vector, &curvatures)
-            }),
+            } => {
+                let known = numbers[part.start - start].get()?;
+                self.with_chunk(first, curvatures.weight, |chunk, weight| {
+                    let curvatures = curvatures.known_of_chunk(&known, chunk, weight);
+                    passes::hessian_product(simd, chunk, vector, &curvatures)
+                })
+            }
             Summand::Row { weight } => self.with_chunk(first, *weight, |chunk, weight| {
                 // A row is stored as y·x, and y² = 1.
                 let sign = |positive| if positive { weight } else { -weight };
@@ -305,9 +301,9 @@ impl<'a> LocalChunks<'a> {
             } => {
                 let mut diagonal = carry.unwrap_or_else(|| vec![*first; d]);
                 for position in part {
-                    let known = &numbers[position - start];
+                    let known = numbers[position - start].get()?;
                     self.with_chunk(place(position), curvatures.weight, |chunk, weight| {
-                        let curvatures = curvatures.known_of_chunk(known, chunk, weight);
+                        let curvatures = curvatures.known_of_chunk(&known, chunk, weight);
                         chunk.for_each_row(|n, columns, values, _| {
                             for (&column, &value) in columns.iter().zip(values) {
                                 diagonal[column as usize] += curvatures[n] * value * value;
@@ -393,7 +389,7 @@ struct Place<'a> {
 }
 
 /// A number for each row in use, by chunk, with padding rows.
-type ByChunk = Arc<Vec<Vec<f64>>>;
+type ByChunk = Arc<Vec<RowNumbers>>;
 
 /// Numbers by row that the last pass needed and the next one may need again. They stay where the chunks are.
 #[derive(Default)]

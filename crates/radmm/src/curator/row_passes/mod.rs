@@ -15,7 +15,7 @@ use std::fmt::Display;
 use thiserror::Error;
 
 pub(in crate::curator) use local::{LocalChunks, PassCache};
-pub(in crate::curator) use pass::{CurvaturesAt, Pass, Summand};
+pub(in crate::curator) use pass::{CurvaturesAt, MATRIX_PARTS, Pass, Summand};
 pub use workers::{ChunkHolder, ChunkWorkers, WorkerRequest, WorkerRows};
 
 use super::kernel::passes::CompensatedSum;

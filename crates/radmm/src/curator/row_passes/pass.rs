@@ -9,8 +9,8 @@ use crate::curator::solver::double_double::Point;
 use crate::problem::Loss;
 use crate::protocol::metric::Metric;
 
-/// The number of parts of a sum of matrices, which are computed independently.
-const MATRIX_PARTS: usize = 8;
+/// The largest number of parts of a sum of matrices, which are computed independently.
+pub(in crate::curator) const MATRIX_PARTS: usize = 8;
 
 /// A pass over the rows: what is summed, and over which chunks.
 #[derive(Clone)]

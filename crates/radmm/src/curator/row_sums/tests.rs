@@ -2,6 +2,7 @@ use super::*;
 use crate::curator::config::MAX_ROWS;
 use crate::curator::kernel::hessian;
 use crate::curator::row_passes::LocalChunks;
+use crate::curator::rows::chunk::ChunkShape;
 use crate::curator::{NormPolicy, Shard, ShardBuilder};
 use crate::linalg::dot::dot;
 use crate::linalg::simd::Simd;
@@ -123,7 +124,7 @@ fn gram_difference(rows: [Entries; 2], columns: usize, unit: f64) -> f64 {
         builder.push(&entries, true).unwrap();
         let shard = builder.finish().unwrap();
         let mut gram = vec![0.0; columns * columns];
-        hessian::add_gram(Simd::best(), &shard.chunks()[0], unit, &mut gram);
+        hessian::add_gram(Simd::best(), shard.chunks()[0], unit, &mut gram);
         gram
     });
     let mut square = 0.0;
@@ -212,7 +213,7 @@ fn no_transformed_row_is_longer_than_one_and_none_is_much_shorter() {
     let rows = table(500);
     for ridge in [1e-9, 1e-3, 1.0] {
         let metric = metric(&rows, ridge);
-        for (factor, x) in factors(&metric, &shard(&rows).chunks()[0])
+        for (factor, x) in factors(&metric, shard(&rows).chunks()[0])
             .iter()
             .zip(dense(&rows))
         {
@@ -227,7 +228,7 @@ fn no_transformed_row_is_longer_than_one_and_none_is_much_shorter() {
 fn a_factor_depends_on_its_own_row_and_on_no_other() {
     let rows = table(2000);
     let metric = metric(&rows, 0.01);
-    let first = |rows: &[(Entries, bool)]| factors(&metric, &shard(rows).chunks()[0])[0];
+    let first = |rows: &[(Entries, bool)]| factors(&metric, shard(rows).chunks()[0])[0];
     for n in [0, 2, 11, 23, 1999] {
         let alone = first(&rows[n..=n]);
         let mut among = rows.clone();
@@ -240,7 +241,7 @@ fn a_factor_depends_on_its_own_row_and_on_no_other() {
 fn a_row_of_zeros_stays_one() {
     let rows = vec![(vec![(0, 0.0)], true), (vec![(0, 1.0)], false)];
     let metric = metric(&table(50), 0.01);
-    let found = factors(&metric, &shard(&rows).chunks()[0]);
+    let found = factors(&metric, shard(&rows).chunks()[0]);
     assert_eq!(found[0], 0.0);
     assert!(found[1] > 0.0);
 }
@@ -257,9 +258,49 @@ fn a_sum_of_rows_has_no_labels() {
 
 #[test]
 fn sums_of_rounded_products_are_exact() {
-    for rows in [1, 2, 100, 30_162, 1 << 26] {
+    for rows in [1, 2, 100, 30_162, 1 << 26, 1 << 29, 1 << 30, MAX_ROWS] {
         let unit = gram_unit(rows);
-        assert!(rows as f64 / unit <= 2f64.powi(50));
-        assert!((2f64.powi(-50)..=2f64.powi(-24)).contains(&unit));
+        let in_one_part = rows.min(MAX_ROWS / MATRIX_PARTS) as f64;
+        assert!(in_one_part / unit <= 2f64.powi(53), "{rows}");
+        assert!((2f64.powi(-50)..=2f64.powi(-23)).contains(&unit));
+    }
+    // The units of studies that were possible before there were two levels.
+    let units = [1, 16_384, 30_162, 1 << 26].map(gram_unit);
+    assert_eq!(units, [-50, -36, -35, -24].map(|k| 2f64.powi(k)));
+}
+
+/// Rows whose Gram matrix is given by parts.
+struct Parts(Vec<f64>);
+
+impl RowPasses for Parts {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn chunks(&self) -> &[ChunkShape] {
+        &[]
+    }
+
+    fn run(&self, _: &Pass, add: &mut dyn FnMut(CompensatedSum)) -> Result<(), PassFailed> {
+        let parts = self.0.iter().map(|sum| CompensatedSum::plain(vec![*sum]));
+        parts.for_each(add);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_gram_matrix_of_the_most_rows_is_the_same_in_any_order_of_its_parts() {
+    // As many units as doubles hold, so that a plain sum of two parts loses the last one.
+    let unit = gram_unit(MAX_ROWS);
+    let most = 2f64.powi(53);
+    let mut parts: Vec<f64> = (0..8u32)
+        .map(|k| (most - f64::from(k * k)) * unit)
+        .collect();
+    let exact: i128 = parts.iter().map(|part| (part / unit) as i128).sum();
+    for _ in 0..parts.len() {
+        parts.rotate_left(1);
+        parts.swap(2, 5);
+        let found = gram(&Parts(parts.clone()), 1.0).unwrap();
+        assert_eq!(found, [exact as f64 * unit]);
     }
 }

@@ -43,7 +43,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::chunk::{Chunk, ChunkBuilder, ChunkShape, MAX_COLUMNS, Row};
-use super::row_memory::{ChunkBuffer, PlacedChunk, RowMemory};
+use super::row_memory::{ChunkBuffer, PlacedChunk, RowMemory, RowNumbers};
 use crate::curator::row_passes::PassFailed;
 
 /// The scaling that makes the norm of a row at most one.
@@ -158,7 +158,7 @@ impl Shard {
     /// Appends a chunk, which stays in memory.
     pub(in crate::curator) fn push_chunk(&mut self, chunk: Chunk) {
         self.count(&chunk);
-        self.chunks.push(PlacedChunk::InMemory(chunk));
+        self.chunks.push(PlacedChunk::InMemory(Box::new(chunk)));
     }
 
     /// Appends a chunk, which is stored if there is no memory left.
@@ -196,19 +196,33 @@ impl Shard {
         };
         let buffers = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = buffers().pop().unwrap_or_default();
-        let result = stored.read(&mut buffer).map(visit);
+        let result = stored.read_chunk(&mut buffer).map(visit);
         buffers().push(buffer);
         result
+    }
+
+    /// Keeps a number for each row of a chunk: in memory if the chunk is there, and in storage if it is not.
+    pub(in crate::curator) fn place_numbers(
+        &self,
+        k: usize,
+        numbers: Vec<f64>,
+    ) -> Result<RowNumbers, PassFailed> {
+        match &self.chunks[k] {
+            PlacedChunk::InMemory(_) => Ok(RowNumbers::InMemory(numbers)),
+            PlacedChunk::Stored(stored) => stored.store_numbers(&numbers),
+        }
     }
 
     /// Returns the chunks, which are all in memory.
     #[cfg(any(test, feature = "bench"))]
     pub(in crate::curator) fn chunks(&self) -> Vec<&Chunk> {
-        let chunk = |chunk| match chunk {
-            &PlacedChunk::InMemory(ref chunk) => chunk,
-            &PlacedChunk::Stored(_) => panic!("a chunk is stored"),
-        };
-        self.chunks.iter().map(chunk).collect()
+        fn in_memory(chunk: &PlacedChunk) -> &Chunk {
+            match chunk {
+                PlacedChunk::InMemory(chunk) => chunk,
+                PlacedChunk::Stored(_) => panic!("a chunk is stored"),
+            }
+        }
+        self.chunks.iter().map(in_memory).collect()
     }
 }
 

@@ -336,7 +336,7 @@ fn doubled_margins_include_the_rounding_errors_of_products_and_sums() {
         let mut f = vec![0.0; columns];
         (f[0], f[1]) = (far + 3.0, far);
         let plain = Point::plain(&f);
-        let at = |point: &Point| margins(Simd::best(), &shard.chunks()[0], point);
+        let at = |point: &Point| margins(Simd::best(), shard.chunks()[0], point);
         assert!(
             (at(&plain)[0] - 0.6 * 3.0).abs() > 1e-6,
             "a plain sum is accurate enough here"
@@ -396,7 +396,7 @@ fn doubled_margins_include_the_rounding_errors_of_codes() {
         builder.push(&entries, true).unwrap();
     }
     let shard = builder.finish().unwrap();
-    let chunk = &shard.chunks()[0];
+    let chunk = shard.chunks()[0];
     assert!(chunk.layout().codes.len() >= 4 && chunk.sparse().is_none());
     // Integers whose sums take more digits than a double has and nearly cancel, and fractional digits.
     let far = |k: usize| {
