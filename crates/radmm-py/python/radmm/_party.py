@@ -15,6 +15,7 @@ from radmm import _radmm
 from radmm._guarantee import RELATION, Guarantee
 from radmm._rows import Rows, table_of
 from radmm._study import Study, toml_of
+from radmm._workers import Schema, WorkerRows, load
 
 #: A function that hands a message to the transport: the neighbour's name, and the message.
 Send = Callable[[str, bytes], None]
@@ -62,14 +63,15 @@ class Party:
         site: Mapping[str, Any] | str | PathLike[str],
         *,
         send: Send | None = None,
-        rows: Rows | None = None,
+        rows: Rows | WorkerRows | None = None,
         folder: str | PathLike[str] = ".",
         threads: int | None = None,
     ) -> None:
         """Opens the state folder of a site, which is then locked.
 
         ``site`` is a site file or a dictionary of its form, in which paths are relative to ``folder``. ``rows`` take the place of
-        those that it names. Without ``send``, ``take_outgoing`` returns the messages that are to be sent.
+        those that it names: a table, or rows that workers hold (`radmm.ray.Rows`). Without ``send``, ``take_outgoing`` returns the
+        messages that are to be sent.
         """
         self._study = study if isinstance(study, Study) else Study.read(study)
         if isinstance(site, Mapping):
@@ -77,8 +79,12 @@ class Party:
         else:
             path = Path(site)
             text, name, folder = path.read_text(encoding="utf-8"), str(path), path.parent
-        table = None if rows is None else table_of(rows)
-        self._machine = _radmm.PartyMachine(self._study._native, text, name, folder, table, threads)
+        handed: _radmm.Table | _radmm.WorkerTable | None
+        if isinstance(rows, WorkerRows):
+            handed = load(rows, Schema(self._study.to_toml(), alone=False))
+        else:
+            handed = None if rows is None else table_of(rows)
+        self._machine = _radmm.PartyMachine(self._study._native, text, name, folder, handed, threads)
         self._send = send
         self._outgoing: deque[tuple[str, bytes]] = deque()
         self._lock = threading.RLock()
