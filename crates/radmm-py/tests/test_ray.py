@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -29,6 +28,9 @@ from radmm.ray import _Workers  # noqa: E402
 
 #: Four chunks of complete rows, the last of which is not full.
 ROWS = 60_000
+
+#: The processes of the workers at the pass that is being disturbed.
+PROCESSES: list[int] = []
 
 BOUNDS: dict[str, Any] = {"age": (0.0, 100.0), "pressure": (50.0, 250.0)}
 CATEGORIES = {"ward": ["north", "south", "west"]}
@@ -114,8 +116,11 @@ def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
         submit = _Workers.submit
 
         def watched(self: _Workers, requests: Any) -> Any:
-            asked = submit(self, requests)
             passes.append(len(requests))
+            if len(passes) in at:
+                # Asked for before the pass is sent: a worker does one thing after the other.
+                PROCESSES[:] = [int(ray.get(actor.__ray_call__.remote(lambda _: os.getpid()))) for actor in self._actors]
+            asked = submit(self, requests)
             if len(passes) in at:
                 work(self)
             return asked
@@ -126,13 +131,9 @@ def disturb(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     return disturb
 
 
-def process_of(actor: Any) -> int:
-    return int(ray.get(actor.__ray_call__.remote(lambda _: os.getpid())))
-
-
-def kill(workers: _Workers, index: int) -> None:
+def kill(index: int) -> None:
     """Kills the process of a worker, as a machine that fails does."""
-    os.kill(process_of(workers._actors[index]), signal.SIGKILL)
+    os.kill(PROCESSES[index], signal.SIGKILL)
 
 
 @pytest.mark.parametrize("workers", [1, 3, 4, 9])
@@ -152,8 +153,8 @@ def test_any_number_of_workers_has_the_bits_of_one_process(files: Path, expected
     [
         lambda workers: ray.kill(workers._actors[2], no_restart=False),
         lambda workers: ray.kill(workers._actors[0]),
-        lambda workers: kill(workers, 1),
-        lambda workers: [kill(workers, index) for index in range(4)],
+        lambda _: kill(1),
+        lambda _: [kill(index) for index in range(4)],
     ],
     ids=["killed by Ray", "given up by Ray", "kill -9", "kill -9 of all"],
 )
@@ -165,7 +166,7 @@ def test_workers_lost_in_the_middle_of_passes_change_no_bit(files: Path, expecte
 
 def test_a_lost_worker_costs_no_second_charge(files: Path, tmp_path: Path, disturb: Any) -> None:
     undisturbed = fitted(files, ledger=tmp_path / "undisturbed")
-    passes = disturb({1, 4, 6}, lambda workers: kill(workers, 3))
+    passes = disturb({1, 4, 6}, lambda _: kill(3))
     model = fitted(files, ledger=tmp_path / "ledger")
     assert len(passes) > 6
     assert model.guarantee_.protects
@@ -251,17 +252,9 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return folder, study, sites, written
 
 
-def rows_of(state: Path) -> list[str]:
-    """Returns the fingerprints of rows in a party's journal, which are salted there."""
-    shown = subprocess.run(
-        [sys.executable, "-m", "radmm", "ledger", "show", "--state", str(state), "--json"], capture_output=True, text=True, check=True
-    )
-    return [json.dumps(json.loads(shown.stdout))]
-
-
 def test_a_party_with_workers_writes_the_bytes_of_one_without(network: Any, disturb: Any) -> None:
     folder, study, sites, expected = network
-    passes = disturb({2, 3}, lambda workers: kill(workers, 2))
+    passes = disturb({2, 3}, lambda _: kill(2))
     pair = Pair(study, sites, folder, "workers", radmm.ray.Rows(folder / "rows", workers=4))
     written = pair.run()
     assert len(passes) > 3
@@ -289,7 +282,7 @@ def test_files_that_changed_are_an_error_without_a_charge(files: Path, tmp_path:
 
     def change(workers: _Workers) -> None:
         write(mine, table(seed=9))
-        kill(workers, 0)
+        kill(0)
 
     disturb({3}, change)
     ledger = tmp_path / "ledger"
@@ -348,7 +341,7 @@ def test_a_fit_whose_process_is_killed_goes_on_at_one_charge(files: Path, tmp_pa
 def test_ctrl_c_ends_a_pass_that_waits_for_a_worker(files: Path, tmp_path: Path, disturb: Any) -> None:
     def stop(workers: _Workers) -> None:
         # A worker that replies no more, and does not die.
-        os.kill(process_of(workers._actors[1]), signal.SIGSTOP)
+        os.kill(PROCESSES[1], signal.SIGSTOP)
         stopped.append(workers)
         threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
@@ -359,8 +352,6 @@ def test_ctrl_c_ends_a_pass_that_waits_for_a_worker(files: Path, tmp_path: Path,
     with pytest.raises(KeyboardInterrupt):
         classifier(ledger=ledger).fit(radmm.ray.Rows(files, workers=4), "ill")
     assert stopped and time.monotonic() - before < 120
-    for actor in stopped.pop()._actors:
-        ray.kill(actor)
 
 
 def test_ctrl_c_ends_a_question_to_a_party(network: Any, disturb: Any) -> None:
@@ -370,15 +361,13 @@ def test_ctrl_c_ends_a_question_to_a_party(network: Any, disturb: Any) -> None:
     def stop(workers: _Workers) -> None:
         if not stopped:
             stopped.extend(workers._actors)
-            os.kill(process_of(workers._actors[1]), signal.SIGSTOP)
+            os.kill(PROCESSES[1], signal.SIGSTOP)
             threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     disturb({2}, stop)
     pair = Pair(study, sites, folder, "interrupted", radmm.ray.Rows(folder / "rows", workers=4))
     with pytest.raises(KeyboardInterrupt):
         pair.run()
-    for actor in stopped:
-        ray.kill(actor)
     pair.close()
     pair = Pair(study, sites, folder, "interrupted", radmm.ray.Rows(folder / "rows", workers=4))
     assert pair.run() == expected

@@ -15,7 +15,7 @@ from radmm import _radmm
 from radmm._guarantee import RELATION, Guarantee
 from radmm._rows import Rows, table_of
 from radmm._study import Study, toml_of
-from radmm._workers import Schema, WorkerRows, load
+from radmm._workers import HeldRows, Schema, WorkerRows, ended_on_error, load
 
 #: A function that hands a message to the transport: the neighbour's name, and the message.
 Send = Callable[[str, bytes], None]
@@ -79,12 +79,15 @@ class Party:
         else:
             path = Path(site)
             text, name, folder = path.read_text(encoding="utf-8"), str(path), path.parent
-        handed: _radmm.Table | _radmm.WorkerTable | None
+        native = self._study._native
+        self._held: HeldRows | None = None
         if isinstance(rows, WorkerRows):
-            handed = load(rows, Schema(self._study.to_toml(), alone=False))
+            self._held = load(rows, Schema(self._study.to_toml(), alone=False))
+            with ended_on_error(self._held.workers):
+                self._machine = _radmm.PartyMachine(native, text, name, folder, self._held.table, threads)
         else:
-            handed = None if rows is None else table_of(rows)
-        self._machine = _radmm.PartyMachine(self._study._native, text, name, folder, handed, threads)
+            table = None if rows is None else table_of(rows)
+            self._machine = _radmm.PartyMachine(native, text, name, folder, table, threads)
         self._send = send
         self._outgoing: deque[tuple[str, bytes]] = deque()
         self._lock = threading.RLock()
@@ -188,8 +191,11 @@ class Party:
         self.close()
 
     def close(self) -> None:
-        """Closes the state folder. Everything that was sent is in it."""
+        """Closes the state folder. Everything that was sent is in it. Workers that hold the party's rows end."""
         self._machine.close()
+        if self._held is not None:
+            self._held.workers.close()
+            self._held = None
 
     def __enter__(self) -> Party:
         return self

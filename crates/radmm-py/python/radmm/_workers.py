@@ -7,12 +7,13 @@ worker that reads its part alone does not know these numbers: so the rows of all
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from radmm import _radmm
 from radmm.errors import DataError
@@ -68,6 +69,40 @@ def hash_of(path: str) -> bytes:
     return _radmm.hash_rows(path)
 
 
+class Workers(Protocol):
+    """The workers of one party or fit, asked by their numbers."""
+
+    def describe(self) -> list[bytes]:
+        """Returns the descriptions of the workers' chunks, as soon as all have read theirs."""
+
+    def submit(self, requests: Sequence[tuple[int, bytes]]) -> Any:
+        """Sends requests, and returns what `collect` takes."""
+
+    def collect(self, asked: Any, seconds: float) -> list[bytes] | None:
+        """Returns the replies, or None if they are not all there after so many seconds."""
+
+    def close(self) -> None:
+        """Ends the workers."""
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows that workers hold, for one party or fit."""
+
+    table: _radmm.WorkerTable
+    workers: Workers
+
+
+@contextmanager
+def ended_on_error(workers: Workers) -> Iterator[None]:
+    """Ends workers if an exception passes. Whoever keeps the exception would keep them otherwise, and what they take of a cluster."""
+    try:
+        yield
+    except BaseException:
+        workers.close()
+        raise
+
+
 class WorkerRows(ABC):
     """Files whose rows workers hold, and the engine that runs the workers."""
 
@@ -83,8 +118,8 @@ class WorkerRows(ABC):
         """Calls functions on the engine, and returns what they return, in their order."""
 
     @abstractmethod
-    def _hold(self, parts: Sequence[Part]) -> tuple[list[bytes], Any]:
-        """Starts a worker for each part. Returns the descriptions of their chunks, and the workers as `WorkerTable` takes them."""
+    def _start(self, parts: Sequence[Part]) -> Workers:
+        """Starts a worker for each part."""
 
     def __repr__(self) -> str:
         return f"{type(self).__module__}.Rows({self.path!r}, workers={self.workers})"
@@ -106,15 +141,17 @@ class CountedRows:
         #: The numbers of all rows and of complete rows, and the first few labels of the latter.
         self.rows, self.complete, _, self.labels = total
 
-    def load(self, schema: Schema) -> _radmm.WorkerTable:
+    def load(self, schema: Schema) -> HeldRows:
         """Has the workers read and encode the rows. The columns must be those by which the rows were counted."""
         rows = self._rows
-        descriptions, workers = rows._hold(self._parts(schema))
-        # The files were found and hashed before anything of them was encoded.
-        hashed_again = rows._run([(hash_of, (rows.path,))])[0]
-        if hashed_again != self._hash or _radmm.row_pieces(rows.path, rows._format)[1] != rows._pieces:
-            raise DataError(f"{rows.path}: the rows changed while they were read; start again when nothing writes to them")
-        return _radmm.WorkerTable(rows.path, descriptions, self._hash, workers)
+        workers = rows._start(self._parts(schema))
+        with ended_on_error(workers):
+            descriptions = workers.describe()
+            # The files were found and hashed before anything of them was encoded.
+            hashed_again = rows._run([(hash_of, (rows.path,))])[0]
+            if hashed_again != self._hash or _radmm.row_pieces(rows.path, rows._format)[1] != rows._pieces:
+                raise DataError(f"{rows.path}: the rows changed while they were read; start again when nothing writes to them")
+            return HeldRows(_radmm.WorkerTable(rows.path, descriptions, self._hash, workers), workers)
 
     def _parts(self, schema: Schema) -> list[Part]:
         """Gives every worker about the same number of chunks that follow on each other."""
@@ -134,6 +171,6 @@ class CountedRows:
         return parts
 
 
-def load(rows: WorkerRows, schema: Schema) -> _radmm.WorkerTable:
+def load(rows: WorkerRows, schema: Schema) -> HeldRows:
     """Counts the rows of a study's party, and has the workers read them."""
     return CountedRows(rows, schema, any_labels=False).load(schema)

@@ -75,9 +75,8 @@ class Rows(WorkerRows):
         tasks = [_call.options(num_cpus=int(function is not hash_of)).remote(function, args) for function, args in calls]
         return [_result(task) for task in tasks]
 
-    def _hold(self, parts: Sequence[Part]) -> tuple[list[bytes], _Workers]:
-        workers = _Workers(parts, {"num_cpus": self.threads, **self._options})
-        return workers.describe(), workers
+    def _start(self, parts: Sequence[Part]) -> _Workers:
+        return _Workers(parts, {"num_cpus": self.threads, **self._options})
 
 
 def _run_call(function: Any, args: tuple[Any, ...]) -> Any:
@@ -124,15 +123,15 @@ class _Asked:
 
 
 class _Workers:
-    """The workers of a party. They end when nobody refers to this object any more."""
+    """The workers of one party or fit."""
 
     def __init__(self, parts: Sequence[Part], options: Mapping[str, Any]) -> None:
         self._parts = list(parts)
         self._options = dict(options)
+        self._is_closed = False
         self._actors = [self._start(worker) for worker in range(len(parts))]
 
     def describe(self) -> list[bytes]:
-        """Returns the descriptions of the workers' chunks, as soon as all have read theirs."""
         asked = [self._send(_Asked(worker, "describe", ())) for worker in range(len(self._actors))]
         while True:
             replies = self.collect(asked, 1.0)
@@ -140,11 +139,9 @@ class _Workers:
                 return replies
 
     def submit(self, requests: Sequence[tuple[int, bytes]]) -> list[_Asked]:
-        """Sends requests."""
         return [self._send(_Asked(worker, "reply", (request,))) for worker, request in requests]
 
     def collect(self, asked: Sequence[_Asked], seconds: float) -> list[bytes] | None:
-        """Returns the replies, or None if they are not all there after so many seconds."""
         waiting = {one.pending: one for one in asked if one.reply is None}
         if waiting:
             ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=seconds)
@@ -152,6 +149,11 @@ class _Workers:
                 self._take(waiting[pending])
         replies = [one.reply for one in asked if one.reply is not None]
         return replies if len(replies) == len(asked) else None
+
+    def close(self) -> None:
+        self._is_closed = True
+        for actor in self._actors:
+            ray.kill(actor)
 
     def _start(self, worker: int) -> Any:
         return _Worker.options(**self._options).remote(self._parts[worker])
@@ -168,6 +170,8 @@ class _Workers:
         except ray.exceptions.RayTaskError as error:
             raise _cause(error, f"worker {one.worker}") from None
         except ray.exceptions.RayError as error:
+            if self._is_closed:
+                raise DataError("the workers were ended") from None
             one.attempts += 1
             if one.attempts == _ATTEMPTS:
                 text = f"worker {one.worker} was lost {_ATTEMPTS} times, the last time because of this: {error}"

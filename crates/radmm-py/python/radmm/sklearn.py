@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -194,8 +195,13 @@ class PrivateLinearClassifier(LinearClassifier):
         text = self._study_text(meaning, table.rows, seed)
         with shown(bool(self.verbose), "fit") as show:
             limits, delta, threads = self._limits(), float(self.delta), threads_of(self.n_jobs)
-            rows = table.load(Schema(text, alone=True)) if isinstance(table, CountedRows) else table
-            fit = _radmm.fit_one_party(text, rows, ledger, limits, delta, seed, meaning.read_off, threads, show)
+            asked = (ledger, limits, delta, seed, meaning.read_off, threads, show)
+            if isinstance(table, CountedRows):
+                held = table.load(Schema(text, alone=True))
+                with closing(held.workers):
+                    fit = _radmm.fit_one_party(text, held.table, *asked)
+            else:
+                fit = _radmm.fit_one_party(text, table, *asked)
         self.study_text_ = fit.study
         self.ledger_ = fit.ledger[0]
         scope = "total over everything that this fit released"
