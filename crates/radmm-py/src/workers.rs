@@ -14,6 +14,7 @@ use radmm::curator::{ChunkHolder, ChunkWorkers, PassFailed, WorkerRequest, Worke
 use radmm_data::{
     FileOptions, Format, PieceCounts, RowFiles, Schema, TableFile, TablePiece, read_pieces,
 };
+use radmm_node::runtime::forbid_core_dumps;
 use radmm_node::setup::{GivenRows, RayonExecutor, hash_of_files};
 use radmm_study::Study;
 use rayon::ThreadPool;
@@ -140,6 +141,8 @@ impl HeldChunks {
         first_chunk: usize,
         threads: usize,
     ) -> Result<Self, Failure> {
+        // Privacy: before a row is read.
+        forbid_core_dumps();
         guarded(py, || {
             let schema = schema_of(study, alone)?;
             let pieces = pieces.into_iter();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -398,7 +399,7 @@ def test_wrong_use_is_named(files: Path, tmp_path: Path) -> None:
         radmm.ray.Rows(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="at least 1"):
         radmm.ray.Rows(files, workers=0)
-    with pytest.raises(ValueError, match="format='sas'"):
+    with pytest.raises(ValueError, match='format="sas"'):
         radmm.ray.Rows(files, workers=1, format="sas")
     with pytest.raises(ValueError, match="its name, not ndarray"):
         classifier(random_state=1).fit(rows, np.zeros(3))
@@ -415,6 +416,20 @@ def test_wrong_use_is_named(files: Path, tmp_path: Path) -> None:
         radmm.PrivateLinearClassifier(bounds=BOUNDS, categories=narrow, random_state=1).fit(rows, "ill")
     with pytest.raises(ValueError, match="a simulation holds"):
         radmm.RecycledADMMClassifier().fit(rows, "ill")
+
+
+def test_the_python_of_the_page_runs(network: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, study, sites, _ = network
+    study.save(folder / "study.toml")
+    (folder / "site.toml").write_text(radmm._study.toml_of({**sites["alder"], "state": "state-of-page"}))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(ray, "init", lambda: None)
+    page = Path(__file__).parents[3] / "docs" / "cluster.md"
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    with pytest.warns(radmm.DroppedRowsWarning):
+        exec("\n".join(blocks), {"__name__": "__main__"})
+    assert (folder / "ledger" / "fits" / "fit 1" / "model.json").is_file()
 
 
 def test_the_package_does_not_import_ray_and_says_how_to_install_it() -> None:
