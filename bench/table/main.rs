@@ -34,7 +34,7 @@ use radmm_bench::report::{self, Found};
 /// Name, and what is measured.
 type Measurement = (&'static str, fn() -> Found);
 
-const ALL: [Measurement; 15] = [
+const ALL: [Measurement; 16] = [
     ("network", || network::against_numpy(adult())),
     ("centralised", || pooled::centralised(adult())),
     ("private", || pooled::private(adult())),

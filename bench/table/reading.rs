@@ -282,7 +282,10 @@ pub fn write_rows(out: &mut impl Write, rows: usize, separator: &str) -> io::Res
     for n in 0..rows {
         let ([a, b, c, d, e], [ward, clinic], ill) = row(n);
         let ill = if ill { "yes" } else { "no" };
-        writeln!(out, "{a}{s}{b}{s}{c}{s}{d}{s}{e}{s}w{ward}{s}c{clinic}{s}{ill}")?;
+        writeln!(
+            out,
+            "{a}{s}{b}{s}{c}{s}{d}{s}{e}{s}w{ward}{s}c{clinic}{s}{ill}"
+        )?;
     }
     Ok(())
 }

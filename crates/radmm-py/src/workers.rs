@@ -30,8 +30,9 @@ const LOOK_EVERY: f64 = 0.1;
 /// A piece of files as Python has it: the path, the format, and the number of the row group if there are any.
 type Piece = (PathBuf, String, Option<usize>);
 
-/// Counts as Python has them: rows, complete rows, complete rows of the positive class, and the first few labels.
-type Counts = (usize, usize, usize, Vec<String>);
+/// Counts as Python has them: rows, complete rows, complete rows of the positive class, the first few labels, and how many rows lack
+/// which columns.
+type Counts = (usize, usize, usize, Vec<String>, Vec<(String, usize)>);
 
 /// Returns the absolute path of a file, a folder or a pattern, and the pieces of its files.
 #[pyfunction]
@@ -75,13 +76,7 @@ pub(crate) fn count_pieces(
         let schema = schema_of(study, alone)?;
         let count = |piece| {
             let counts = piece_of(piece)?.count(&schema, FileOptions::default())?;
-            let PieceCounts {
-                read,
-                complete,
-                positive,
-                labels,
-            } = counts;
-            Ok((read, complete, positive, labels))
+            Ok(counts_of(counts))
         };
         pieces.into_iter().map(count).collect()
     })
@@ -100,18 +95,30 @@ pub(crate) fn total_counts(
     guarded(py, || {
         let schema = schema_of(study, alone)?;
         let counts = counts.into_iter();
-        let counts = counts.map(|(read, complete, positive, labels)| PieceCounts {
+        let counts = counts.map(|(read, complete, positive, labels, lacking)| PieceCounts {
             read,
             complete,
             positive,
             labels,
+            lacking,
         });
         let total = PieceCounts::total(&counts.collect::<Vec<_>>(), name, &schema)?;
         if !any_labels {
             total.check_classes(name, &schema)?;
         }
-        Ok((total.read, total.complete, total.positive, total.labels))
+        Ok(counts_of(total))
     })
+}
+
+fn counts_of(counts: PieceCounts) -> Counts {
+    let PieceCounts {
+        read,
+        complete,
+        positive,
+        labels,
+        lacking,
+    } = counts;
+    (read, complete, positive, labels, lacking)
 }
 
 /// The chunks that a worker holds.

@@ -20,8 +20,8 @@ use super::parquet::ParquetTable;
 use super::read::no_rows;
 use super::source::{TableFile, TableVisitor, visit_text};
 use crate::error::DataError;
-use crate::ingest::counts::{RowCounts, add_label, check_complete};
-use crate::ingest::row::Row;
+use crate::ingest::counts::{RowCounts, add_label};
+use crate::ingest::row::TableRow;
 use crate::schema::Schema;
 
 /// A part of a table's files that can be read by itself.
@@ -44,6 +44,8 @@ pub struct PieceCounts {
     pub complete: usize,
     /// The number of complete rows of the positive class.
     pub positive: usize,
+    /// The columns without whose values rows are incomplete, and how many rows lack each, most first.
+    pub lacking: Vec<(String, usize)>,
     /// The first few different labels of complete rows, in order of appearance.
     pub labels: Vec<String>,
 }
@@ -77,28 +79,23 @@ impl TableFile {
 impl TablePiece {
     /// Counts the rows, each of which is encoded and forgotten.
     pub fn count(&self, schema: &Schema, options: FileOptions) -> Result<PieceCounts, DataError> {
-        let mut counts = RowCounts::new(schema);
+        let mut counts = RowCounts::new(schema, None);
         self.each_row(schema, options, |row| {
             counts.read += 1;
             match row {
-                Some(row) => counts.count(row),
-                None => counts.dropped += 1,
+                TableRow::Complete(row) => counts.count(row),
+                TableRow::Incomplete(lacking) => counts.drop_row(lacking),
             }
             Ok(())
         })?;
-        Ok(PieceCounts {
-            read: counts.read,
-            complete: counts.trained,
-            positive: counts.positive,
-            labels: counts.labels,
-        })
+        Ok(PieceCounts::new(counts))
     }
 
     fn each_row(
         &self,
         schema: &Schema,
         options: FileOptions,
-        take: impl FnMut(Option<&mut Row>) -> Result<(), DataError>,
+        take: impl FnMut(TableRow<'_>) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
         let name = self.path.display().to_string();
         let file = File::open(&self.path).map_err(DataError::read(&name))?;
@@ -114,13 +111,25 @@ impl TablePiece {
 }
 
 impl PieceCounts {
+    fn new(counts: RowCounts) -> Self {
+        Self {
+            read: counts.read,
+            complete: counts.trained,
+            positive: counts.positive,
+            lacking: counts.lacking(),
+            labels: counts.labels,
+        }
+    }
+
     /// Adds up the counts of all pieces of a table, and checks that a complete row is left. `file` is the table's name in errors.
     pub fn total(pieces: &[Self], file: &str, schema: &Schema) -> Result<Self, DataError> {
-        let mut counts = RowCounts::new(schema);
+        let mut counts = RowCounts::new(schema, None);
         for piece in pieces {
             counts.read += piece.read;
             counts.trained += piece.complete;
             counts.positive += piece.positive;
+            counts.dropped += piece.read - piece.complete;
+            counts.add_lacking(&piece.lacking);
             for label in &piece.labels {
                 add_label(&mut counts.labels, label);
             }
@@ -128,18 +137,13 @@ impl PieceCounts {
         if counts.read == 0 {
             return Err(no_rows(file.to_owned(), schema));
         }
-        check_complete(file, counts.read, counts.read - counts.trained)?;
-        Ok(Self {
-            read: counts.read,
-            complete: counts.trained,
-            positive: counts.positive,
-            labels: counts.labels,
-        })
+        counts.check_complete(file)?;
+        Ok(Self::new(counts))
     }
 
     /// Checks that both classes occur.
     pub fn check_classes(&self, file: &str, schema: &Schema) -> Result<(), DataError> {
-        let mut counts = RowCounts::new(schema);
+        let mut counts = RowCounts::new(schema, None);
         counts.trained = self.complete;
         counts.positive = self.positive;
         counts.labels.clone_from(&self.labels);
@@ -161,7 +165,7 @@ pub fn read_pieces(
         let file = || piece.path.display().to_string();
         let first = next;
         piece.each_row(schema, options, |row| {
-            let Some(row) = row else {
+            let TableRow::Complete(row) = row else {
                 return Ok(());
             };
             let number = next;
@@ -186,13 +190,13 @@ pub fn read_pieces(
     }
 }
 
-/// Passes every row to a function, or `None` for a row with a missing value.
+/// Passes every row to a function.
 struct EachRow<'a, F> {
     schema: &'a Schema,
     take: F,
 }
 
-impl<F: FnMut(Option<&mut Row>) -> Result<(), DataError>> TableVisitor for EachRow<'_, F> {
+impl<F: FnMut(TableRow<'_>) -> Result<(), DataError>> TableVisitor for EachRow<'_, F> {
     type Error = DataError;
 
     fn named<'f>(&mut self, table: impl NamedTable<'f>) -> Result<(), DataError> {

@@ -260,11 +260,7 @@ pub(super) fn visit_text<'a, V: TableVisitor>(
 }
 
 /// Takes the beginning off a source: [`START`] bytes, or fewer if all of it is wanted only where it is no text.
-fn take_start(
-    source: &mut dyn Read,
-    wants_all: bool,
-    name: &str,
-) -> Result<Vec<u8>, DataError> {
+fn take_start(source: &mut dyn Read, wants_all: bool, name: &str) -> Result<Vec<u8>, DataError> {
     let mut start = Vec::new();
     let is_enough = |start: &[u8]| {
         start.len() >= START

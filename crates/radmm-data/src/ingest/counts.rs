@@ -58,6 +58,15 @@ impl RowCounts {
         }
     }
 
+    /// Adds numbers of dropped rows that lack some columns.
+    pub(crate) fn add_lacking(&mut self, lacking: &[(String, usize)]) {
+        for (name, rows) in lacking {
+            if let Some(column) = self.needed.iter().position(|needed| needed == name) {
+                self.lacking[column] += rows;
+            }
+        }
+    }
+
     /// Returns the columns without whose values rows were dropped, and how many rows lack each, most first.
     pub(crate) fn lacking(&self) -> Vec<(String, usize)> {
         let mut lacking = named(self.needed.iter(), &self.lacking);

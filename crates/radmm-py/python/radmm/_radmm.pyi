@@ -44,7 +44,7 @@ _Progress = Callable[[int, int, str], None]
 _DrawnFigure = tuple[str, str, str, str]
 _Path = str | PathLike[str]
 _Piece = tuple[Path, str, int | None]
-_Counts = tuple[int, int, int, list[str]]
+_Counts = tuple[int, int, int, list[str], list[tuple[str, int]]]
 
 @final
 class Table:

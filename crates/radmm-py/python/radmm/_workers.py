@@ -21,8 +21,8 @@ from radmm.errors import DataError
 #: A piece of files: the path, the format, and the number of the row group, or None for a whole file.
 Piece = tuple[Path, str, int | None]
 
-#: Counts of a piece: rows, complete rows, complete rows of the positive class, and the first few labels.
-Counts = tuple[int, int, int, list[str]]
+#: Counts of a piece: rows, complete rows, complete rows of the positive class, the first few labels, and how many rows lack which columns.
+Counts = tuple[int, int, int, list[str], list[tuple[str, int]]]
 
 #: A function of this module, and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -139,7 +139,7 @@ class CountedRows:
         self._counts: list[Counts] = [counts for run in found[1:] for counts in run]
         total = _radmm.total_counts(schema.study, schema.alone, self._counts, rows.path, any_labels)
         #: The numbers of all rows and of complete rows, and the first few labels of the latter.
-        self.rows, self.complete, _, self.labels = total
+        self.rows, self.complete, _, self.labels, _ = total
 
     def load(self, schema: Schema) -> HeldRows:
         """Has the workers read and encode the rows. The columns must be those by which the rows were counted."""
@@ -159,7 +159,7 @@ class CountedRows:
         chunks = -(-self.complete // size)
         workers = min(self._rows.workers, chunks)
         # The number of the first complete row of each piece.
-        firsts = [0, *accumulate(complete for _, complete, _, _ in self._counts)]
+        firsts = [0, *accumulate(counts[1] for counts in self._counts)]
         parts = []
         for worker in range(workers):
             first_chunk, end_chunk = chunks * worker // workers, chunks * (worker + 1) // workers
