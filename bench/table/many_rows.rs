@@ -17,21 +17,27 @@ use radmm_study::Study;
 
 use crate::{machine, reading};
 
+/// More memory than the rows take.
+const ENOUGH: &str = "8 GB";
 /// The rows of the party, and its memory for them.
-const SIZES: [(usize, &str); 6] = [
-    (100_000, "1 GB"),
-    (1_000_000, "1 GB"),
-    (10_000_000, "1 GB"),
+const SIZES: [(usize, &str); 9] = [
+    (100_000, ENOUGH),
+    (1_000_000, ENOUGH),
+    (10_000_000, ENOUGH),
+    (100_000_000, ENOUGH),
     (100_000_000, "1 GB"),
-    // All rows stored: the cost of reading them back, without that of more rows.
-    (10_000_000, "0"),
+    (100_000, "0"),
     (1_000_000, "0"),
+    (10_000_000, "0"),
+    (100_000_000, "0"),
 ];
 /// The rows of the other party.
 const FEW: usize = 1_000;
 /// The gradients of the study, each of which is a pass over the rows.
 const STEPS: u32 = 10;
 const EPSILON: f64 = 5.0;
+/// The largest exponent of the time of the whole run.
+const MOST: f64 = 1.05;
 /// The seconds between two looks at the memory of a process.
 const LOOK: Duration = Duration::from_millis(50);
 /// The part of docs/scale.md that this writes.
@@ -51,13 +57,13 @@ pub fn one_party() -> Found {
         );
         measured.push(run);
     }
-    let detail = detail(&measured);
+    let details = [detail(&measured), exponents(&measured)];
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scale.md");
-    let mut text = format!("{}\n\n{}", machine::words(&[]), detail.to_markdown());
-    text += &exponents(&measured);
+    let tables = details.each_ref().map(Detail::to_markdown).join("\n");
+    let text = format!("{}\n\n{tables}", machine::words(&[]));
     report::rewrite_part(&page, PART, &text).unwrap();
     Found {
-        details: vec![detail],
+        details: details.into(),
         ..Found::default()
     }
 }
@@ -258,34 +264,48 @@ fn detail(runs: &[Run]) -> Detail {
     }
 }
 
-/// Returns a sentence for each phase about the exponent of its time, at one limit of memory.
-fn exponents(runs: &[Run]) -> String {
-    let mut text = String::new();
+/// Returns a table of the exponents of all phases, with all rows in memory and with none.
+fn exponents(runs: &[Run]) -> Detail {
     let whole = |run: &Run| run.reading.seconds + run.answering.seconds;
     let phases: [(&str, &dyn Fn(&Run) -> f64); 4] = [
-        ("the whole run", &whole),
+        ("all", &whole),
         ("reading", &|run| run.reading.seconds),
         ("answering", &|run| run.answering.seconds),
-        ("CPU of both", &|run| run.reading.cpu + run.answering.cpu),
+        ("the processor", &|run| run.reading.cpu + run.answering.cpu),
     ];
-    let limited = runs.iter().filter(|run| run.memory == SIZES[0].1);
-    let limited: Vec<&Run> = limited.collect();
-    for (name, time) in phases {
-        let timings: Vec<Timing> = limited
-            .iter()
-            .map(|run| (run.rows as f64, time(run)))
-            .collect();
-        let (Some(fitted), Some((local, from, to))) = (exponent(&timings), steepest(&timings))
-        else {
-            continue;
-        };
-        text += &format!(
-            "\nExponent of {name}: {fitted:.2}; the largest between neighbouring sizes is {local:.2} ({} to {}).\n",
-            thousands(from as usize),
-            thousands(to as usize)
-        );
+    let mut lines = Vec::new();
+    for memory in [ENOUGH, "0"] {
+        let limited = runs.iter().filter(|run| run.memory == memory);
+        let limited: Vec<&Run> = limited.collect();
+        for (name, time) in phases {
+            let timing = |run: &&Run| (run.rows as f64, time(run));
+            let timings: Vec<Timing> = limited.iter().map(timing).collect();
+            let (fitted, (local, from, to)) =
+                (exponent(&timings).unwrap(), steepest(&timings).unwrap());
+            let sizes = [from, to].map(|size| thousands(size as usize)).join(" to ");
+            lines.push(vec![
+                memory.to_owned(),
+                name.to_owned(),
+                format!("{fitted:.2}"),
+                format!("{local:.2} ({sizes})"),
+                format!("≤ {MOST:.2}"),
+                if fitted <= MOST { "yes" } else { "**no**" }.to_owned(),
+            ]);
+        }
     }
-    text
+    Detail {
+        title: String::new(),
+        head: vec![
+            "`memory`",
+            "time of",
+            "exponent",
+            "largest between neighbouring sizes",
+            "target",
+            "met",
+        ],
+        lines,
+        notes: Vec::new(),
+    }
 }
 
 fn bytes(count: f64) -> String {

@@ -64,7 +64,7 @@ fn is_empty(folder: &Path) -> bool {
 
 #[test]
 fn a_simulation_gives_the_same_bytes_with_any_memory_and_threads() {
-    let shuffled = "[data.split]\nkind = \"shuffled\"\nseed = 3\n[data.test]\nlast = 20_000\n";
+    let shuffled = "[data.split]\nmethod = \"shuffled\"\nseed = 3\n[data.test]\nlast = 20_000\n";
     for (split, algorithm) in [(shuffled, ADMM), ("", CONSENSUS)] {
         let folder = simulation(split, algorithm);
         let run = |more: &[&str]| {

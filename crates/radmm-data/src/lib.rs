@@ -3,7 +3,7 @@
 //! A [`Schema`] declares the meaning of the columns in public facts only: bounds and vocabularies agreed on beforehand,
 //! never taken from the rows. A [`Split`] assigns rows to nodes, and a [`Holdout`] keeps some rows for testing.
 //! [`read_partition`] does it all in one pass over a file in one of three [formats](Format), or over a [table in memory](MemoryTable). Whatever the split and the
-//! holdout, it needs at most twice the memory of the encoded rows.
+//! holdout, it needs at most twice the memory of the encoded rows, or of a [limit](row_memory) beyond which they are stored.
 //!
 //! ```
 //! use radmm_data::{Numeric, PartitionSpec, Schema, Split, partition_csv};

@@ -1,5 +1,5 @@
 //! Reading a table needs at most twice the memory of its encoded rows, however they are split and whichever are held
-//! out.
+//! out; or a limit of memory, and that of a few chunks.
 //!
 //! The allocator counts requested bytes: a list that moves counts twice while it moves. That is more than the
 //! operating system sees, and the same on every machine. This is the binary's only test, because the allocator counts
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use peak_alloc::PeakAlloc;
 use radmm_data::{
     Categorical, Holdout, Numeric, Partition, PartitionSpec, Schema, Split, partition_csv,
-    partition_libsvm,
+    partition_libsvm, row_memory,
 };
 
 #[global_allocator]
@@ -118,6 +118,30 @@ fn assert_small(what: &str, bytes: usize, read: impl FnOnce() -> Partition) {
     );
 }
 
+/// The rows of a chunk.
+const CHUNK: usize = 16_384;
+
+/// Reads the rows within a fifth of the memory that they take.
+fn assert_limited(spec: PartitionSpec<'_>) {
+    let folder = tempfile::tempdir().unwrap();
+    let limit = ROWS * TABLE_ROW / 5;
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let memory = row_memory(limit as u64, folder.path()).unwrap();
+    let partition = partition_csv(csv(), "rows.csv", &schema(), spec.within(&memory)).unwrap();
+    assert_eq!(partition.read + partition.held_out(), ROWS);
+    let peak = ALLOCATOR.peak_usage() - before;
+    // A chunk of each shard is being filled, one is built and one is written. Labels of rows that wait take some bytes.
+    let chunks = 2 * spec.nodes + 2;
+    let waiting = match spec.holdout {
+        Some(Holdout::Last { .. }) => 6 * ROWS,
+        _ => 0,
+    };
+    let most = limit + chunks * CHUNK * TABLE_ROW + waiting + 2 * CONSTANT;
+    assert!(peak <= most, "{spec:?}: {peak} bytes, not {most}");
+    assert!(most < 2 * ROWS * TABLE_ROW, "the limit tells something");
+}
+
 #[test]
 fn at_most_twice_the_encoded_rows_are_held() {
     let (seed, alpha) = (1, 0.5);
@@ -172,6 +196,13 @@ fn at_most_twice_the_encoded_rows_are_held() {
         };
         assert_small(&format!("csv {spec:?}"), bytes, || {
             partition_csv(csv(), "rows.csv", &schema(), spec).unwrap()
+        });
+    }
+    let holdouts = [None, Some(&holdouts[1]), Some(&holdouts[3])];
+    for holdout in holdouts {
+        assert_limited(PartitionSpec {
+            holdout: holdout.and_then(Option::as_ref),
+            ..PartitionSpec::new(&Split::RoundRobin, 1)
         });
     }
 }

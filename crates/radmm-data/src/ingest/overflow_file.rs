@@ -24,8 +24,14 @@ use radmm::curator::{ChunkStorage, PassFailed, RowMemory};
 /// ```
 // Privacy: the file holds rows as they are. It is as sensitive as the table that they came from, and readable by its owner alone.
 pub fn row_memory(bytes: u64, folder: &Path) -> io::Result<RowMemory> {
+    let file = tempfile::tempfile_in(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
     let file = OverflowFile {
-        file: tempfile::tempfile_in(folder)?,
+        file,
         folder: folder.to_owned(),
         end: Mutex::new(0),
     };

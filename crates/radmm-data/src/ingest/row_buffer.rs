@@ -37,7 +37,7 @@ enum Block {
 const ONE: u32 = 1 << 31;
 
 /// The number of bytes of a full block. Large enough that a freed one goes back to the operating system.
-const BLOCK: usize = 1 << 19;
+const BLOCK: usize = 1 << 18;
 
 impl RowBuffer {
     /// Creates a buffer that stores the blocks that exceed this memory.
@@ -54,6 +54,9 @@ impl RowBuffer {
         entries: &[(u32, f64)],
         positive: bool,
     ) -> Result<(), PassFailed> {
+        if self.last.capacity() == 0 {
+            self.last.reserve_exact(BLOCK);
+        }
         let filled = || entries.iter().filter(|entry| entry.1 != 0.0);
         // Columns are numbered in 32 bits, so the number of entries fits 32 bits too.
         let count = filled().count() as u32;
@@ -173,7 +176,7 @@ mod tests {
         let room = 3 * (BLOCK as u64 + 20);
         let memory = row_memory(room, folder.path()).unwrap();
         let mut buffer = RowBuffer::within(Some(&memory));
-        let row = |r: u32| [(r % 7, f64::from(r)), (8, 1.0)];
+        let row = |r: u32| [(r % 7, f64::from(r) + 2.0), (8, 1.0)];
         let rows = 8 * BLOCK as u32 / 20;
         (0..rows).for_each(|r| buffer.push(&row(r), r % 3 == 0).unwrap());
         let stored = |block: &&Block| matches!(block, Block::Stored(_));
