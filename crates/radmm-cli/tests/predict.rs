@@ -439,6 +439,7 @@ fn a_table_for_another_model_is_wrong_use() {
         said.contains("those of the model have names; give a CSV or Parquet file"),
         "{said}"
     );
+    write(folder.path(), "rows.txt", "age,smoker\n90,no\n");
     let (code, said) = error_of(folder.path(), &["model.json", "rows.txt"]);
     assert_eq!(code, 2);
     assert!(

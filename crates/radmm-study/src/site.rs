@@ -134,19 +134,19 @@ pub enum SiteRows {
     File {
         /// The path as written: relative to the site file.
         path: String,
-        /// How the file is written.
+        /// The way in which the file is written.
         options: FileOptions,
     },
     /// All rows that a command prints.
     Command {
         /// The command.
         command: RowCommand,
-        /// How what it prints is written: as text.
+        /// The way in which it prints them: as text.
         options: FileOptions,
     },
     /// All rows that come through stdin.
     Stdin {
-        /// How they are written: as text.
+        /// The way in which they are written: as text.
         options: FileOptions,
     },
     /// This party's part of the study's own table. For rehearsals.

@@ -53,7 +53,7 @@ pub struct Study {
 pub struct DataSection {
     /// The source of the rows.
     pub source: RowSource,
-    /// How their file is written; built-in tables are CSV.
+    /// The way in which their file is written; built-in tables are CSV.
     pub options: FileOptions,
     /// The meaning of their columns.
     pub schema: Schema,
@@ -73,7 +73,7 @@ pub enum TestRows {
     File {
         /// The path as written: relative to the study file.
         path: String,
-        /// How that file is written.
+        /// The way in which that file is written.
         #[serde(flatten)]
         options: FileOptions,
     },

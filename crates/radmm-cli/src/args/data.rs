@@ -33,7 +33,7 @@ pub(crate) struct InspectArgs {
     pub json: bool,
 }
 
-/// How a file of rows is written.
+/// The way in which a file of rows is written.
 #[derive(clap::Args, Default)]
 pub(crate) struct FileArgs {
     /// csv, parquet or libsvm [default: by the extension]

@@ -1,4 +1,4 @@
-//! What a file of rows does not say of itself: its format, and the separators of its text.
+//! The options of a file of rows, which it does not say of itself: its format, and the separators of its text.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::Format;
 
-/// How a file of rows is written, as far as somebody says it.
+/// The way in which a file of rows is written, as far as somebody says it.
 ///
 /// A format that is not given is told by the extension, and a file without a known extension is CSV. The other two are for CSV
 /// alone.
@@ -130,7 +130,7 @@ impl Serialize for DecimalMark {
     }
 }
 
-/// How the text of a CSV file is written.
+/// The way in which the text of a CSV file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CsvDialect {
     pub(crate) separator: Separator,

@@ -1,7 +1,7 @@
-//! Where rows come from, and the one way to go through them.
+//! The sources of rows, and the one way to go through them.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::Format;
@@ -18,7 +18,10 @@ use crate::error::DataError;
 use crate::error_kinds::FormatError;
 
 /// The number of bytes at the beginning of a text that tell how it is written.
-const START: u64 = 1 << 16;
+const START: usize = 1 << 16;
+
+/// The number of bytes at the beginning that are waited for. Every table has more.
+const LEAST_START: usize = 8;
 
 /// The number of bytes behind an invalid row that are searched for damage of compressed data.
 const MOST_CHECKED: u64 = 1 << 30;
@@ -148,9 +151,12 @@ impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
     }
 }
 
-/// What is done with the rows of a table, whatever its format.
+/// The treatment of the rows of a table, whatever its format.
 pub(crate) trait TableVisitor {
     type Error: From<DataError>;
+
+    /// Whether it looks at the beginning of a text. Otherwise the first rows of a command that prints slowly are read at once.
+    const LOOKS_AHEAD: bool = false;
 
     /// Returns how a CSV file is written that begins like this. `given` is what somebody said of it, and `implied` is what
     /// follows from that and its extension.
@@ -224,12 +230,12 @@ fn visit_text<'a, V: TableVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let mut source: Box<dyn Read> = Box::new(source);
-    let mut start = take_start(&mut source, name)?;
+    let mut start = take_start(&mut source, name, V::LOOKS_AHEAD)?;
     let compression = Compression::of(&start);
     if let Some(compression) = compression {
         let decoded = compression.decoded(Cursor::new(start).chain(source));
         source = decoded.map_err(DataError::read(name))?;
-        start = take_start(&mut source, name)?;
+        start = take_start(&mut source, name, V::LOOKS_AHEAD)?;
     }
     if let Some(foreign) = ForeignFormat::of(&start) {
         return Err(foreign.error(name).into());
@@ -250,14 +256,19 @@ fn visit_text<'a, V: TableVisitor>(
     visited
 }
 
-/// Takes the beginning off a source.
-fn take_start(source: &mut dyn Read, name: &str) -> Result<Vec<u8>, DataError> {
-    let mut start = Vec::new();
-    let read = source.take(START).read_to_end(&mut start);
-    match (read, ForeignFormat::of(&start)) {
-        (Ok(_), _) => Ok(start),
-        // What is read tells more than that there is no more of it.
-        (Err(_), Some(foreign)) => Err(foreign.error(name)),
-        (Err(cause), None) => Err(DataError::read(name)(cause)),
+/// Takes the beginning off a source: what one reading gives, or more of it if `wait`.
+fn take_start(source: &mut dyn Read, name: &str, wait: bool) -> Result<Vec<u8>, DataError> {
+    let least = if wait { START } else { LEAST_START };
+    let mut start = vec![0; START];
+    let mut length = 0;
+    while length < least {
+        match source.read(&mut start[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(DataError::read(name)(error)),
+        }
     }
+    start.truncate(length);
+    Ok(start)
 }
