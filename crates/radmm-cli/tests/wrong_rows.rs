@@ -42,10 +42,9 @@ struct Case<'a> {
     says: &'a str,
 }
 
-/// Returns a study with these lines at the beginning of `[data]`. A line `numeric` or `categorical` takes the place of its columns.
+/// Returns a study with these lines at the beginning of `[data]`. Those that have `positive` bring columns of their own.
 fn study(data: &str, parties: &str) -> String {
     let plain = "label = \"ill\"\npositive = \"yes\"\n[data.numeric]\nage = [0, 90]\n[data.categorical]\nsmoker = [\"yes\", \"no\"]\n";
-    // Lines that say more of columns say everything.
     let columns = if data.contains("positive") { "" } else { plain };
     let rest = match parties {
         "" => "[network]\nnodes = 2\n",
@@ -535,6 +534,13 @@ fn files_of_other_programs() {
             1,
             "rows.csv.gz is empty: its first line must name the columns",
         ),
+        // A small file with a large row.
+        file(
+            "rows.csv.gz",
+            gzip(&vec![b'x'; 17 << 20]),
+            1,
+            "rows.csv.gz:1: the row that begins here is longer than 16 MiB, the most that is read; look for a quote that is never closed",
+        ),
     ]);
 }
 
@@ -816,6 +822,10 @@ fn libsvm_files() {
         svm(
             "1 1:1\n1 2:1\n",
             "rows.svm: column \"label\": every row has the positive label \"1\"; rows of both classes are needed",
+        ),
+        svm(
+            &"1 1:0.5 ".repeat(3 << 20),
+            "rows.svm:1: the line is longer than 16 MiB, the most that is read; is it a LIBSVM file, with a line for each row?",
         ),
     ]);
 }

@@ -81,9 +81,9 @@ pub enum DataError {
     Foreign {
         /// The name of the file, as the caller gave it.
         file: String,
-        /// What it is.
+        /// The name of its format.
         found: &'static str,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
     /// There is a byte that no text has.

@@ -254,7 +254,7 @@ pub fn profile<'a>(table: impl Into<TableSource<'a>>) -> Result<TableProfile, Da
     }
 }
 
-/// The facts about a table, as far as it is read.
+/// The profile of a table as far as it is read.
 #[derive(Default)]
 struct Profiler {
     /// The name of the table in errors.
@@ -287,7 +287,7 @@ impl Profiler {
 impl TableVisitor for Profiler {
     type Error = DataError;
 
-    const WANTS_START: bool = true;
+    const LOOKS_AHEAD: bool = true;
 
     fn dialect(&mut self, start: &[u8], given: FileOptions, implied: CsvDialect) -> CsvDialect {
         let found = csv::sniff(start, given, implied);

@@ -154,7 +154,7 @@ pub enum SiteRows {
     Command {
         /// The command.
         command: RowCommand,
-        /// The way in which its output is written: as text.
+        /// The way in which it prints them: as text.
         options: FileOptions,
     },
     /// All rows that come through stdin.

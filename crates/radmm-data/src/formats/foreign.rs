@@ -3,7 +3,7 @@
 use super::compression::Compression;
 use crate::error::DataError;
 
-/// A format that cannot be read, and the remedy.
+/// The format of a file that cannot be read, and the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignFormat {
     name: &'static str,
@@ -64,7 +64,7 @@ impl ForeignFormat {
         }
     }
 
-    /// Returns what a file is that should be a Parquet file and begins like this; `None` for a Parquet file.
+    /// Returns the format of a file that should be a Parquet file and begins like this; `None` for a Parquet file.
     pub(crate) fn instead_of_parquet(start: &[u8]) -> Option<Self> {
         let found = |name, remedy| Some(Self { name, remedy });
         match start {

@@ -1,4 +1,4 @@
-//! The properties that a file of rows does not tell itself: its format, and the separators of its text.
+//! The options of a file of rows, which it does not say of itself: its format, and the separators of its text.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The sources of rows, and the one way to go through them.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::Format;
@@ -17,8 +17,11 @@ use super::row_files::{RowFile, RowFiles};
 use crate::error::DataError;
 use crate::error_kinds::FormatError;
 
-/// The number of bytes at the beginning of a file that tell how it is written.
+/// The number of bytes at the beginning of a text that tell how it is written.
 const START: usize = 1 << 16;
+
+/// The number of bytes at the beginning that are waited for. Every table has more.
+const LEAST_START: usize = 8;
 
 /// The number of bytes behind an invalid row that are searched for damage of compressed data.
 const MOST_CHECKED: u64 = 1 << 30;
@@ -153,13 +156,12 @@ impl<'a> From<&'a MemoryTable<'a>> for TableSource<'a> {
     }
 }
 
-/// Something that is done with the rows of a table, whatever its format.
+/// The treatment of the rows of a table, whatever its format.
 pub(crate) trait TableVisitor {
     type Error: From<DataError>;
 
-    /// Whether [`dialect`](Self::dialect) wants more of a text than its first line. It is waited for: other visitors see each row
-    /// of a pipe as soon as it is there.
-    const WANTS_START: bool = false;
+    /// Whether it looks at the beginning of a text. Otherwise the first rows of a command that prints slowly are read at once.
+    const LOOKS_AHEAD: bool = false;
 
     /// Returns how a CSV file is written that begins like this. `given` is what somebody said of it, and `implied` is what
     /// follows from that and its extension.
@@ -233,12 +235,12 @@ pub(super) fn visit_text<'a, V: TableVisitor>(
     visitor: &mut V,
 ) -> Result<(), V::Error> {
     let mut source: Box<dyn Read> = Box::new(source);
-    let mut start = take_start(&mut source, V::WANTS_START, name)?;
+    let mut start = take_start(&mut source, name, V::LOOKS_AHEAD)?;
     let compression = Compression::of(&start);
     if let Some(compression) = compression {
         let decoded = compression.decoded(Cursor::new(start).chain(source));
         source = decoded.map_err(DataError::read(name))?;
-        start = take_start(&mut source, V::WANTS_START, name)?;
+        start = take_start(&mut source, name, V::LOOKS_AHEAD)?;
     }
     if let Some(foreign) = ForeignFormat::of(&start) {
         return Err(foreign.error(name).into());
@@ -259,27 +261,19 @@ pub(super) fn visit_text<'a, V: TableVisitor>(
     visited
 }
 
-/// Takes the beginning off a source: [`START`] bytes, or fewer if all of it is wanted only where it is no text.
-fn take_start(source: &mut dyn Read, wants_all: bool, name: &str) -> Result<Vec<u8>, DataError> {
-    let mut start = Vec::new();
-    let is_enough = |start: &[u8]| {
-        start.len() >= START
-            || !wants_all && (foreign::is_text_line(start) || Compression::of(start).is_some())
-    };
-    let mut piece = [0; 1 << 12];
-    while !is_enough(&start) {
-        match source.read(&mut piece) {
+/// Takes the beginning off a source: what one reading gives, or more of it if `wait`.
+fn take_start(source: &mut dyn Read, name: &str, wait: bool) -> Result<Vec<u8>, DataError> {
+    let least = if wait { START } else { LEAST_START };
+    let mut start = vec![0; START];
+    let mut length = 0;
+    while length < least {
+        match source.read(&mut start[length..]) {
             Ok(0) => break,
-            Ok(read) => start.extend_from_slice(&piece[..read]),
-            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-            // What is read tells more than that there is no more of it.
-            Err(cause) => {
-                return Err(match ForeignFormat::of(&start) {
-                    Some(foreign) => foreign.error(name),
-                    None => DataError::read(name)(cause),
-                });
-            }
+            Ok(count) => length += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(DataError::read(name)(error)),
         }
     }
+    start.truncate(length);
     Ok(start)
 }

@@ -13,7 +13,7 @@ pub(crate) struct Row {
     pub(crate) entries: Vec<(u32, f64)>,
     pub(crate) positive: bool,
     pub(crate) label: String,
-    /// The events among its values that are to be counted, as [`encode`](crate::encode::Encoder::encode) notes it.
+    /// The notes on its values that are to be counted, as [`encode`](crate::encode::Encoder::encode) notes it.
     pub(crate) noted: Vec<u32>,
     /// The field by which the row is assigned, if rows are split by a column.
     pub(crate) split_value: Option<SplitValue>,

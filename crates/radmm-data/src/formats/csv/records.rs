@@ -214,7 +214,7 @@ struct LfLines<R> {
     allowance: usize,
 }
 
-/// What is wrong with a text.
+/// The defect of a text that cannot be read.
 #[derive(Debug)]
 enum InvalidText {
     Control { byte: u8, line: u64 },

@@ -25,7 +25,7 @@ pub(super) fn chunks_are_inside(metadata: &ParquetMetaData, length: u64) -> bool
 /// The meaning of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// What they are by their type.
+    /// The plain values of their type.
     Plain,
     /// Integers without a sign.
     Unsigned,
