@@ -127,11 +127,6 @@ fn is_text(start: &[u8]) -> bool {
     valid && !start.contains(&0)
 }
 
-/// Returns whether this is the beginning of a text with a whole line, which tells what it is.
-pub(crate) fn is_text_line(start: &[u8]) -> bool {
-    start.contains(&b'\n') && is_text(start)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

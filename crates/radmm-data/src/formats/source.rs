@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Format;
 use super::compression::Compression;
 use super::csv::CsvTable;
-use super::foreign::{self, ForeignFormat};
+use super::foreign::ForeignFormat;
 use super::libsvm::LibsvmRows;
 use super::memory::{LabelledMatrix, MemoryTable};
 use super::named_columns::NamedTable;
