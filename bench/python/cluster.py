@@ -30,6 +30,9 @@ ROWS = 2_000_000
 NUMBERS = [f"x{k}" for k in range(8)]
 GROUPS = ["a", "b", "c", "d"]
 
+#: The fits of each kind. The first one starts processes of Ray, which the others find.
+FITS = 4
+
 #: The rows below which a pass is all overhead: one chunk, and one for each of four workers.
 FEW = 500
 ONE_CHUNK_EACH = 3 * 16_384 + 1
@@ -138,13 +141,15 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|---:|---:|")
     bits: dict[Path, bytes] = {}
     for name, path, way in ways:
-        # The second fit finds workers of Ray that were started before.
-        for _ in range(2):
-            found, reading, model = fit(way(path))
+        fits = [fit(way(path)) for _ in range(FITS)]
+        for _, _, model in fits:
             assert bits.setdefault(path, model) == model, "other bits"
-        times = found.seconds
+        found = fits[0][0]
+        # The least of several fits: other programs can only lengthen them.
+        reading = min(reading for _, reading, _ in fits)
+        times = np.min([found.seconds for found, _, _ in fits], axis=0)
         print(
-            f"| {name} | {reading:.2f} s | {len(times)} | {1e3 * float(np.median(times)):.1f} ms | {sum(times):.2f} s"
+            f"| {name} | {reading:.2f} s | {len(times)} | {1e3 * float(np.median(times)):.1f} ms | {times.sum():.2f} s"
             f" | {np.mean(found.sent) / 1e3:.1f} kB | {np.mean(found.received) / 1e3:.1f} kB |",
             flush=True,
         )
