@@ -52,6 +52,14 @@ pub enum DataError {
         /// The name of the table, as the caller gave it.
         file: String,
     },
+    /// A file was changed between two readings of it.
+    #[error(
+        "{file}: its rows changed while they were read; start again when nothing writes to them"
+    )]
+    Changed {
+        /// The name of the file, as the caller gave it.
+        file: String,
+    },
     /// The files of a folder or of a pattern have several formats.
     #[error(
         "{file}: {} read files of one format with a pattern such as *.{}",

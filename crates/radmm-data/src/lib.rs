@@ -56,8 +56,9 @@ pub use self::formats::memory::{
     CellValue, LabelledMatrix, MemoryColumn, MemoryTable, NamedColumn, SparseRows,
 };
 pub use self::formats::{
-    DecimalMark, FileOptions, Format, RowFiles, Separator, TableFile, TableSource, TableStream,
-    partition_csv, partition_libsvm, read_partition, read_test_set,
+    DecimalMark, FileOptions, Format, PieceCounts, RowFiles, Separator, TableFile, TablePiece,
+    TableSource, TableStream, partition_csv, partition_libsvm, read_partition, read_pieces,
+    read_test_set,
 };
 pub use self::ingest::holdout::{Holdout, TestSet};
 pub use self::ingest::partition::{Part, Partition, PartitionSpec};

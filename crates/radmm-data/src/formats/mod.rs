@@ -10,6 +10,7 @@ pub(crate) mod memory;
 pub(crate) mod named_columns;
 pub(crate) mod options;
 pub(crate) mod parquet;
+mod pieces;
 mod read;
 mod row_files;
 pub(crate) mod source;
@@ -19,6 +20,7 @@ use std::path::Path;
 use serde::Serialize;
 
 pub use self::options::{DecimalMark, FileOptions, Separator};
+pub use self::pieces::{PieceCounts, TablePiece, read_pieces};
 pub use self::read::{partition_csv, partition_libsvm, read_partition, read_test_set};
 pub use self::row_files::RowFiles;
 pub use self::source::{TableFile, TableSource, TableStream};

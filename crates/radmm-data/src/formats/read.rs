@@ -73,7 +73,7 @@ pub fn read_test_set<'a>(
     reading.rows.finish()?.ok_or_else(|| no_rows(name, schema))
 }
 
-fn no_rows(file: String, schema: &Schema) -> DataError {
+pub(super) fn no_rows(file: String, schema: &Schema) -> DataError {
     match schema.numbered {
         0 => DataError::NoRows { file },
         _ => DataError::NoLines { file },

@@ -49,17 +49,22 @@ impl TableFile {
     }
 
     /// Returns the format of the files: the given one, or the one that the extensions of all of them imply.
-    fn format(&self) -> Format {
-        let mut implied = self.files.files().iter().map(|file| Format::of(&file.path));
+    pub(super) fn format(&self) -> Format {
+        let mut implied = self.paths().map(|path| Format::of(path));
         let given = self.options.format;
         given
             .or_else(|| implied.find_map(|format| format))
             .unwrap_or(Format::Csv)
     }
 
+    /// Returns the paths of the files, in the order of their rows.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.files().iter().map(|file| &file.path)
+    }
+
     /// Checks that all files have one format by their names. A single file has the given one, whatever it is called.
-    fn check_formats(&self, expected: Format) -> Result<(), DataError> {
-        let files = || self.files.files().iter().map(|file| &file.path);
+    pub(super) fn check_formats(&self, expected: Format) -> Result<(), DataError> {
+        let files = || self.paths();
         let is_given = self.options.format.is_some();
         let any_implied = files().any(|path| Format::of(path).is_some());
         let is_odd = |path: &&PathBuf| match Format::of(path) {
@@ -213,7 +218,7 @@ impl TableSource<'_> {
     }
 }
 /// Passes a text to a visitor, decompressed if it is compressed.
-fn visit_text<'a, V: TableVisitor>(
+pub(super) fn visit_text<'a, V: TableVisitor>(
     source: impl Read + 'a,
     name: &str,
     path: &Path,

@@ -24,10 +24,11 @@ use crate::formats::named_columns::{Column, Header, NamedTable, Record, Records}
 /// The number of rows decoded at a time.
 const BATCH: usize = 1024;
 
-/// An open Parquet file.
+/// An open Parquet file, of which a range of row groups is read.
 pub(crate) struct ParquetTable<'a> {
     file: &'a str,
     reader: SerializedFileReader<File>,
+    groups: Range<usize>,
 }
 
 impl<'a> ParquetTable<'a> {
@@ -36,12 +37,34 @@ impl<'a> ParquetTable<'a> {
         let length = length.map_err(DataError::read(file))?;
         let reader = decode(file, || SerializedFileReader::new(source))?;
         match footer::chunks_are_inside(reader.metadata(), length) {
-            true => Ok(Self { file, reader }),
+            true => Ok(Self {
+                file,
+                groups: 0..reader.metadata().num_row_groups(),
+                reader,
+            }),
             false => {
                 let cause = "its footer points outside of the file";
                 Err(damaged(file, &ParquetError::General(cause.into())))
             }
         }
+    }
+
+    /// Returns the number of row groups.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns the same table with one row group alone, or with all if there is no number.
+    pub(crate) fn only_group(self, number: Option<usize>) -> Result<Self, DataError> {
+        let groups = match number {
+            None => self.groups,
+            Some(number) if self.groups.contains(&number) => number..number + 1,
+            Some(_) => {
+                let file = self.file.to_owned();
+                return Err(DataError::Changed { file });
+            }
+        };
+        Ok(Self { groups, ..self })
     }
 }
 
@@ -89,16 +112,19 @@ impl<'f> NamedTable<'f> for ParquetTable<'f> {
                 });
             }
         }
+        let metadata = self.reader.metadata();
+        let before = (0..self.groups.start).map(|number| metadata.row_group(number).num_rows());
+        let row = before.fold(0, |row: u64, rows| row.saturating_add_signed(rows));
         Ok(ParquetRows {
             file: self.file,
             reader: self.reader,
             slots,
             chunks,
-            next_group: 0,
+            groups: self.groups,
             left: 0,
             batch: 0,
             at: 0,
-            row: 0,
+            row,
         })
     }
 }
@@ -110,14 +136,15 @@ pub(crate) struct ParquetRows<'a> {
     /// The index into `chunks` by the index of a column.
     slots: Vec<Option<usize>>,
     chunks: Vec<ColumnChunk>,
-    next_group: usize,
+    /// The row groups that were not opened yet.
+    groups: Range<usize>,
     /// The number of rows of this group after the batch.
     left: usize,
     /// The number of rows of the batch.
     batch: usize,
     /// The index in the batch of the next row.
     at: usize,
-    /// The number of rows read of the file.
+    /// The number of the row read last, from 1.
     row: u64,
 }
 
@@ -180,10 +207,10 @@ impl ParquetRows<'_> {
     /// Opens the next row group, and returns whether there was one.
     fn open_group(&mut self) -> Result<bool, DataError> {
         let metadata = self.reader.metadata();
-        if self.next_group == metadata.num_row_groups() {
+        let Some(number) = self.groups.next() else {
             return Ok(false);
-        }
-        let (file, number) = (self.file, self.next_group);
+        };
+        let file = self.file;
         let group = decode(file, || self.reader.get_row_group(number))?;
         for chunk in &mut self.chunks {
             chunk.reader = Some(decode(file, || group.get_column_reader(chunk.leaf))?);
@@ -193,7 +220,6 @@ impl ParquetRows<'_> {
             let cause = format!("invalid row group of {rows} rows");
             damaged(file, &ParquetError::General(cause))
         })?;
-        self.next_group += 1;
         Ok(true)
     }
 
