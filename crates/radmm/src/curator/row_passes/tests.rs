@@ -321,6 +321,69 @@ fn a_worker_replies_to_requests_about_its_own_rows_alone() {
     }
 }
 
+/// Workers that keep all requests.
+struct Listening {
+    holder: ChunkHolder,
+    heard: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl ChunkWorkers for Listening {
+    fn ask(&self, requests: &[WorkerRequest]) -> Result<Vec<Vec<u8>>, PassFailed> {
+        let reply = |request: &WorkerRequest| {
+            self.heard.lock().unwrap().push(request.bytes.clone());
+            self.holder.reply(&request.bytes, &Sequential)
+        };
+        requests.iter().map(reply).collect()
+    }
+}
+
+/// Returns all requests that a query takes.
+fn requests_of(mechanism: Mechanism, query: &Query) -> Vec<Vec<u8>> {
+    let holder = ChunkHolder::decode(0, &encoded(2)).unwrap();
+    let descriptions = [holder.describe()];
+    let heard = Arc::default();
+    let workers = Listening {
+        holder,
+        heard: Arc::clone(&heard),
+    };
+    let rows = WorkerRows::new(&descriptions, Box::new(workers)).unwrap();
+    let answer = curator(rows, mechanism, empty_ledger()).answer(1, query);
+    answer.unwrap();
+    std::mem::take(&mut heard.lock().unwrap())
+}
+
+#[test]
+fn no_request_holds_a_linear_term_or_a_secret() {
+    let (mechanism, query) = queries().swap_remove(0);
+    let Query::Minimise { linear, .. } = &query else {
+        panic!("the first query minimises");
+    };
+    let requests = requests_of(mechanism, &query);
+    assert!(requests.len() > 3);
+    for request in &requests {
+        let words = || request.windows(8);
+        for number in linear {
+            let bits = number.to_le_bytes();
+            assert!(words().all(|word| word != bits), "{number}");
+        }
+        assert!(words().all(|word| word != [5; 8]), "the secret");
+    }
+}
+
+#[test]
+fn another_version_of_the_program_is_refused_by_a_worker() {
+    let (mechanism, query) = queries().swap_remove(1);
+    let mut request = requests_of(mechanism, &query).swap_remove(0);
+    let holder = ChunkHolder::decode(0, &encoded(2)).unwrap();
+    assert!(holder.reply(&request, &Sequential).is_ok());
+    // The version follows on the header, which has a checksum of what follows.
+    request[16] ^= 1;
+    let sum = crate::curator::bytes::checksum(&request[16..]);
+    request[8..16].copy_from_slice(&sum.to_le_bytes());
+    let refused = holder.reply(&request, &Sequential).err().unwrap();
+    assert!(refused.to_string().contains("another version"), "{refused}");
+}
+
 /// Returns queries that take every kind of pass, with a mechanism that answers each.
 fn queries() -> Vec<(Mechanism, Query)> {
     let gaussian = NoiseDistribution::gaussian(1.0);

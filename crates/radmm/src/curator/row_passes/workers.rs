@@ -20,6 +20,9 @@ const HOLDING: &[u8; 8] = b"radmmhd1";
 const REQUEST: &[u8; 8] = b"radmmrq1";
 const REPLY: &[u8; 8] = b"radmmrp1";
 
+/// The version of the program. Another one may compute other bits from the same rows.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The largest number of numbers in the replies to requests that are sent at once, unless one part alone has more: 256 MB.
 const NUMBERS_AT_ONCE: usize = 1 << 25;
 
@@ -50,6 +53,9 @@ pub struct ChunkHolder {
 }
 
 impl ChunkHolder {
+    /// The number of rows of every chunk but the party's last one.
+    pub const CHUNK_ROWS: usize = CHUNK_ROWS;
+
     /// Holds a party's rows from this chunk on. All chunks but the party's last one must be full.
     pub fn new(shard: Shard, first_chunk: usize) -> Result<Self, PassFailed> {
         let mut sum = Vec::new();
@@ -113,6 +119,11 @@ impl ChunkHolder {
     ) -> Result<Vec<u8>, PassFailed> {
         let wrong = |cause: WrongBytes| PassFailed::new(format!("a worker's request: {cause}"));
         let parsed = Request::decode(request).map_err(wrong)?;
+        if parsed.version != version() {
+            return Err(PassFailed::new(format!(
+                "a worker has radmm {VERSION}, and the party another version: install the same one for all workers"
+            )));
+        }
         if parsed.identity != self.holding.identity {
             return Err(PassFailed::new(
                 "a worker holds other rows than it did when the party started: its source has changed; start the party again",
@@ -196,8 +207,15 @@ impl Holding {
     }
 }
 
+/// Returns the version of the program as a number.
+fn version() -> u64 {
+    checksum(VERSION.as_bytes())
+}
+
 /// A pass over some of the chunks in use.
 struct Request {
+    /// The version of the party's program.
+    version: u64,
     identity: u64,
     /// The number of chunks of the party.
     chunks: usize,
@@ -211,6 +229,7 @@ struct Request {
 impl Request {
     fn encode(&self) -> Vec<u8> {
         let mut writer = ByteWriter::new(REQUEST, Vec::new());
+        writer.word(self.version);
         writer.word(self.identity);
         writer.count(self.chunks);
         self.pass.write(&mut writer);
@@ -226,6 +245,7 @@ impl Request {
     fn decode(bytes: &[u8]) -> Result<Self, WrongBytes> {
         let mut reader = ByteReader::new(REQUEST, bytes)?;
         let request = Self {
+            version: reader.word()?,
             identity: reader.word()?,
             chunks: reader.count()?,
             pass: Pass::read(&mut reader)?,
@@ -349,6 +369,7 @@ impl WorkerRows {
             let request = |errand: &Errand<'_>| WorkerRequest {
                 worker: errand.place.worker,
                 bytes: Request {
+                    version: version(),
                     identity: errand.place.identity,
                     chunks: self.shapes.len(),
                     pass: pass.clone(),
