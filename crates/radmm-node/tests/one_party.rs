@@ -7,7 +7,7 @@ use std::path::Path;
 use radmm_data::{CellValue, MemoryColumn, MemoryTable, NamedColumn};
 use radmm_node::key::SecretKey;
 use radmm_node::machine::Party;
-use radmm_node::setup::{OnePartyConfig, OnePartyError, PartySetup, SetupError};
+use radmm_node::setup::{GivenRows, OnePartyConfig, OnePartyError, PartySetup, SetupError};
 use radmm_node::store::{Store, StoreError};
 use radmm_study::{Limit, NoiseOrigin};
 
@@ -64,7 +64,7 @@ impl Fit {
         let config = OnePartyConfig {
             study: &|number| study(number, self.epsilon),
             study_name: "fit",
-            table: &table(self.age),
+            rows: GivenRows::Memory(&table(self.age)),
             key: SecretKey::read(key).unwrap(),
             noise: NoiseOrigin::Secret,
             limits: vec![Limit::for_gradients(self.limit, 1e-5).unwrap()],
@@ -256,7 +256,7 @@ fn alone(
     let config = OnePartyConfig {
         study,
         study_name: "fit",
-        table,
+        rows: GivenRows::Memory(table),
         key: SecretKey::generate().unwrap(),
         noise: NoiseOrigin::Secret,
         limits,

@@ -91,8 +91,18 @@ pub(crate) fn run<T: Send + 'static>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Work) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
+    run_as(py, &Work::default(), number, progress, work)
+}
+
+/// Does the same as [`run`] for work that others know of.
+pub(crate) fn run_as<T: Send + 'static>(
+    py: Python<'_>,
+    shared: &Work,
+    number: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Work) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
     let pool = threads(number)?;
-    let shared = Work::default();
     let (sender, mut receiver) = channel();
     let worker = shared.clone();
     thread::spawn(move || {
@@ -124,4 +134,39 @@ pub(crate) fn run<T: Send + 'static>(
             return Err(error.into());
         }
     }
+}
+
+/// Runs `work` on another thread, and waits for its end. Ctrl-C sets `interrupted`, by which the work ends early.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    interrupted: &AtomicBool,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    interrupted.store(false, Ordering::Relaxed);
+    let run = move || {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        done.unwrap_or_else(|payload| Err(Failure::from_panic(&*payload)))
+    };
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            scope.spawn(move || sender.send(run()));
+            let mut signal = None;
+            loop {
+                match receiver.recv_timeout(LOOK_EVERY) {
+                    Ok(done) => {
+                        return signal.map_or(done, |error: PyErr| Err(error.into()));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Failure::Bug("a thread ended without a result".to_owned()));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                    interrupted.store(true, Ordering::Relaxed);
+                    signal = Some(error);
+                }
+            }
+        })
+    })
 }

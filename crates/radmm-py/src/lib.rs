@@ -9,6 +9,7 @@
 //! | `one_party` | a private classifier on one party's rows, with a durable ledger |
 //! | `model` | trained models and their scores |
 //! | `party` | one party of a network, for transports of other people |
+//! | `workers` | rows that the workers of a party hold |
 //! | `builtin` | the tables that come with the program |
 
 mod background;
@@ -20,6 +21,7 @@ mod outcome;
 mod party;
 mod study;
 mod table;
+mod workers;
 
 use std::ffi::OsString;
 
@@ -46,6 +48,10 @@ mod _radmm {
     use crate::study::{StudyFile, compare, draft_columns, draft_study, toml_of_json, verify};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::workers::{
+        HeldChunks, WorkerTable, count_pieces, hash_rows, row_pieces, total_counts,
+    };
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

@@ -16,10 +16,10 @@ use radmm_node::store::{JOURNAL_FILE, Store};
 use radmm_study::algorithm::OneAnswer;
 use radmm_study::{Identity, Limit, ModelFile, NoiseOrigin, Study, StudyParty};
 
-use crate::background;
+use crate::background::{self, Work};
 use crate::failure::{Failure, guarded};
 use crate::model::Model;
-use crate::table::Table;
+use crate::workers::HandedRows;
 
 /// The file of the key that signs statements, in the folder of a ledger.
 const KEY_FILE: &str = "key.pem";
@@ -83,7 +83,7 @@ impl OnePartyFit {
     }
 }
 
-/// Fits a classifier on the rows of a table, by a study without `name`, `[[parties]]` and `[network]`.
+/// Fits a classifier on rows of a table or of workers, by a study without `name`, `[[parties]]` and `[network]`.
 ///
 /// `ledger` is the folder of the durable ledger; without one the charges of this fit are forgotten when the process ends. `limits` are
 /// candidates for the most that all fits with the ledger may cost at `delta`, of which the first that leaves room for this fit alone is
@@ -91,12 +91,12 @@ impl OnePartyFit {
 /// protects nobody; there must be no ledger then. Nor does a fit protect whose bounds or vocabularies were `read_off` the rows; it has
 /// a model and no signed statement.
 #[pyfunction]
-#[pyo3(signature = (study, table, ledger, limits, delta, seed, read_off, threads, progress))]
+#[pyo3(signature = (study, rows, ledger, limits, delta, seed, read_off, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn fit_one_party(
     py: Python<'_>,
     study: String,
-    table: &Table,
+    rows: HandedRows<'_>,
     ledger: Option<PathBuf>,
     limits: Vec<f64>,
     delta: f64,
@@ -119,7 +119,8 @@ pub(crate) fn fit_one_party(
         None => Ok((Store::in_memory()?, SecretKey::generate()?)),
     })?;
     let results = ledger.as_ref().map(|folder| folder.join(RESULTS));
-    let (setup, store) = table.read(py, move |rows| {
+    let work = Work::default();
+    let (setup, store) = rows.read(py, work.interrupted(), move |rows| {
         // The model is written last.
         let is_delivered = |name: &str| match &results {
             Some(results) => results.join(name).join(MODEL_FILE).is_file(),
@@ -129,7 +130,7 @@ pub(crate) fn fit_one_party(
         let config = OnePartyConfig {
             study: &numbered,
             study_name: STUDY_NAME,
-            table: rows,
+            rows,
             key,
             limits,
             noise: match seed {
@@ -144,7 +145,7 @@ pub(crate) fn fit_one_party(
         Ok::<_, Failure>((setup, store))
     })?;
     let facts = setup.public_facts();
-    background::run(py, threads, progress, move |work| {
+    background::run_as(py, &work, threads, progress, move |work| {
         let (mut party, bill) = setup.open(store).map_err(Failure::from)?;
         work.set_total(u64::from(party.iterations()));
         (0..party.iteration()).for_each(|_| work.step(String::new));
@@ -272,15 +273,20 @@ pub(crate) fn one_answer(
     epsilon: f64,
 ) -> Result<(f64, &'static str), Failure> {
     guarded(py, || {
-        let party = StudyParty {
-            name: "one party".to_owned(),
-            key: Identity::from([0; 32]),
-            rows: Some(rows.max(1)),
-            address: None,
-        };
-        let study = format!("name = \"rule\"\n{study}");
-        let (study, _) = Study::parse_for_one_party(&study, STUDY_NAME, party)?;
+        let study = study_of_one_party(study, rows)?;
         let rule = OneAnswer::new(study.problem.loss, study.data.schema.shape(), rows, epsilon);
         Ok((rule.extra_ridge, rule.noise.name()))
     })
+}
+
+/// Reads the study of a party with so many rows, without `name`, `[[parties]]` and `[network]`.
+pub(crate) fn study_of_one_party(study: &str, rows: usize) -> Result<Study, Failure> {
+    let party = StudyParty {
+        name: "one party".to_owned(),
+        key: Identity::from([0; 32]),
+        rows: Some(rows.max(1)),
+        address: None,
+    };
+    let study = format!("name = \"rule\"\n{study}");
+    Ok(Study::parse_for_one_party(&study, STUDY_NAME, party)?.0)
 }

@@ -14,18 +14,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use radmm::graph::NodeId;
-use radmm_data::MemoryTable;
 use radmm_node::evidence::write_result_files;
 use radmm_node::machine::{Credit, Link, LinkEvent, Party, Serial};
 use radmm_node::public_facts::PublicFacts;
 use radmm_node::runtime::forbid_core_dumps;
-use radmm_node::setup::{Folders, PartySetup, ReadingObserver};
+use radmm_node::setup::{Folders, GivenRows, PartySetup, ReadingObserver};
 use radmm_study::SiteFile;
 use rayon::ThreadPool;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -33,7 +32,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::background;
 use crate::failure::{Failure, guarded};
 use crate::study::StudyFile;
-use crate::table::Table;
+use crate::workers::HandedRows;
 
 /// The first byte of a message that asks for a new link.
 const ASK_FOR_LINK: u8 = 0;
@@ -57,6 +56,8 @@ pub(crate) struct PartyMachine {
     facts: PublicFacts,
     out: PathBuf,
     pool: ThreadPool,
+    /// Ends the waiting for workers, if there are any.
+    interrupted: Option<Arc<AtomicBool>>,
     /// The process that opened it. A fork has none of the threads, and must not answer beside the party that it is a copy of.
     process: u32,
 }
@@ -112,7 +113,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[pymethods]
 impl PartyMachine {
-    /// Brings study, site and rows together, checks the limits and opens the state folder. `table` stands for the rows that the
+    /// Brings study, site and rows together, checks the limits and opens the state folder. `rows` stand for those that the
     /// site names.
     #[new]
     fn new(
@@ -121,7 +122,7 @@ impl PartyMachine {
         site: &str,
         site_name: &str,
         site_folder: PathBuf,
-        table: Option<&Table>,
+        rows: Option<HandedRows<'_>>,
         threads: Option<usize>,
     ) -> Result<Self, Failure> {
         // Privacy: before the key is read. The rows are in this process already.
@@ -130,19 +131,20 @@ impl PartyMachine {
         let names = (study.file_name().to_owned(), site_name.to_owned());
         let study_folder = study.folder().to_owned();
         let study = study.study().clone();
-        let read = move |table: Option<&MemoryTable<'_>>, observer: &dyn ReadingObserver| {
+        let read = move |rows: Option<GivenRows<'_>>, observer: &dyn ReadingObserver| {
             let folders = Folders {
                 study: &study_folder,
                 site: &site_folder,
             };
             let names = (names.0.as_str(), names.1.as_str());
-            match table {
+            match rows {
                 Some(rows) => PartySetup::with_rows(study, site, folders, names, rows),
                 None => PartySetup::observed(study, site, folders, names, observer),
             }
         };
-        let setup = match table {
-            Some(table) => table.read(py, |rows| read(Some(rows), &()))?,
+        let interrupted = Arc::<AtomicBool>::default();
+        let setup = match &rows {
+            Some(rows) => rows.read(py, interrupted.clone(), |rows| read(Some(rows), &()))?,
             // A command may take long, and Ctrl-C ends it.
             None => background::run(py, threads, None, move |work| Ok(read(None, work)?))?,
         };
@@ -158,12 +160,18 @@ impl PartyMachine {
             next: 0,
         });
         let edges = edges.collect();
-        let party = guarded(py, || {
+        let open = || {
             pool.install(|| {
                 let store = setup.open_store()?;
                 Ok(setup.open(store)?.0)
             })
-        })?;
+        };
+        let asks_workers = matches!(rows, Some(HandedRows::Workers(_)));
+        let interrupted = Some(interrupted).filter(|_| asks_workers);
+        let party = match &interrupted {
+            Some(interrupted) => background::watched(py, interrupted, open),
+            None => guarded(py, open),
+        }?;
         Ok(Self {
             running: Mutex::new(Some(Running {
                 party,
@@ -176,6 +184,7 @@ impl PartyMachine {
             facts,
             out,
             pool,
+            interrupted,
             process: process::id(),
         })
     }
@@ -360,13 +369,17 @@ impl PartyMachine {
                 self.facts.name()
             )));
         }
-        guarded(py, || {
+        let work = || {
             let mut running = lock(&self.running);
             let open = running.as_mut().ok_or_else(|| {
                 Failure::Party(format!("{}: the party is closed", self.facts.name()))
             })?;
             self.pool.install(|| work(open))
-        })
+        };
+        match &self.interrupted {
+            Some(interrupted) => background::watched(py, interrupted, work),
+            None => guarded(py, work),
+        }
     }
 }
 

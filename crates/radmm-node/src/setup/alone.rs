@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use radmm::graph::NodeId;
-use radmm_data::{FileOptions, MemoryTable};
+use radmm_data::FileOptions;
 use radmm_study::{
     Limit, NoiseOrigin, SiteData, SiteFile, SiteRows, Study, StudyError, StudyParty,
 };
 use thiserror::Error;
 
-use super::rows::LocalRows;
+use super::rows::{GivenRows, LocalRows};
 use super::{Parts, PartySetup, SetupError};
 use crate::key::SecretKey;
 use crate::store::{Store, StoreError, StudyRecord};
@@ -25,7 +25,7 @@ pub struct OnePartyConfig<'a> {
     /// The name of the study in messages.
     pub study_name: &'a str,
     /// The rows.
-    pub table: &'a MemoryTable<'a>,
+    pub rows: GivenRows<'a>,
     /// The key that signs statements.
     pub key: SecretKey,
     /// The source of the noise.
@@ -59,8 +59,9 @@ impl PartySetup {
             let parsed = Study::parse_for_one_party(&text, config.study_name, party);
             parsed.map(|(study, _)| study)
         };
-        let mut study = parse(1, config.table.rows())?;
-        let rows = LocalRows::from_memory(&study, config.table).map_err(SetupError::from)?;
+        let name = config.rows.name().to_owned();
+        let mut study = parse(1, config.rows.rows())?;
+        let rows = LocalRows::given(&study, config.rows).map_err(SetupError::from)?;
         let fingerprint = store.row_fingerprint(&rows.hash).to_string();
         let records = store.studies();
         for number in 1.. {
@@ -100,7 +101,7 @@ impl PartySetup {
             stop_on_suspicion: false,
             data: SiteData {
                 rows: SiteRows::File {
-                    path: config.table.name().to_owned(),
+                    path: name,
                     options: FileOptions::default(),
                 },
                 // Privacy: everything that was ever asked in this folder counts, on whichever rows.

@@ -19,7 +19,6 @@ use std::time::Duration;
 use radmm::curator::HeldRows;
 use radmm::graph::{Graph, NodeId};
 use radmm::privacy::{Mechanism, PrivacyEvent};
-use radmm_data::MemoryTable;
 use radmm_study::{Identity, NoiseOrigin, SiteFile, SiteRows, Study, hex};
 
 use crate::key::SecretKey;
@@ -36,8 +35,9 @@ pub use data_check::{DataCheck, LabelCount};
 pub use error::SetupError;
 pub use identify::IdentifyError;
 use identify::identify_party;
+pub use open::RayonExecutor;
 use rows::LocalRows;
-pub use rows::{Folders, RowsError};
+pub use rows::{Folders, GivenRows, RowsError, hash_of_files};
 
 /// A study and a site that belong together, with the party's key and rows.
 pub struct PartySetup {
@@ -97,17 +97,18 @@ impl PartySetup {
         })
     }
 
-    /// Does the same as [`new`](Self::new) with the rows of a table in memory, in place of those that the site file names.
+    /// Does the same as [`new`](Self::new) with rows that a program hands over, in place of those that the site file names.
     pub fn with_rows(
         study: Study,
         site: SiteFile,
         folders: Folders<'_>,
         names: (&str, &str),
-        table: &MemoryTable<'_>,
+        rows: GivenRows<'_>,
     ) -> Result<Self, SetupError> {
         Self::bring_together(study, site, folders, names, |study, _, me| {
-            let rows = LocalRows::from_memory(study, table)?;
-            rows.check_declared(study, me, table.name().into())?;
+            let name = rows.name().into();
+            let rows = LocalRows::given(study, rows)?;
+            rows.check_declared(study, me, name)?;
             Ok(rows)
         })
     }

@@ -203,7 +203,7 @@ impl PartySetup {
 }
 
 /// An executor that spreads the chunks of one party's rows over all threads.
-struct RayonExecutor;
+pub struct RayonExecutor;
 
 impl ChunkExecutor for RayonExecutor {
     fn each(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {

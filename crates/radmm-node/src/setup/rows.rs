@@ -5,7 +5,7 @@ use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use radmm::curator::HeldRows;
+use radmm::curator::{HeldRows, WorkerRows};
 use radmm::graph::NodeId;
 use radmm_data::{
     DataError, FileOptions, Format, MemoryTable, Partition, PartitionSpec, RowFiles, Split,
@@ -82,6 +82,18 @@ pub enum RowsError {
         declared: usize,
         /// The party.
         party: String,
+    },
+    /// The party's workers hold rows of another study.
+    #[error(
+        "{name}: the workers encoded their rows in {found} columns, and the study has {expected}: load them by this study"
+    )]
+    OtherColumns {
+        /// The name of the rows.
+        name: String,
+        /// The number of columns of the workers' rows.
+        found: usize,
+        /// The number of columns of the study.
+        expected: usize,
     },
     /// The share is empty.
     #[error("{0} has no rows: its share of the study's table is empty")]
@@ -170,8 +182,29 @@ impl LocalRows {
         Ok(rows)
     }
 
+    /// Takes rows that a program hands over.
+    pub(super) fn given(study: &Study, rows: GivenRows<'_>) -> Result<Self, RowsError> {
+        let (name, rows, hash) = match rows {
+            GivenRows::Memory(table) => return Self::from_memory(study, table),
+            GivenRows::Workers { name, rows, hash } => (name, rows, hash),
+        };
+        let expected = study.data.schema.width();
+        match rows.columns() {
+            found if found == expected => Ok(Self {
+                rows: rows.into(),
+                hash,
+                data_check: None,
+            }),
+            found => Err(RowsError::OtherColumns {
+                name,
+                found,
+                expected,
+            }),
+        }
+    }
+
     /// Reads the rows of a table in memory.
-    pub(super) fn from_memory(study: &Study, table: &MemoryTable<'_>) -> Result<Self, RowsError> {
+    fn from_memory(study: &Study, table: &MemoryTable<'_>) -> Result<Self, RowsError> {
         let hash = hash_of_memory(table);
         let spec = PartitionSpec::new(&Split::RoundRobin, 1);
         let partition = read_partition(table, &study.data.schema, spec)?;
@@ -297,6 +330,45 @@ impl<R: Read> Read for HashingReader<R> {
         self.hash.update(&buffer[..count]);
         Ok(count)
     }
+}
+
+/// Rows that a program hands to a party, in place of those that a site file names.
+pub enum GivenRows<'a> {
+    /// A table in memory.
+    Memory(&'a MemoryTable<'a>),
+    /// Rows that the party's workers hold, encoded by the party's study.
+    Workers {
+        /// Their name in messages.
+        name: String,
+        /// The rows.
+        rows: WorkerRows,
+        /// The hash of the files that they were read from: see [`hash_of_files`].
+        hash: [u8; 32],
+    },
+}
+
+impl GivenRows<'_> {
+    /// Returns their name in messages.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Memory(table) => table.name(),
+            Self::Workers { name, .. } => name,
+        }
+    }
+
+    /// Returns the number of rows, those with a missing value among them where that is known.
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            Self::Memory(table) => table.rows(),
+            Self::Workers { rows, .. } => rows.rows(),
+        }
+    }
+}
+
+/// Returns the hash by which a party's account knows the rows of files: that of a file's bytes, or of those of several files with
+/// their names. It is the same whether the party reads the files itself or hands them to workers, however many there are.
+pub fn hash_of_files(path: &Path) -> io::Result<[u8; 32]> {
+    hash_of(&RowFiles::find(path)?)
 }
 
 /// The folders that paths are relative to.

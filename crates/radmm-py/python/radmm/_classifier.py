@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from types import FrameType
@@ -25,6 +25,8 @@ from radmm._columns import Bounds, Categories, Columns, Encoding, Meaning, Total
 from radmm._guarantee import Guarantee
 from radmm._model import Model
 from radmm._rows import Rows, arrow_table, dense_table, is_arrow, is_sparse, sparse_table, with_codes
+from radmm._study import toml_of
+from radmm._workers import CountedRows, Schema, WorkerRows
 from radmm.errors import DataError, DroppedRowsWarning, SearchWarning, StudyWarning
 
 #: The losses that tell probabilities.
@@ -96,12 +98,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         _warn_of_search()
         table = self._features(X, reset=True)
-        if self.delta * table.rows >= 1:
-            warnings.warn(
-                f"delta={self.delta!r} is not small: there are {table.rows} rows, and delta = 1/rows permits publishing a random row",
-                StudyWarning,
-                stacklevel=4,
-            )
+        self._warn_of_delta(table.rows)
         if y is None:
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
@@ -121,6 +118,45 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = Total(self.epsilon, self.delta, table.rows, self._is_answered_once())
         encoding = _columns.encoding_of(self.encoding, columns, self.categories, total)
         return table, _columns.named(table, columns, self.bounds, self.categories, encoding)
+
+    def _prepare_worked(self, X: WorkerRows, label: Any) -> tuple[CountedRows, Meaning]:
+        """Checks rows that workers hold, and counts them. ``label`` is the name of the label's column."""
+        self._check_parameters()
+        _warn_of_search()
+        if not isinstance(label, str):
+            raise ValueError(f"y: rows that workers hold have their labels in a column; give its name, not {type(label).__name__}")
+        bounds, categories = self.bounds, self.categories or {}
+        if bounds is not None and not isinstance(bounds, Mapping):
+            raise ValueError("bounds: of rows that workers hold, give a dictionary of pairs by column")
+        types = {str(name): "number" for name in bounds or {}} | {str(name): "text" for name in categories}
+        if not types or label in types:
+            raise ValueError(
+                "of rows that workers hold, bounds and categories name the columns to learn from: give some, and not the label's"
+            )
+        self._names, self._types, self._is_numbered, self._label = list(types), types, False, label
+        self.feature_names_in_ = np.asarray(self._names, dtype=object)
+        self.n_features_in_ = len(types)
+        # Which rows are complete depends on columns alone, and neither on classes nor on encodings.
+        columns = Columns(self._names, types, label, ("no class", "no class"))
+        unencoded = _columns.named(None, columns, bounds, categories, "linear")
+        counted = CountedRows(X, Schema(toml_of({"data": unencoded.data, **self._terms()}), alone=True), any_labels=True)
+        self._warn_of_delta(counted.rows)
+        if len(counted.labels) != 2:
+            raise ValueError(f"{X.path}: a classifier needs rows of two classes, and column {label!r} has {sorted(counted.labels)}")
+        classes = sorted(counted.labels)
+        self.classes_ = np.asarray(classes)
+        columns = Columns(self._names, types, label, classes)
+        total = Total(self.epsilon, self.delta, counted.rows, self._is_answered_once())
+        encoding = _columns.encoding_of(self.encoding, columns, categories, total)
+        return counted, _columns.named(None, columns, bounds, categories, encoding)
+
+    def _warn_of_delta(self, rows: int) -> None:
+        if self.delta * rows >= 1:
+            warnings.warn(
+                f"delta={self.delta!r} is not small: there are {rows} rows, and delta = 1/rows permits publishing a random row",
+                StudyWarning,
+                stacklevel=5,
+            )
 
     @contextmanager
     def _whole_or_unchanged(self) -> Iterator[None]:

@@ -105,17 +105,17 @@ def numbered(width: int, positive: str, bounds: Bounds | None, categories: Categ
 
 
 def named(
-    table: _radmm.Table,
+    table: _radmm.Table | None,
     columns: Columns,
     bounds: Bounds | None,
     categories: Categories | None,
     encoding: str,
 ) -> Meaning:
-    """Returns the meaning of named columns. What is not given is read off the rows, with a warning."""
+    """Returns the meaning of named columns. What is not given is read off the table, if there is one, with a warning."""
     numeric, categorical = _given(columns, bounds, categories, encoding)
     left = [name for name in columns.names if name not in numeric and name not in categorical]
     missing: list[str] = []
-    if left:
+    if left and table is not None:
         drafted = _read_off(table, columns, left, encoding)
         missing = drafted["missing"]
         numeric |= {name: form for name, form in drafted["numeric"].items() if name in left}

@@ -15,6 +15,7 @@ from radmm import _radmm
 from radmm._guarantee import RELATION, Guarantee
 from radmm._rows import Rows, table_of
 from radmm._study import Study, toml_of
+from radmm._workers import HeldRows, Schema, WorkerRows, ended_on_error, load
 
 #: A function that hands a message to the transport: the neighbour's name, and the message.
 Send = Callable[[str, bytes], None]
@@ -62,14 +63,15 @@ class Party:
         site: Mapping[str, Any] | str | PathLike[str],
         *,
         send: Send | None = None,
-        rows: Rows | None = None,
+        rows: Rows | WorkerRows | None = None,
         folder: str | PathLike[str] = ".",
         threads: int | None = None,
     ) -> None:
         """Opens the state folder of a site, which is then locked.
 
         ``site`` is a site file or a dictionary of its form, in which paths are relative to ``folder``. ``rows`` take the place of
-        those that it names. Without ``send``, ``take_outgoing`` returns the messages that are to be sent.
+        those that it names: a table, or rows that workers hold (`radmm.ray.Rows`). Without ``send``, ``take_outgoing`` returns the
+        messages that are to be sent.
         """
         self._study = study if isinstance(study, Study) else Study.read(study)
         if isinstance(site, Mapping):
@@ -77,8 +79,15 @@ class Party:
         else:
             path = Path(site)
             text, name, folder = path.read_text(encoding="utf-8"), str(path), path.parent
-        table = None if rows is None else table_of(rows)
-        self._machine = _radmm.PartyMachine(self._study._native, text, name, folder, table, threads)
+        native = self._study._native
+        self._held: HeldRows | None = None
+        if isinstance(rows, WorkerRows):
+            self._held = load(rows, Schema(self._study.to_toml(), alone=False))
+            with ended_on_error(self._held.workers):
+                self._machine = _radmm.PartyMachine(native, text, name, folder, self._held.table, threads)
+        else:
+            table = None if rows is None else table_of(rows)
+            self._machine = _radmm.PartyMachine(native, text, name, folder, table, threads)
         self._send = send
         self._outgoing: deque[tuple[str, bytes]] = deque()
         self._lock = threading.RLock()
@@ -182,8 +191,11 @@ class Party:
         self.close()
 
     def close(self) -> None:
-        """Closes the state folder. Everything that was sent is in it."""
+        """Closes the state folder. Everything that was sent is in it. Workers that hold the party's rows end."""
         self._machine.close()
+        if self._held is not None:
+            self._held.workers.close()
+            self._held = None
 
     def __enter__(self) -> Party:
         return self

@@ -12,6 +12,7 @@ __all__ = [
     "Certified",
     "Compared",
     "Forecasted",
+    "HeldChunks",
     "Model",
     "OnePartyFit",
     "PartyMachine",
@@ -20,15 +21,20 @@ __all__ = [
     "StudyFile",
     "Table",
     "Verified",
+    "WorkerTable",
     "__version__",
     "builtin_csv",
     "compare",
+    "count_pieces",
     "draft_columns",
     "draft_study",
     "fit_one_party",
+    "hash_rows",
     "one_answer",
+    "row_pieces",
     "run_command",
     "toml_of_json",
+    "total_counts",
     "verify",
 ]
 
@@ -37,6 +43,8 @@ __version__: str
 _Progress = Callable[[int, int, str], None]
 _DrawnFigure = tuple[str, str, str, str]
 _Path = str | PathLike[str]
+_Piece = tuple[Path, str, int | None]
+_Counts = tuple[int, int, int, list[str]]
 
 @final
 class Table:
@@ -57,6 +65,26 @@ class Table:
     def rows(self) -> int: ...
     @property
     def column_types(self) -> list[tuple[str, str]]: ...
+
+@final
+class HeldChunks:
+    CHUNK_ROWS: int
+    def __new__(
+        cls,
+        study: str,
+        alone: bool,
+        pieces: Sequence[tuple[_Piece, int]],
+        first_row: int,
+        end_row: int,
+        first_chunk: int,
+        threads: int,
+    ) -> HeldChunks: ...
+    def describe(self) -> bytes: ...
+    def reply(self, request: bytes) -> bytes: ...
+
+@final
+class WorkerTable:
+    def __new__(cls, name: str, descriptions: Sequence[bytes], hash: bytes, workers: Any) -> WorkerTable: ...
 
 @final
 class Model:
@@ -128,9 +156,7 @@ class Verified:
 @final
 class StudyFile:
     @staticmethod
-    def parse(
-        text: str, name: str, folder: _Path, overrides: Sequence[tuple[str, str, str]]
-    ) -> StudyFile: ...
+    def parse(text: str, name: str, folder: _Path, overrides: Sequence[tuple[str, str, str]]) -> StudyFile: ...
     @property
     def notes(self) -> list[str]: ...
     @property
@@ -197,7 +223,7 @@ class PartyMachine:
         site: str,
         site_name: str,
         site_folder: _Path,
-        table: Table | None,
+        rows: Table | WorkerTable | None,
         threads: int | None,
     ) -> PartyMachine: ...
     @property
@@ -223,6 +249,7 @@ class PartyMachine:
 
 def run_command(program: Sequence[str], args: Sequence[str]) -> int: ...
 def builtin_csv(name: str) -> str: ...
+def count_pieces(study: str, alone: bool, pieces: Sequence[_Piece]) -> list[_Counts]: ...
 def draft_columns(table: Table, label: str, positive: str, numeric: str) -> str: ...
 def draft_study(
     table: Table,
@@ -233,7 +260,9 @@ def draft_study(
     epsilon: float,
     delta: float | None,
 ) -> tuple[str, list[str]]: ...
+def row_pieces(path: _Path, format: str | None) -> tuple[Path, list[_Piece]]: ...
 def toml_of_json(json: str) -> str: ...
+def total_counts(study: str, alone: bool, counts: Sequence[_Counts], name: str, any_labels: bool) -> _Counts: ...
 def verify(
     study: StudyFile,
     transcripts: Sequence[_Path],
@@ -252,7 +281,7 @@ def compare(
 ) -> Compared: ...
 def fit_one_party(
     study: str,
-    table: Table,
+    rows: Table | WorkerTable,
     ledger: _Path | None,
     limits: Sequence[float],
     delta: float,
@@ -261,4 +290,5 @@ def fit_one_party(
     threads: int | None,
     progress: _Progress | None,
 ) -> OnePartyFit: ...
+def hash_rows(path: _Path) -> bytes: ...
 def one_answer(study: str, rows: int, epsilon: float) -> tuple[float, str]: ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -35,6 +36,7 @@ from radmm._model import Model
 from radmm._progress import shown
 from radmm._rows import Rows, with_codes
 from radmm._study import Study, toml_of
+from radmm._workers import CountedRows, Schema, WorkerRows
 from radmm.errors import DataError, LedgerWarning, PublicBoundsWarning
 
 __all__ = ["PrivateLinearClassifier", "RecycledADMMClassifier"]
@@ -129,7 +131,11 @@ class PrivateLinearClassifier(LinearClassifier):
         self.verbose = verbose
 
     def fit(self, X: Rows, y: Any) -> PrivateLinearClassifier:
-        """Learns from rows and their labels. The classes are taken to be public."""
+        """Learns from rows and their labels. The classes are taken to be public.
+
+        Of rows that workers hold (`radmm.ray.Rows`), ``y`` is the name of the label's column; ``bounds`` and ``categories`` name the
+        columns that are learnt from.
+        """
         if self.ledger is not None and not os.fspath(self.ledger):
             raise ValueError("ledger='': give the name of a folder, or None")
         if self.ledger is not None and self.random_state is not None:
@@ -151,7 +157,8 @@ class PrivateLinearClassifier(LinearClassifier):
                     PublicBoundsWarning,
                     stacklevel=2,
                 )
-            table, meaning = self._prepare(X, y)
+            table: _radmm.Table | CountedRows
+            table, meaning = self._prepare_worked(X, y) if isinstance(X, WorkerRows) else self._prepare(X, y)
             meaning = replace(meaning, read_off=meaning.read_off or bool(learnt))
             dropped = self._fit(table, meaning)
         warn_of_dropped(dropped, table.rows)
@@ -181,14 +188,20 @@ class PrivateLinearClassifier(LinearClassifier):
             return [float(self.limit)]
         return [float(self.epsilon) * room for room in (_ROOMS_FOR_ONE_FIT if self.delta > 0 else (1.0,))]
 
-    def _fit(self, table: _radmm.Table, meaning: Meaning) -> int:
+    def _fit(self, table: _radmm.Table | CountedRows, meaning: Meaning) -> int:
         """Fits, takes the result over, and returns the number of rows that were left out."""
         ledger = None if self.ledger is None else Path(self.ledger)
         seed = None if self.random_state is None else seed_of(self.random_state)
         text = self._study_text(meaning, table.rows, seed)
         with shown(bool(self.verbose), "fit") as show:
             limits, delta, threads = self._limits(), float(self.delta), threads_of(self.n_jobs)
-            fit = _radmm.fit_one_party(text, table, ledger, limits, delta, seed, meaning.read_off, threads, show)
+            asked = (ledger, limits, delta, seed, meaning.read_off, threads, show)
+            if isinstance(table, CountedRows):
+                held = table.load(Schema(text, alone=True))
+                with closing(held.workers):
+                    fit = _radmm.fit_one_party(text, held.table, *asked)
+            else:
+                fit = _radmm.fit_one_party(text, table, *asked)
         self.study_text_ = fit.study
         self.ledger_ = fit.ledger[0]
         scope = "total over everything that this fit released"
@@ -281,6 +294,11 @@ class RecycledADMMClassifier(LinearClassifier):
 
     def fit(self, X: Rows, y: Any, parties: ArrayLike | None = None) -> RecycledADMMClassifier:
         """Simulates the network on rows and their labels; ``parties`` tells whose each row is."""
+        if isinstance(X, WorkerRows):
+            raise ValueError(
+                "a simulation holds the rows of all parties in this process: give it a table, as that of pandas.read_parquet; rows"
+                " that workers hold are for PrivateLinearClassifier and Party"
+            )
         labels = self.parties if parties is None else parties
         column = labels if isinstance(labels, str) else None
         if isinstance(labels, str):

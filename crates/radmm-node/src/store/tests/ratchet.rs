@@ -5,7 +5,7 @@ use radmm_study::{Limit, NoiseOrigin};
 
 use super::*;
 use crate::machine::{Party, PartyError};
-use crate::setup::{OnePartyConfig, PartySetup, SetupError};
+use crate::setup::{GivenRows, OnePartyConfig, PartySetup, SetupError};
 
 /// A column computed from the number of the row.
 struct Computed(fn(usize) -> f64);
@@ -38,7 +38,7 @@ pub(super) fn fit(store: Store, key: &str, limit: f64) -> Result<Party, SetupErr
     let config = OnePartyConfig {
         study: &|number| format!("name = \"fit {number}\"\n{STUDY_TEXT}"),
         study_name: "fit",
-        table: &MemoryTable::new("rows", 100, columns),
+        rows: GivenRows::Memory(&MemoryTable::new("rows", 100, columns)),
         key: SecretKey::from_pem(key).unwrap(),
         noise: NoiseOrigin::Secret,
         limits: vec![Limit::for_gradients(limit, 1e-5).unwrap()],
