@@ -64,7 +64,7 @@ fn a_flipped_byte_in_a_last_record_with_a_zero_sector_is_detected() {
 #[test]
 fn a_write_that_fails_within_a_sector_leaves_no_damage() {
     let rows = RowFingerprint([5; 32]);
-    for room in (0..2100).step_by(97) {
+    for room in (0..2560).step_by(97) {
         let disk = FaultyDisk::default();
         let mut store = open(&disk).unwrap();
         let study = store.begin_study(study_record).unwrap();

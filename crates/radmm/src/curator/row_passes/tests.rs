@@ -220,6 +220,23 @@ fn chunks_with_workers_give_the_bits_of_chunks_here() {
 }
 
 #[test]
+fn sums_over_many_chunks_have_every_row_once() {
+    // More chunks than are summed at once.
+    let rows = 33 * CHUNK_ROWS + 1;
+    let mut builder = ShardBuilder::new(2, NormPolicy::Clip);
+    for n in 0..rows {
+        builder.push(&[((n % 2) as u32, 0.5)], n % 3 == 0).unwrap();
+    }
+    let shard = builder.finish().unwrap();
+    let here = LocalChunks::in_test(&shard);
+    let pass = Pass::over_all(Summand::Row { weight: 2.0 });
+    let expected = [rows.div_ceil(2), rows / 2].map(|count| count as f64);
+    assert_eq!(here.total(&pass).unwrap().rounded(), expected);
+    let labels = here.by_row(&Pass::over_all(Summand::Label)).unwrap();
+    assert_eq!(labels.len(), rows);
+}
+
+#[test]
 fn few_rows_with_a_worker_give_the_bits_of_rows_here() {
     let chunks = ChunkHolder::new(shard(0..40), 0).unwrap().encode().unwrap();
     let shard = here(&chunks);
