@@ -264,10 +264,13 @@ fn detail(runs: &[Run]) -> Detail {
     }
 }
 
+/// The time of a run, or of a part of it.
+type TimeOf<'a> = &'a dyn Fn(&Run) -> f64;
+
 /// Returns a table of the exponents of all phases, with all rows in memory and with none.
 fn exponents(runs: &[Run]) -> Detail {
     let whole = |run: &Run| run.reading.seconds + run.answering.seconds;
-    let phases: [(&str, &dyn Fn(&Run) -> f64); 4] = [
+    let phases: [(&str, TimeOf<'_>); 4] = [
         ("all", &whole),
         ("reading", &|run| run.reading.seconds),
         ("answering", &|run| run.answering.seconds),
