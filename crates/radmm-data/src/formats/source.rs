@@ -20,7 +20,7 @@ use crate::error_kinds::FormatError;
 /// The number of bytes at the beginning of a text that tell how it is written.
 const START: usize = 1 << 16;
 
-/// The number of bytes at the beginning that are waited for. Every table has more.
+/// The number of bytes at the beginning that are waited for, unless the source ends before.
 const LEAST_START: usize = 8;
 
 /// The number of bytes behind an invalid row that are searched for damage of compressed data.
