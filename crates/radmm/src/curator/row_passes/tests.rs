@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::curator::bytes::{ByteWriter, checksum};
 use crate::curator::rows::chunk::CHUNK_ROWS;
 use crate::curator::solver::double_double::Point;
 use crate::curator::{
@@ -311,6 +312,101 @@ fn wrong_replies_are_errors_and_no_sums() {
     assert!(failed(|reply| reply[60] ^= 4).contains("damaged"));
     assert!(failed(|reply| reply[7] += 1).contains("version"));
     assert!(failed(Vec::clear).contains("cut off"));
+}
+
+/// Replies that do not come from rows.
+struct Forged(Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>);
+
+impl ChunkWorkers for Forged {
+    fn ask(&self, requests: &[WorkerRequest]) -> Result<Vec<Vec<u8>>, PassFailed> {
+        Ok(requests
+            .iter()
+            .map(|request| (self.0)(&request.bytes))
+            .collect())
+    }
+}
+
+#[test]
+fn a_reply_is_to_its_request_and_as_long_as_the_sum() {
+    let holder = || ChunkHolder::new(shard(0..40), 0).unwrap();
+    let description = [holder().describe()];
+    let pass = |seed| {
+        Pass::over_all(Summand::Gradient {
+            at: point(seed),
+            loss: Loss::Logistic,
+            weight: 0.3,
+            metric: None,
+        })
+    };
+    // The reply to the first request, again and again.
+    let (from, kept) = (holder(), Mutex::new(None));
+    let again = Forged(Box::new(move |request| {
+        let mut kept = kept.lock().unwrap();
+        let reply = || from.reply(request, &Sequential).unwrap();
+        kept.get_or_insert_with(reply).clone()
+    }));
+    let rows = WorkerRows::new(&description, Box::new(again)).unwrap();
+    for _ in 0..2 {
+        assert_eq!((&rows).run(&pass(1), &mut |_| ()), Ok(()));
+    }
+    let failed = (&rows).run(&pass(2), &mut |_| ()).unwrap_err().to_string();
+    assert!(failed.contains("another request"), "{failed}");
+
+    let (length, _) = pass(1).lengths(COLUMNS, 40);
+    for (found, is_right) in [(length - 1, false), (length, true), (length + 1, false)] {
+        let forged = Forged(Box::new(move |request| {
+            let mut reply = ByteWriter::new(b"radmmrp1", Vec::new());
+            reply.word(checksum(request));
+            (0..2).for_each(|_| reply.numbers(&vec![0.5; found]));
+            reply.finish()
+        }));
+        let rows = WorkerRows::new(&description, Box::new(forged)).unwrap();
+        let replied = (&rows).run(&pass(1), &mut |_| ());
+        match is_right {
+            true => assert_eq!(replied, Ok(())),
+            false => assert!(replied.unwrap_err().to_string().contains("another length")),
+        }
+    }
+}
+
+#[test]
+fn pooled_rows_count_by_the_weights_of_their_parties() {
+    let (one, other) = (shard(0..100), shard(100..300));
+    let summand = summands().swap_remove(0);
+    let pass = Pass::over_all(summand);
+    let of = |rows: &dyn RowPasses| rows.total(&pass).unwrap().sum;
+    let cache = PassCache::default();
+    let shards = [(&one, 2.0), (&other, 0.5)].into_iter();
+    let pooled = of(&LocalChunks::pooled(shards, &Sequential, &cache));
+    let apart = [&one, &other].map(|shard| of(LocalChunks::in_test(shard)));
+    for ((found, one), other) in pooled.iter().zip(&apart[0]).zip(&apart[1]) {
+        let expected = 2.0 * one + 0.5 * other;
+        assert!((found - expected).abs() <= 1e-14 * (one.abs() + other.abs()));
+    }
+    assert!(pooled.iter().any(|x| x.abs() > 0.1));
+}
+
+#[test]
+fn what_is_kept_of_rows_in_one_metric_does_not_serve_another() {
+    let shard = shard(0..CHUNK_ROWS + 100);
+    let in_metric = |ridge: f64| {
+        let ones = (0..COLUMNS).flat_map(|a| (0..=a).map(move |b| f64::from(u8::from(a == b))));
+        let packed: Vec<f64> = ones.collect();
+        let metric = Metric::from_gram(COLUMNS, &packed, ridge).unwrap();
+        Pass::over_all(Summand::Gradient {
+            at: point(3),
+            loss: Loss::Logistic,
+            weight: 0.3,
+            metric: Some(Arc::new(metric)),
+        })
+    };
+    let cache = PassCache::default();
+    let rows = LocalChunks::new(&shard, &Sequential, &cache);
+    let (first, second) = (in_metric(0.01), in_metric(4.0));
+    for pass in [&first, &second, &second, &first] {
+        assert!(bits(&rows, pass) == bits(LocalChunks::in_test(&shard), pass));
+    }
+    assert!(bits(&rows, &first) != bits(&rows, &second));
 }
 
 #[test]
