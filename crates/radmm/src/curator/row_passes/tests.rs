@@ -314,10 +314,10 @@ fn wrong_replies_are_errors_and_no_sums() {
     assert!(failed(Vec::clear).contains("cut off"));
 }
 
-/// Replies that do not come from rows.
-struct Forged(Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>);
+/// A function that replies to requests in place of a worker.
+struct Forged<F>(F);
 
-impl ChunkWorkers for Forged {
+impl<F: Fn(&[u8]) -> Vec<u8> + Send + Sync> ChunkWorkers for Forged<F> {
     fn ask(&self, requests: &[WorkerRequest]) -> Result<Vec<Vec<u8>>, PassFailed> {
         Ok(requests
             .iter()
@@ -340,11 +340,11 @@ fn a_reply_is_to_its_request_and_as_long_as_the_sum() {
     };
     // The reply to the first request, again and again.
     let (from, kept) = (holder(), Mutex::new(None));
-    let again = Forged(Box::new(move |request| {
+    let again = Forged(move |request: &[u8]| {
         let mut kept = kept.lock().unwrap();
         let reply = || from.reply(request, &Sequential).unwrap();
         kept.get_or_insert_with(reply).clone()
-    }));
+    });
     let rows = WorkerRows::new(&description, Box::new(again)).unwrap();
     for _ in 0..2 {
         assert_eq!((&rows).run(&pass(1), &mut |_| ()), Ok(()));
@@ -354,12 +354,12 @@ fn a_reply_is_to_its_request_and_as_long_as_the_sum() {
 
     let (length, _) = pass(1).lengths(COLUMNS, 40);
     for (found, is_right) in [(length - 1, false), (length, true), (length + 1, false)] {
-        let forged = Forged(Box::new(move |request| {
+        let forged = Forged(move |request: &[u8]| {
             let mut reply = ByteWriter::new(b"radmmrp1", Vec::new());
             reply.word(checksum(request));
             (0..2).for_each(|_| reply.numbers(&vec![0.5; found]));
             reply.finish()
-        }));
+        });
         let rows = WorkerRows::new(&description, Box::new(forged)).unwrap();
         let replied = (&rows).run(&pass(1), &mut |_| ());
         match is_right {

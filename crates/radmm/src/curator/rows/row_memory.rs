@@ -87,10 +87,6 @@ impl RowMemory {
 }
 
 /// A chunk of a shard.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all chunks are in memory, and a chunk holds thousands of rows"
-)]
 pub(super) enum PlacedChunk {
     InMemory(Box<Chunk>),
     Stored(StoredBytes),
