@@ -49,9 +49,7 @@ class Study:
         self._text, self._file_name, self._folder, self._overrides = text, name, folder, overrides
 
     @classmethod
-    def read(
-        cls, path: str | PathLike[str], *, set: Mapping[str, Any] | None = None, seed: int | None = None
-    ) -> Study:
+    def read(cls, path: str | PathLike[str], *, set: Mapping[str, Any] | None = None, seed: int | None = None) -> Study:
         """Reads a study file. Its notes are warnings of the category ``StudyWarning``.
 
         ``set`` and ``seed`` take the place of keys of the file, as those of the command ``radmm run`` do.

@@ -73,7 +73,13 @@ class Rows(WorkerRows):
     def _run(self, calls: Sequence[Call]) -> list[Any]:
         # The files are hashed beside everything else: workers may have taken all processors.
         tasks = [_call.options(num_cpus=int(function is not hash_of)).remote(function, args) for function, args in calls]
-        return [_result(task) for task in tasks]
+        try:
+            return [_result(task) for task in tasks]
+        except BaseException:
+            # What nobody waits for any more would go on reading.
+            for task in tasks:
+                ray.cancel(task, force=True)
+            raise
 
     def _start(self, parts: Sequence[Part]) -> _Workers:
         return _Workers(parts, {"num_cpus": self.threads, **self._options})
