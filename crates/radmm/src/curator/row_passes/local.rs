@@ -395,7 +395,7 @@ type ByChunk = Arc<Vec<RowNumbers>>;
 #[derive(Default)]
 pub(in crate::curator) struct PassCache(Mutex<Option<(CacheKey, ByChunk)>>);
 
-/// What numbers by row were computed from.
+/// The origin of numbers by row.
 enum CacheKey {
     /// The factors of the rows in a metric.
     Factors(Arc<Metric>),

@@ -20,7 +20,7 @@ pub(in crate::curator) struct Pass {
     pub stride: usize,
 }
 
-/// What a pass sums over the rows `z = y·x`, or returns row by row.
+/// A quantity that a pass sums over the rows `z = y·x`, or returns row by row.
 #[derive(Clone)]
 pub(in crate::curator) enum Summand {
     /// `w·L'(fᵀz) z`; in a metric `w·L'(q·fᵀz)·q·z`, with the factor `q` of the row in it.
