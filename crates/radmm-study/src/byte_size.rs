@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 8] = [
     ("tib", 1 << 40),
 ];
 
-/// What an amount looks like, for messages.
+/// The form of an amount, for messages.
 pub const FORM: &str = "an amount of memory, such as \"4 GB\" or \"512 MiB\"";
 
 /// Returns the number of bytes; `None` unless the text is a number and a unit, or zero.

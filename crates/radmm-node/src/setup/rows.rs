@@ -250,7 +250,7 @@ impl LocalRows {
     }
 }
 
-/// What rows are read for.
+/// A reading of the rows of one party for a study.
 #[derive(Clone, Copy)]
 struct Reading<'a> {
     study: &'a Study,
