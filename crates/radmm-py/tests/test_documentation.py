@@ -1,4 +1,4 @@
-"""Documentation is run: the Python in README.md, docs/python.md and the package's own page, and the notebooks."""
+"""Documentation is run: the Python in README.md, docs/python.md, docs/sweeps.md and the package's own page, and the notebooks."""
 
 from __future__ import annotations
 
@@ -39,6 +39,20 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     exec(compile(program, page, "exec"), {"__name__": "__main__"})
+
+
+def test_the_sweep_of_a_page_runs_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    pytest.importorskip("ray", reason="Ray has no wheel for this Python")
+    page = ROOT / "docs" / "sweeps.md"
+    study = re.search(r"^cat > study.toml <<END\n(.*?)^END$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert study
+    (tmp_path / "study.toml").write_text(study[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(python_blocks(page), str(page), "exec"), {"__name__": "__main__"})
+    rows = [line for line in capsys.readouterr().out.splitlines() if "total_epsilon" in line]
+    assert len(rows) == 6
+    assert all("one row of one party replaced" in row for row in rows)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
