@@ -34,12 +34,6 @@ const MAX_MEASURED: usize = 50;
 /// The number of integers that are remembered to recognise a repeated one.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// The largest number of different values that are remembered of those that are not numbers.
-const MAX_NON_NUMBERS: usize = 10;
-
-/// The largest number of bytes of such a value.
-const MAX_MARKER: usize = 100;
-
 /// The largest number of sets of columns that are remembered.
 const MAX_PATTERNS: usize = 4096;
 
@@ -125,22 +119,6 @@ pub struct ColumnProfile {
     pub looks_like_row_id: bool,
     /// Every value and how many rows have it, the most frequent first; `None` if there are more than [`MAX_VALUES`].
     pub values: Option<Vec<(String, usize)>>,
-}
-
-impl NonNumbers {
-    fn add(&mut self, text: &str) {
-        self.count += 1;
-        let Some(distinct) = &mut self.distinct else {
-            return;
-        };
-        if distinct.iter().any(|known| known == text) {
-            return;
-        }
-        match distinct.len() < MAX_NON_NUMBERS && text.len() <= MAX_MARKER {
-            true => distinct.push(text.to_owned()),
-            false => self.distinct = None,
-        }
-    }
 }
 
 /// Typical numbers of a column, from a few thousand of its values.
@@ -233,9 +211,6 @@ pub struct NonNumbers {
     pub file: Option<String>,
     /// The line of the first one, or its row in a file without lines.
     pub at: u64,
-    /// All different ones, if they are few; `None` if they are many.
-    #[serde(skip)]
-    pub distinct: Option<Vec<String>>,
 }
 
 /// Profiles a table in one pass, in memory that does not grow with the rows. A sparse matrix has nothing to profile.
@@ -502,9 +477,8 @@ impl ColumnStats {
                     first: excerpt(text),
                     file: file.map(str::to_owned),
                     at,
-                    distinct: Some(Vec::new()),
                 };
-                self.non_numbers.get_or_insert_with(first).add(text);
+                self.non_numbers.get_or_insert_with(first).count += 1;
                 if text.starts_with(|c: char| c.is_ascii_digit())
                     && let Ok(day) = date::parse(text)
                 {
@@ -676,7 +650,6 @@ mod tests {
             first: "inf".into(),
             file: None,
             at: 6,
-            distinct: Some(vec!["inf".into()]),
         };
         assert_eq!(found.non_numbers, Some(non_numbers));
         // One of 19 is more than 5 %.

@@ -43,12 +43,12 @@ pub(super) fn ask(
                 let found = NumericDraft::new(column, *range, NumericEncoding::Centred).toml(
                     NumericEncoding::Centred,
                     0,
-                    false,
+                    "",
                 );
                 format!("{name}, a number; low,high {found}: ")
             }
             ColumnRole::Dates(days) => {
-                let found = NumericDraft::dates(*days, false, NumericEncoding::Centred, 0, false);
+                let found = NumericDraft::dates(*days, false, NumericEncoding::Centred, 0, "");
                 format!("{name}, a date; low,high {found}: ")
             }
             ColumnRole::Categorical(values) => {

@@ -80,7 +80,7 @@ impl NumericDraft {
         are_public: bool,
         encoding: NumericEncoding,
         count: u32,
-        missing: bool,
+        keys: &str,
     ) -> String {
         let [first, last] = days.map(date_of_days);
         let bounds = match are_public {
@@ -96,22 +96,14 @@ impl NumericDraft {
             NumericEncoding::Bins => format!(", bins = {count}"),
             NumericEncoding::Centred => String::new(),
         };
-        let missing = match missing {
-            true => ", missing = \"category\"",
-            false => "",
-        };
-        format!("{{ bounds = [{}]{cells}{missing} }}", bounds.join(", "))
+        format!("{{ bounds = [{}]{cells}{keys} }}", bounds.join(", "))
     }
 
-    /// Returns the value of the column's key in the study, with so many bins or splines.
-    pub(super) fn toml(&self, encoding: NumericEncoding, count: u32, missing: bool) -> String {
+    /// Returns the value of the column's key in the study, with so many bins or splines, and with more keys.
+    pub(super) fn toml(&self, encoding: NumericEncoding, count: u32, keys: &str) -> String {
         let cells = match encoding {
             NumericEncoding::Splines => format!("splines = {count}"),
             _ => format!("bins = {count}"),
-        };
-        let missing = match missing {
-            true => ", missing = \"category\"",
-            false => "",
         };
         let bounds = |[low, high]: [f64; 2]| {
             format!("bounds = [{}, {}]", toml::number(low), toml::number(high))
@@ -119,14 +111,14 @@ impl NumericDraft {
         match self {
             Self::Levels(edges) => {
                 let edges: Vec<String> = edges.iter().map(|edge| toml::number(*edge)).collect();
-                format!("{{ bins = [{}]{missing} }}", edges.join(", "))
+                format!("{{ bins = [{}]{keys} }}", edges.join(", "))
             }
-            Self::Equal(range) => format!("{{ {}, {cells}{missing} }}", bounds(*range)),
+            Self::Equal(range) => format!("{{ {}, {cells}{keys} }}", bounds(*range)),
             Self::Geometric(range) => format!(
-                "{{ {}, {cells}, spacing = \"geometric\"{missing} }}",
+                "{{ {}, {cells}, spacing = \"geometric\"{keys} }}",
                 bounds(*range)
             ),
-            Self::Centred(range) => format!("{{ {}{missing} }}", bounds(*range)),
+            Self::Centred(range) => format!("{{ {}{keys} }}", bounds(*range)),
         }
     }
 
@@ -204,7 +196,7 @@ mod tests {
         let drafted = column(&numbers(|n| f64::from(n % 3)));
         assert_eq!(drafted, NumericDraft::Levels(vec![0.5, 1.5]));
         assert_eq!(
-            drafted.toml(NumericEncoding::Splines, 10, true),
+            drafted.toml(NumericEncoding::Splines, 10, ", missing = \"category\""),
             "{ bins = [0.5, 1.5], missing = \"category\" }"
         );
         assert_eq!(drafted.width(10), 3);
@@ -232,7 +224,7 @@ mod tests {
         assert!(low > 0.0 && high >= 3e6, "{low} {high}");
         assert!(
             incomes
-                .toml(NumericEncoding::Bins, 8, false)
+                .toml(NumericEncoding::Bins, 8, "")
                 .ends_with("bins = 8, spacing = \"geometric\" }")
         );
         assert_eq!(incomes.width(8), 9);

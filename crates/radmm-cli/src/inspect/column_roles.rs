@@ -12,6 +12,9 @@ const NEARLY_CONSTANT: f64 = 0.99;
 /// The number of rows below which no column counts as nearly constant.
 const FEW_ROWS: usize = 100;
 
+/// The number of rows below which a category can point to single people.
+pub(super) const RARE_ROWS: usize = 10;
+
 /// The fields that mean "not known" in any study.
 pub(super) const USUAL_MARKERS: [&str; 2] = ["", "?"];
 
@@ -32,6 +35,8 @@ pub(super) struct ColumnRoles<'a> {
     roles: Vec<ColumnRole<'a>>,
     /// Whether rows may lack a value, by column.
     incomplete: Vec<bool>,
+    /// Whether there are values that count as missing because the draft cannot name them, by column.
+    has_others: Vec<bool>,
     markers: Vec<&'a str>,
 }
 
@@ -40,17 +45,9 @@ impl<'a> ColumnRoles<'a> {
     pub(super) fn new(profile: &'a TableProfile, label: &'a ColumnProfile) -> Self {
         let columns = &profile.columns;
         let mut roles: Vec<ColumnRole<'a>> = columns.iter().map(role_alone).collect();
-        let reasons: Vec<Option<String>> = (0..columns.len())
-            .map(|k| {
-                let column = &columns[k];
-                match std::ptr::eq(column, label) {
-                    true => None,
-                    false => nearly_constant(column, profile.rows)
-                        .or_else(|| clash(k, columns, &roles, label)),
-                }
-            })
-            .collect();
-        for (role, reason) in roles.iter_mut().zip(reasons) {
+        for (role, column) in roles.iter_mut().zip(columns) {
+            let reason = nearly_constant(column, profile.rows);
+            let reason = reason.filter(|_| !std::ptr::eq(column, label));
             if let (Some(reason), false) = (reason, matches!(role, ColumnRole::Unusable(_))) {
                 *role = ColumnRole::Unusable(reason);
             }
@@ -59,33 +56,33 @@ impl<'a> ColumnRoles<'a> {
         let used = used.filter(|(column, role)| {
             std::ptr::eq(*column, label) || !matches!(role, ColumnRole::Unusable(_))
         });
-        let found = used.flat_map(|(column, _)| {
-            let markers = column.markers.iter().copied();
-            markers.chain(not_numbers(column))
-        });
+        let found = used.flat_map(|(column, _)| column.markers.iter().copied());
         // New rows may lack what these do not.
         let mut markers: Vec<&str> = USUAL_MARKERS.into_iter().chain(found).collect();
         markers.sort_unstable();
         markers.dedup();
-        let incomplete = columns
-            .iter()
-            .zip(&mut roles)
-            .map(|(column, role)| {
-                let is_marker = |value: &str| markers.contains(&value);
-                let marked = match role {
-                    ColumnRole::Categorical(values) => {
-                        let count = values.len();
-                        values.retain(|value| !is_marker(value));
-                        values.len() < count
-                    }
-                    _ => not_numbers(column).next().is_some(),
-                };
-                column.missing > 0 || marked
-            })
-            .collect();
+        let is_marker = |value: &str| markers.contains(&value);
+        let mut incomplete = Vec::new();
+        let mut has_others = Vec::new();
+        for (column, role) in columns.iter().zip(&mut roles) {
+            let (mut is_marked, mut others) = (false, false);
+            match role {
+                ColumnRole::Categorical(values) => {
+                    let count = values.len();
+                    values.retain(|value| !is_marker(value));
+                    is_marked = values.len() < count;
+                    others = leave_out_rare(values, column);
+                }
+                ColumnRole::Numeric(_) => others = column.non_numbers.is_some(),
+                ColumnRole::Dates(_) | ColumnRole::Unusable(_) => {}
+            }
+            incomplete.push(column.missing > 0 || is_marked || others);
+            has_others.push(others);
+        }
         Self {
             roles,
             incomplete,
+            has_others,
             markers,
         }
     }
@@ -100,7 +97,12 @@ impl<'a> ColumnRoles<'a> {
         self.incomplete[index]
     }
 
-    /// Returns the fields that mean "not known" in the columns that are used, and the values that should be numbers and are not.
+    /// Returns whether there are values that count as missing, because they are no numbers, or categories of few rows.
+    pub(super) fn has_others(&self, index: usize) -> bool {
+        self.has_others[index]
+    }
+
+    /// Returns the fields that usually mean "not known", as far as they occur in the columns that are used.
     pub(super) fn markers(&self) -> &[&'a str] {
         &self.markers
     }
@@ -114,51 +116,18 @@ fn nearly_constant(column: &ColumnProfile, rows: usize) -> Option<String> {
         .then(|| format!("{} of the rows have the same value", percent(most)))
 }
 
-/// Returns the reason why the non-numbers of a numeric column cannot be listed under `missing`, if one of them means something in
-/// another column.
-fn clash(
-    index: usize,
-    columns: &[ColumnProfile],
-    roles: &[ColumnRole<'_>],
-    label: &ColumnProfile,
-) -> Option<String> {
-    let is_label = |value: &str| {
-        let mut labels = label.values.iter().flatten();
-        labels.any(|(label, _)| label == value)
-    };
-    let is_category = |value: &str| {
-        roles.iter().any(|role| match role {
-            ColumnRole::Categorical(values) => values.contains(&value),
-            _ => false,
-        })
-    };
-    let mut values = not_numbers(&columns[index]);
-    values.find(|v| is_label(v) || (is_category(v) && !means_missing(v)))?;
-    Some("it has numbers and also a word that is a value of another column: correct it".to_owned())
-}
-
-/// Returns whether a word usually means "not known".
-fn means_missing(word: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "unknown",
-        "missing",
-        "n/a",
-        "#n/a",
-        "na",
-        "not known",
-        "not available",
-        "-",
-        "--",
-        ".",
-    ];
-    WORDS.contains(&word.to_lowercase().as_str())
-}
-
-/// Returns the values of a numeric column that are not numbers, if they are few; a column of text has none.
-fn not_numbers(column: &ColumnProfile) -> impl Iterator<Item = &str> {
-    let distinct = column.non_numbers.as_ref();
-    let distinct = distinct.and_then(|slips| slips.distinct.as_ref());
-    distinct.into_iter().flatten().map(String::as_str)
+/// Leaves out the categories of few rows, if at least two are left; returns whether there are any.
+// Privacy: such a value can point to a person, and a draft is for others, too.
+fn leave_out_rare(values: &mut Vec<&str>, column: &ColumnProfile) -> bool {
+    let counts = column.values.iter().flatten();
+    let frequent =
+        counts.filter(|(value, rows)| *rows >= RARE_ROWS && values.contains(&value.as_str()));
+    let frequent: Vec<&str> = frequent.map(|(value, _)| value.as_str()).collect();
+    if frequent.len() < 2 || frequent.len() == values.len() {
+        return false;
+    }
+    values.retain(|value| frequent.contains(value));
+    true
 }
 
 /// Returns the role of a column, whatever the others are.

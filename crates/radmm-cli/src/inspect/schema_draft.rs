@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::args::LabelledTable;
 use crate::inspect::ask::{self, Answer, Answers};
 use crate::inspect::binning::{NumericDraft, NumericEncoding};
-use crate::inspect::column_roles::{ColumnRole, ColumnRoles, USUAL_MARKERS, is_long};
+use crate::inspect::column_roles::{ColumnRole, ColumnRoles, RARE_ROWS, USUAL_MARKERS, is_long};
 use crate::inspect::{label_guess, toml_writer as toml};
 use crate::output::tables;
 
@@ -38,9 +38,6 @@ const LEAST_BINS: u32 = 4;
 
 /// The most encoded columns for which every numeric column gets the most bins.
 const MOST_COLUMNS: usize = 400;
-
-/// The number of rows below which a category can point to single people.
-const RARE_ROWS: usize = 10;
 
 /// The share of the rarer class below which accuracy says little.
 const RARE: f64 = 0.05;
@@ -289,20 +286,28 @@ impl<'a> SchemaDraft<'a> {
             };
             let rare = match answer {
                 Some(Answer::Values(_)) => String::new(),
-                _ => rare_values(column, self.roles.role(index)),
+                _ => self.rare_values(column, index),
             };
             if answer == Some(&Answer::LeaveOut) {
                 let _ = writeln!(&mut unused, "# {}: left out", short_name(column));
                 continue;
             }
-            let may_be_missing = self.roles.may_be_missing(index);
+            let others = match answer {
+                Some(Answer::Values(public)) => self.has_values_beyond(column, public),
+                _ => self.roles.has_others(index),
+            };
+            let keys = match (others, self.roles.may_be_missing(index)) {
+                (true, _) => ", missing = \"category\", other = \"missing\"",
+                (false, true) => ", missing = \"category\"",
+                (false, false) => "",
+            };
             let _ = match self.roles.role(index) {
                 ColumnRole::Numeric(range) => {
                     let mut draft = NumericDraft::new(column, *range, self.encoding);
                     if let Some(Answer::Bounds(bounds)) = answer {
                         draft = draft.within(*bounds);
                     }
-                    let draft = draft.toml(self.encoding, bins, may_be_missing);
+                    let draft = draft.toml(self.encoding, bins, keys);
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Dates(found) => {
@@ -310,8 +315,7 @@ impl<'a> SchemaDraft<'a> {
                         Some(Answer::Bounds(bounds)) => (*bounds, true),
                         _ => (*found, false),
                     };
-                    let draft =
-                        NumericDraft::dates(days, are_public, self.encoding, bins, may_be_missing);
+                    let draft = NumericDraft::dates(days, are_public, self.encoding, bins, keys);
                     writeln!(&mut numeric, "{key} = {draft} # {source}{missing}")
                 }
                 ColumnRole::Categorical(values) => {
@@ -321,9 +325,9 @@ impl<'a> SchemaDraft<'a> {
                         }
                         _ => toml::strings(values.iter().copied()),
                     };
-                    let values = match may_be_missing {
-                        false => values,
-                        true => format!("{{ values = {values}, missing = \"category\" }}"),
+                    let values = match keys {
+                        "" => values,
+                        keys => format!("{{ values = {values}{keys} }}"),
                     };
                     writeln!(
                         &mut categorical,
@@ -518,7 +522,7 @@ impl<'a> SchemaDraft<'a> {
                 first,
                 file,
                 at,
-                distinct: Some(_),
+                ..
             }) = &column.non_numbers
             {
                 let file = file.as_ref().map(|file| format!(" of {file}"));
@@ -568,18 +572,44 @@ impl<'a> SchemaDraft<'a> {
 
     fn slips(&self, column: &ColumnProfile) -> String {
         // Privacy: the draft is for others, too; the values themselves and their rows are told on the terminal alone.
-        let Some(NonNumbers {
-            count, distinct, ..
-        }) = &column.non_numbers
-        else {
+        let Some(NonNumbers { count, .. }) = &column.non_numbers else {
             return String::new();
         };
         let found = number_format::count(*count, "value is not a number", "values are not numbers");
-        match distinct {
-            Some(_) => {
-                format!("; {found}: listed under missing; correct it in the rows if that is wrong")
+        format!("; {found}; counted as missing: correct it in the rows if that is wrong")
+    }
+
+    /// Returns whether a column has values that mean something and are not in a vocabulary.
+    fn has_values_beyond(&self, column: &ColumnProfile, vocabulary: &[String]) -> bool {
+        let mut values = column.values.iter().flatten().map(|(value, _)| value);
+        values.any(|value| {
+            !vocabulary.contains(value) && !self.roles.markers().contains(&value.as_str())
+        })
+    }
+
+    /// Returns a note on the categories that only few rows have, as the end of a comment.
+    fn rare_values(&self, column: &ColumnProfile, index: usize) -> String {
+        let ColumnRole::Categorical(written) = self.roles.role(index) else {
+            return String::new();
+        };
+        let counts = column.values.iter().flatten();
+        let rare = counts.filter(|(value, rows)| {
+            *rows < RARE_ROWS && !self.roles.markers().contains(&value.as_str())
+        });
+        let is_written = |value: &str| written.contains(&value);
+        let (kept, left_out): (Vec<_>, Vec<_>) = rare.partition(|(value, _)| is_written(value));
+        match (kept.len(), left_out.len()) {
+            (0, 0) => String::new(),
+            (0, 1) => format!(", without one value from fewer than {RARE_ROWS} of them"),
+            (0, many) => {
+                format!(", without {many} values from fewer than {RARE_ROWS} of them each")
             }
-            None => format!("; {found}: correct it in the rows, or list it under missing"),
+            (1, _) => format!(", one value from fewer than {RARE_ROWS} of them: is it public?"),
+            (many, _) => {
+                format!(
+                    ", {many} values from fewer than {RARE_ROWS} of them each: are they public?"
+                )
+            }
         }
     }
 
@@ -614,22 +644,6 @@ impl<'a> SchemaDraft<'a> {
         let others = values.filter(|(value, _)| *value != self.positive);
         let others: Vec<String> = others.map(|(value, _)| toml::excerpt(value)).collect();
         format!(" # guessed; the other value is {}", others.join(", "))
-    }
-}
-
-/// Warns of categories that only few rows have: they can tell that somebody is among the rows.
-fn rare_values(column: &ColumnProfile, role: &ColumnRole<'_>) -> String {
-    let ColumnRole::Categorical(values) = role else {
-        return String::new();
-    };
-    let counts = column.values.iter().flatten();
-    let rare = counts.filter(|(value, rows)| *rows < RARE_ROWS && values.contains(&value.as_str()));
-    match rare.count() {
-        0 => String::new(),
-        1 => format!(", one value from fewer than {RARE_ROWS} of them: is it public?"),
-        many => {
-            format!(", {many} values from fewer than {RARE_ROWS} of them each: are they public?")
-        }
     }
 }
 
