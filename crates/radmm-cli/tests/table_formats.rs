@@ -143,17 +143,17 @@ fn files_that_are_not_tables_have_exit_code_1() {
         (
             "garbage.csv",
             &garbage,
-            "cannot read garbage.csv: it holds the control character 0x1a and so is not a text file",
+            "garbage.csv:1: there is the control character 0x00, so that this is not a text file in UTF-8",
         ),
         (
             "garbage.parquet",
             &garbage,
-            "cannot read garbage.parquet as Parquet: ",
+            "garbage.parquet is no Parquet file, which begins with PAR1",
         ),
         (
             "empty.parquet",
             b"",
-            "cannot read empty.parquet as Parquet: ",
+            "empty.parquet is empty; give a Parquet file",
         ),
         (
             "garbage.svm",

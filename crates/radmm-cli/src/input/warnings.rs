@@ -2,6 +2,7 @@
 
 use radmm_data::in_columns;
 use radmm_lab::Experiment;
+use radmm_study::RowSource;
 use radmm_study::foreign_text::quoted;
 use radmm_study::number_format::{as_typed, percent, thousands};
 
@@ -31,8 +32,11 @@ pub(crate) fn of_dropped(
     })
 }
 
-/// Returns the same of the rows of a study.
+/// Returns the same of the rows of a study. The missing values of a built-in table are known.
 pub(crate) fn of_dropped_rows(experiment: &Experiment) -> Option<String> {
+    if let RowSource::Builtin(_) = experiment.study().data.source {
+        return None;
+    }
     let counts = &experiment.table().counts;
     of_dropped(counts.read, counts.dropped, &counts.lacking)
 }
