@@ -16,7 +16,7 @@ CHARGES = 400
 
 
 def ledger(folder: Path, *args: str) -> str:
-    command = [sys.executable, "-m", "radmm", "ledger", *args, "--state", "network/alder/state"]
+    command = [sys.executable, "-m", "radmm", "ledger", *args, "--state", "network/node-0/state"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 

@@ -21,7 +21,8 @@ from radmm.errors import DataError
 #: A piece of files: the path, the format, and the number of the row group, or None for a whole file.
 Piece = tuple[Path, str, int | None]
 
-#: Counts of a piece: rows, complete rows, complete rows of the positive class, the first few labels, and how many rows lack which columns.
+#: Counts of a piece: rows, complete rows, complete rows of the positive class, the first few labels, and how many rows lack which
+#: columns.
 Counts = tuple[int, int, int, list[str], list[tuple[str, int]]]
 
 #: A function of this module, and its arguments.
