@@ -76,7 +76,7 @@ def test_texts_of_every_type_are_read_and_nulls_are_missing(kind: Any) -> None:
     assert model.columns_ == ["text=a", "text=b", "text=c", "text=missing"]
     assert model.score(rows, y) == 1.0
     # Without a category for missing values their rows are left out, and cannot be predicted.
-    with pytest.warns(radmm.DroppedRowsWarning, match="left out"):
+    with pytest.warns(radmm.DroppedRowsWarning, match="left out"), pytest.warns(radmm.StudyWarning, match='"text" in'):
         model = fitted(rows, y, categories={"text": ["a", "b", "c"]})
     with pytest.raises(radmm.DataError, match="row .* lacks a value"):
         model.predict(rows)
